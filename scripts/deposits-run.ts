@@ -37,7 +37,7 @@ function tell(report: DepositReport): void {
       .join(", ");
   const lines = [
     `${report.deposits} requests: ${counted(ends)}, ${report.lateMoney} with late money`,
-    `${report.payments} payments; ${report.reorganisations} reorganisations of ${report.blocksReplaced} blocks: ${report.paymentsMoved} payments in another block, ${report.paymentsAnew} made anew, ${report.paymentsLost} gone`,
+    `${report.payments} payments; ${report.reorganisations} reorganisations of ${report.blocksReplaced} blocks: ${report.paymentsMoved} payments in another block, ${report.paymentsAnew} made anew, ${report.paymentsLost} gone; ${report.ownDropped} of the agent's dropped`,
     `kill -9: ${counted(killed)}`,
     `arrived ${spoken(report.arrived)}`,
     `credited ${spoken(report.credited)}`,

@@ -1,7 +1,10 @@
 /** One answer to signed bytes out of those of several nodes. Pure. */
 import type { BroadcastAnswer, BroadcastOutcome } from "../nodes.ts";
 
-/** The most useful outcome first; expired and unsent only when no node may have taken the bytes. */
+/**
+ * The most useful outcome first; unsent only when every node says so, and expired only when none
+ * says anything that leaves it open.
+ */
 const order: readonly BroadcastOutcome[] = [
   ...(["accepted", "known", "slot-consumed", "underpriced", "funds", "unknown", "expired", "unsent"] as const),
 ];

@@ -15,10 +15,11 @@ import { type Blocks, notTogether } from "./node-blocks.ts";
 import { lifeMsMax, marginMs } from "./waiting.ts";
 
 /**
- * The longest life of a transaction of ours, and a minute more: none is signed to live longer, and
- * none can be in a block before the one it refers to.
+ * No block can have a transaction before it is signed, whatever stamp and reference it carries; and
+ * the signer signs none that ends more than the longest life and a minute later, by the gateway's
+ * clock. Two minutes more are for that clock.
  */
-const lookBackMs = lifeMsMax + 60_000;
+const lookBackMs = lifeMsMax + 180_000;
 const blocksAtOnce = 4;
 const blocksPerCall = 600;
 const runsMax = 64;

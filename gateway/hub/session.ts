@@ -28,7 +28,7 @@ import type { Recovery } from "../../protocol/recovery.ts";
 import { endedIds, recoveryOrder } from "../recovery/order.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import { readAgent } from "../store/agents.ts";
-import { listDeadHashes } from "../store/deaths.ts";
+import { listDeadHashes, listEndedDeadInRange } from "../store/deaths.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
 import { type CloseReason, closeCodes, type LinkLimits } from "./link-limits.ts";
@@ -147,12 +147,14 @@ export class Session {
 
   /**
    * No block takes a version of these withdrawals any more, as this database holds: said at once, at
-   * each greeting, and now and then while the withdrawal is open.
+   * each greeting, and now and then while the withdrawal is open, here or as the hello called it.
    */
   tellDead(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null || agent.headSeq === 0) return;
-    for (const txHash of listDeadHashes(this.#rooms.store.database, agent.id)) this.#dead.add(txHash);
+    const { database } = this.#rooms.store;
+    for (const txHash of listDeadHashes(database, agent.id)) this.#dead.add(txHash);
+    for (const range of this.#open) for (const txHash of listEndedDeadInRange(database, agent.id, range)) this.#dead.add(txHash);
     this.#tellRestSoon();
   }
 

@@ -3,6 +3,7 @@
  * will. Dead is for ever: nothing here takes it back.
  */
 import type { SignatureRow } from "./rows.ts";
+import type { SlotRange } from "./slots.ts";
 import type { Database } from "./store.ts";
 
 /**
@@ -12,15 +13,16 @@ import type { Database } from "./store.ts";
 export type LivingVersion = Pick<SignatureRow, "transactionId" | "account" | "txHash" | "untilMs">;
 
 /**
- * Versions on a network that waiting may have ended: of pending withdrawals of which no block shows
- * one, those that end first in front. One that a block holds, or that is for a person, is left out.
+ * Versions on a network that waiting may have ended: of pending withdrawals, those that end first in
+ * front. What is for a person is left out. One that a block holds by a single node's word is not:
+ * that node may have made it up.
  * @public
  */
 export function listLivingVersions(database: Database, network: string): readonly LivingVersion[] {
   return database.all<LivingVersion>(
     `SELECT s.transactionId, s.account, s.txHash, s.untilMs FROM transactions t JOIN signatures s ON s.transactionId = t.id
      WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ? AND s.untilMs > 0
-       AND s.deadAt IS NULL AND t.stage NOT IN ('confirming', 'stuck') ORDER BY s.untilMs, s.txHash`,
+       AND s.deadAt IS NULL AND t.stage <> 'stuck' ORDER BY s.untilMs, s.txHash`,
     network,
   );
 }
@@ -68,6 +70,26 @@ export function listDeadHashes(database: Database, agentId: string): readonly st
      WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND j.agent = ? AND s.deadAt IS NOT NULL
      ORDER BY s.deadAt DESC, s.txHash`,
     agentId,
+  );
+  return rows.map(({ txHash }) => txHash);
+}
+
+/**
+ * Dead versions of an agent's withdrawals that have ended and have a slot of the range: a ledger
+ * that was put back may have forgotten that they are.
+ * @public
+ */
+export function listEndedDeadInRange(
+  database: Database,
+  agentId: string,
+  { network, account, first, last }: SlotRange,
+): readonly string[] {
+  const rows = database.all<Pick<SignatureRow, "txHash">>(
+    `SELECT s.txHash FROM slots k JOIN transactions t ON t.id = k.transactionId JOIN jobs j ON j.transactionId = t.id
+       JOIN signatures s ON s.transactionId = t.id
+     WHERE k.network = ? AND k.account = ? AND j.agent = ? AND t.status <> 0 AND s.deadAt IS NOT NULL
+       AND (length(k.slot), k.slot) BETWEEN (?, ?) AND (?, ?)`,
+    ...[network, account, agentId, first.length, first, last.length, last],
   );
   return rows.map(({ txHash }) => txHash);
 }

@@ -205,8 +205,14 @@ export class EvmTown implements Town {
 
   async reorganise(random: Random, loses: boolean): Promise<Reorganised> {
     const blocks = 1 + Math.floor(random() * depthMax);
-    const done = { blocks, again: 0, anew: 0, lost: 0 };
-    if ((await this.#height()) <= blocks) return { ...done, blocks: 0 };
+    const done = { blocks, again: 0, anew: 0, lost: 0, ours: 0 };
+    const height = await this.#height();
+    if (height <= blocks) return { ...done, blocks: 0 };
+    const hashes = new Set(this.#sent.map(({ hash }) => hash));
+    for (let number = height - blocks + 1; number <= height; number += 1) {
+      const block = (await rpc(this.#url, "eth_getBlockByNumber", [`0x${number.toString(16)}`, true])) as Block;
+      done.ours += block.transactions.filter(({ hash }) => !hashes.has(hash)).length;
+    }
     await rpc(this.#url, "anvil_reorg", [blocks, []]);
     const final = (await this.#height()) - confirmations + 1;
     const open = [...this.#sent].sort((a, b) => a.nonce - b.nonce);

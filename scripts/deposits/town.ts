@@ -48,6 +48,7 @@ export interface Reorganised {
   readonly again: number; // payments that came into another block, under the same id
   readonly anew: number; // made again under another id
   readonly lost: number; // that never come
+  readonly ours: number; // of the wallet's own, for its agent to bring again
 }
 
 export interface Town {

@@ -22,6 +22,7 @@ const payersCount = 6;
 /** Of a dropped payment's chance: from here on it is another transaction, from there on none. */
 const anewFrom = 0.6;
 const lostFrom = 0.9;
+const oursDroppedMax = 4;
 const lifeMs = 300_000;
 const trx = 1_000_000n;
 /** Above what the dearest sweep of it costs, times twenty; the smallest part of a payment is more. */
@@ -91,7 +92,7 @@ export class TronTown implements Town {
   readonly #payers: readonly Inhabitant[];
   readonly #sent = new Map<string, Transaction>(); // by transaction id
   #turn = 0;
-  #isOursLost = false;
+  #oursDropped = 0;
 
   private constructor(node: TronProcess) {
     this.node = node;
@@ -209,7 +210,7 @@ export class TronTown implements Town {
 
   async reorganise(random: Random, loses: boolean): Promise<Reorganised> {
     const blocks = 1 + Math.floor(random() * depthMax);
-    const done = { blocks, again: 0, anew: 0, lost: 0 };
+    const done = { blocks, again: 0, anew: 0, lost: 0, ours: 0 };
     await this.node.control("pace", { isPaced: false });
     const { head, solid } = await this.#state();
     if (head - blocks <= solid) {
@@ -223,11 +224,12 @@ export class TronTown implements Town {
       for (const { txID } of transactions) {
         const sent = this.#sent.get(txID);
         const chance = loses ? random() : random() * lostFrom;
-        // One of the wallet's own goes for good, and its agent waits for its end. The others come
-        // again: a node takes what a fork dropped back by itself.
+        // A few of the wallet's own are dropped, and its agent has to bring them again or wait for
+        // their end. The others come again: a node takes what a fork dropped back by itself.
         const isOurs = sent === undefined;
-        if (isOurs && loses && !this.#isOursLost && chance > anewFrom) {
-          this.#isOursLost = true;
+        if (isOurs && loses && this.#oursDropped < oursDroppedMax && chance > anewFrom) {
+          this.#oursDropped += 1;
+          done.ours += 1;
           continue;
         }
         if (isOurs || chance < anewFrom) {

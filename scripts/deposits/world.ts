@@ -33,6 +33,7 @@ export interface DepositReport extends Figures {
   readonly paymentsMoved: number; // into another block
   readonly paymentsAnew: number;
   readonly paymentsLost: number;
+  readonly ownDropped: number; // transactions of the agent's that a replaced block held, dropped
   readonly seconds: number;
 }
 
@@ -58,7 +59,7 @@ export class DepositsWorld {
   #rows: readonly RecordRow[] = [];
   #byId: ReadonlyMap<string, RecordRow> = new Map();
   #payments = 0;
-  #reorganised = { times: 0, blocks: 0, again: 0, anew: 0, lost: 0 };
+  #reorganised = { times: 0, blocks: 0, again: 0, anew: 0, lost: 0, ours: 0 };
   #isOver = false;
 
   constructor(family: string, town: Town, rig: Rig, hotAddress: string, faults: DepositFaults) {
@@ -94,10 +95,17 @@ export class DepositsWorld {
     const { violations, ...figures } = await judge({
       ...{ town: this.#town, rig: this.#rig, hotAddress: this.#hotAddress, records: this.#records, requests: this.#requests },
     });
-    const { times, blocks, again, anew, lost } = this.#reorganised;
+    const { times, blocks, again, anew, lost, ours } = this.#reorganised;
     return {
       ...{ family: this.#family, deposits: this.#requests.length, payments: this.#payments, kills: killer.killed },
-      ...{ reorganisations: times, blocksReplaced: blocks, paymentsMoved: again, paymentsAnew: anew, paymentsLost: lost },
+      ...{
+        reorganisations: times,
+        blocksReplaced: blocks,
+        paymentsMoved: again,
+        paymentsAnew: anew,
+        paymentsLost: lost,
+        ownDropped: ours,
+      },
       ...figures,
       seconds: Math.round((performance.now() - startedAt) / 1_000),
       violations: [
@@ -131,11 +139,11 @@ export class DepositsWorld {
     const random = seeded(`${this.#faults.seed}/${this.#family}/reorganisations`);
     while (!this.#isOver) {
       await sleep(1_500 + random() * 2_500);
-      const { blocks, again, anew, lost } = await this.#town.reorganise(random, this.#faults.untilExpired);
+      const { blocks, again, anew, lost, ours } = await this.#town.reorganise(random, this.#faults.untilExpired);
       const before = this.#reorganised;
       this.#reorganised = {
         ...{ times: before.times + (blocks > 0 ? 1 : 0), blocks: before.blocks + blocks },
-        ...{ again: before.again + again, anew: before.anew + anew, lost: before.lost + lost },
+        ...{ again: before.again + again, anew: before.anew + anew, lost: before.lost + lost, ours: before.ours + ours },
       };
       this.#payments += anew;
     }
@@ -228,9 +236,9 @@ export class DepositsWorld {
   /** Until no request, sweep or top-up is open and nothing is worth a sweep, as long as anything moves. */
   async #untilEnded(): Promise<void> {
     let [seen, seenAt] = ["", performance.now()];
-    while (performance.now() - seenAt < stillMs) {
+    for (let open = 1; performance.now() - seenAt < (open > 0 ? stillMs : patienceMs / 2); ) {
       await sleep(1_000);
-      const open = this.#rows.filter(({ status }) => status === 0).length;
+      open = this.#rows.filter(({ status }) => status === 0).length;
       const worth = this.#worth();
       if (open === 0 && worth === 0) return;
       const now = `${open} ${worth} ${this.#rows.length}`;

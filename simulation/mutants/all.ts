@@ -17,6 +17,7 @@ import { rollbackMutants } from "./rollback.ts";
 import { sweepMutants } from "./sweeps.ts";
 import { tokenMutants } from "./tokens.ts";
 import { unstickMutants } from "./unstick.ts";
+import { waitingMutants } from "./waiting.ts";
 import { watcherMutants } from "./watcher.ts";
 
 /**
@@ -42,4 +43,5 @@ export const mutants: readonly Mutant[] = [
   ...unstickMutants,
   ...watcherMutants,
   ...sweepMutants,
+  ...waitingMutants,
 ];

@@ -21,6 +21,10 @@ export interface LedgerTerms extends Terms {
    * signed for this withdrawal.
    */
   readonly isTrue: (end: End, txHashes: readonly string[]) => boolean;
+  /** Whether no block can ever take these bytes, or those that left by this hash. */
+  readonly isDead: (txHash: string, raw: string) => boolean;
+  /** Whether what the courier says is its nodes' word, and no lie of its own. */
+  readonly isHonest: boolean;
   /** Whether a block ever held this transaction; always, where the courier lies. */
   readonly isPlaced: (txHash: string) => boolean;
   /**
@@ -42,6 +46,7 @@ export class DurableLedger {
   records: LedgerRecord[] = [];
   readonly #intents = new Set<string>(); // digests
   readonly #signed = new Map<string, string>(); // raw bytes, by withdrawal and version
+  readonly #rawOf = new Map<string, string>(); // signed bytes, by hash
   readonly #released = new Set<string>(); // raw bytes
   readonly #lost = new Set<string>(); // nonces that the courier said another transaction used
   /** By withdrawal, as the newest opening kept it. */
@@ -131,7 +136,10 @@ export class DurableLedger {
     if (record.kind === "OPENED" && this.lacked !== null && record.seq > this.lacked.from) this.lacked = null;
     if (record.kind === "OPENED") this.#open(record);
     if (record.kind === "INTENT") this.#intents.add(record.digest);
-    if (record.kind === "SIGNED") this.#signed.set(`${record.transactionId} ${record.version}`, record.raw);
+    if (record.kind === "SIGNED") {
+      this.#signed.set(`${record.transactionId} ${record.version}`, record.raw);
+      this.#rawOf.set(record.txHash, record.raw);
+    }
     if (record.kind === "RELEASED") {
       for (const { transactionId, version } of record.released) {
         this.#released.add(this.#signed.get(`${transactionId} ${version}`) ?? "");
@@ -140,6 +148,8 @@ export class DurableLedger {
     if (record.kind === "ALARM" && record.code === "CHAIN_SLOT_AHEAD") {
       must(this.#terms.mayBeAhead(), "no node makes the chain's count up", () => `${this.name}: ${record.detail}`);
     }
+    if (record.kind === "DEAD") for (const txHash of record.txHashes) this.#isDead(txHash, "the gateway");
+    if (record.kind === "OBSERVED" && record.stage === "dead" && this.#terms.isHonest) this.#isDead(record.txHash, "the courier");
     if (record.kind === "OBSERVED" && record.stage === "included") {
       const isTrue = this.#terms.isPlaced(record.txHash);
       must(isTrue, "what the ledger calls included was in a block", () => `${this.name}: ${record.txHash}`);
@@ -157,8 +167,18 @@ export class DurableLedger {
     this.#kept.clear();
     for (const one of this.#terms.stateOf(record).book.open) {
       this.#kept.set(one.transactionId, one);
-      for (const { raw } of one.versions) if (raw !== "") this.#released.add(raw);
+      for (const { raw, txHash, dead } of one.versions) {
+        if (raw !== "") this.#released.add(raw);
+        const isSaid = dead === "gateway" || dead === "both" || (dead === "courier" && this.#terms.isHonest);
+        if (isSaid) this.#isDead(txHash, "an opened ledger");
+      }
     }
+  }
+
+  /** Whoever says so. */
+  #isDead(txHash: string, who: string): void {
+    const raw = this.#rawOf.get(txHash) ?? "";
+    must(this.#terms.isDead(txHash, raw), "what is called dead can come into no block", () => `${this.name}: ${who}, ${txHash}`);
   }
 
   #hashesOf(transactionId: string): readonly string[] {

@@ -14,6 +14,7 @@ export interface Terms {
   readonly name: string;
   readonly policy: PolicySettings; // of every currency alike
   readonly decimals: Readonly<Record<string, number>>; // by currency
+  readonly coinDecimal: number; // of what fees are paid in
   /** The latest that ledger time may be now; infinity when nobody knows the time. */
   readonly atMax: () => number;
   /** The state that an opened ledger begins with. */
@@ -117,9 +118,9 @@ export class Limits {
   /** The most that one transaction may cost, and all of a day together. */
   feesWithin(feeWei: bigint, currency: string, at: number, say: () => string): void {
     const { maxFee, maxFeePerDay } = this.#terms.policy;
-    must(feeWei <= scaled(maxFee, 18), "no fee is above its ceiling", say);
+    must(feeWei <= scaled(maxFee, this.#terms.coinDecimal), "no fee is above its ceiling", say);
     const fees = this.#sum(currency, (each) => (each.nonce !== null && each.feeAt > at - dayMs ? each.feeWei : 0n));
-    must(fees <= scaled(maxFeePerDay, 18), "no day's fees are above their ceiling", say);
+    must(fees <= scaled(maxFeePerDay, this.#terms.coinDecimal), "no day's fees are above their ceiling", say);
   }
 
   /** What top-ups may take in a day is what fees may. */
@@ -136,7 +137,7 @@ export class Limits {
 
   /** A limit's text in base units. */
   unitsOf(text: string, currency: string): bigint {
-    if (currency.endsWith(":topup")) return scaled(text, 18);
+    if (currency.endsWith(":topup")) return scaled(text, this.#terms.coinDecimal);
     return scaled(text, this.#terms.decimals[currency] ?? 0);
   }
 }
@@ -145,4 +146,25 @@ export class Limits {
 function scaled(text: string, decimals: number): bigint {
   const [whole = "0", part = ""] = text.split(".");
   return BigInt(whole + part.padEnd(decimals, "0"));
+}
+
+/** One that was asked for just now. */
+export function begin(job: Job, requestedAt: number): Withdrawal {
+  const times = { requestedAt, feeAt: 0, boundAt: 0, approvedAt: 0 };
+  const said = { decision: "", isDelayed: false, firstYes: null, isFinal: false, isEnded: false } as const;
+  const kept = { isPersons: false, isKept: false, wasApproved: false };
+  return {
+    job,
+    ...said,
+    ...kept,
+    units: 0n,
+    account: "",
+    nonce: null,
+    address: "",
+    feeWei: 0n,
+    tipWei: 0n,
+    unstuckAt: 0,
+    ...times,
+    versions: [],
+  };
 }

@@ -100,7 +100,7 @@ export class Payments {
   allow(order: Order, amount: string): void {
     const fate = this.#byOrder.get(order.orderId);
     const [, digits = ""] = amount.split(".");
-    const units = BigInt(digits) * 10n ** BigInt(currencies[order.currency].decimal - digits.length);
+    const units = BigInt(digits) * 10n ** BigInt((currencies[order.currency]?.decimal ?? 0) - digits.length);
     if (fate !== undefined) this.#fates.set(`${contractOf(order)} ${units}`, fate);
   }
 
@@ -316,7 +316,7 @@ export class Payments {
 }
 
 function contractOf({ currency }: Order): string {
-  return "contract" in currencies[currency] ? contract.toLowerCase() : "";
+  return currencies[currency]?.contract === undefined ? "" : contract.toLowerCase();
 }
 
 /** The hash that a raw transaction will be known by. */

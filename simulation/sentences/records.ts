@@ -9,30 +9,16 @@ import type { Withdrawal as Kept } from "../../agent/signer/state/withdrawal.ts"
 import { families } from "../../chains/families.ts";
 import { isInternal, laneOf } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";
-import { accounts, hot } from "../world/setting.ts";
-import { Limits, type Opened, type Terms, type Version, type Withdrawal } from "./limits.ts";
+import { hot, stage } from "../world/setting.ts";
+import { begin, Limits, type Opened, type Terms, type Version, type Withdrawal } from "./limits.ts";
 import { People } from "./people.ts";
 import { priced } from "./prices.ts";
 import { must } from "./violation.ts";
-
-const depositsId = accounts.find(({ purpose }) => purpose === "deposits")?.id ?? "";
+import { Waits } from "./waits.ts";
 
 const acting: ReadonlySet<string> = new Set([
-  ...[
-    "REQUESTED",
-    "REPEATED",
-    "POLICY",
-    "APPROVED",
-    "HELD",
-    "CONFIRMED",
-    "REFUSED",
-    "EXPIRED",
-    "INTENT",
-    "SIGNED",
-    "RELEASED",
-    "ENDED",
-    "ADOPTED",
-  ],
+  ...["REQUESTED", "REPEATED", "POLICY", "APPROVED", "HELD", "CONFIRMED", "REFUSED", "EXPIRED"],
+  ...["INTENT", "SIGNED", "RELEASED", "ENDED", "ADOPTED"],
 ]);
 
 const ruled: ReadonlySet<string> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
@@ -42,6 +28,8 @@ export class RecordSentences {
   readonly #withdrawals = new Map<string, Withdrawal>();
   readonly #limits: Limits;
   readonly #people: People;
+  /** Where nothing but time excludes a payment; null where a slot does. */
+  readonly #waits: Waits | null;
   readonly #ownerOf = new Map<string, string>(); // by account and nonce
   readonly #hashes = new Map<number, string>();
   readonly #next = new Map<string, bigint>(); // by account
@@ -61,6 +49,10 @@ export class RecordSentences {
     this.#terms = terms;
     this.#limits = new Limits(terms, this.#withdrawals);
     this.#people = new People(terms.policy, this.#limits);
+    const { resignAbove } = terms.policy;
+    const above = ({ job }: Withdrawal): bigint | null =>
+      resignAbove === undefined || isInternal(job.mode) ? null : this.#limits.unitsOf(resignAbove, job.currency);
+    this.#waits = stage.family === "tron" ? new Waits(above) : null;
   }
 
   add(record: LedgerRecord): void {
@@ -102,6 +94,9 @@ export class RecordSentences {
       case "ENDED":
         for (const id of record.ended) this.#ended(id, say);
         return;
+      case "DEAD":
+        this.#waits?.buried(record);
+        return;
       case "PAUSED":
         this.#isPaused = record.paused;
         return;
@@ -123,6 +118,7 @@ export class RecordSentences {
       const made = one?.versions[version - 1];
       must(made !== undefined && isKnown(made), "what is released is in the acknowledged part of the ledger", say);
       if (made !== undefined) made.isReleased = true;
+      if (this.#waits !== null) continue;
       for (const [key, owner] of this.#ownerOf) {
         const below = this.#withdrawals.get(owner);
         const [account = "", nonce = "0"] = key.split(" ");
@@ -184,6 +180,7 @@ export class RecordSentences {
     must(known === undefined || !isOver(known) || known.nonce === null, "what has ended is not kept", say);
     const one = begin(job, known?.requestedAt ?? at);
     this.#withdrawals.set(id, one);
+    this.#waits?.keeps(kept);
     const nonce = BigInt(kept.slot);
     const token = `${kept.account} ${kept.slot}`;
     const isContested = kept.code === "SLOT_CONTESTED";
@@ -228,13 +225,19 @@ export class RecordSentences {
     must(!isOver(one), "nothing follows the end", say);
     const isOfSlot = record.kind === "INTENT" || record.kind === "SIGNED" || record.kind === "UNSTUCK";
     const isEnd = record.kind === "OBSERVED" && record.stage === "final";
-    must(!one.isFinal || isOfSlot || isEnd, "an end that was told is followed by another or by versions of the slot", say);
+    const isDeath = record.kind === "OBSERVED" && record.stage === "dead";
+    must(
+      !one.isFinal || isOfSlot || isEnd || isDeath || this.#waits?.isDead(record.transactionId) === true,
+      "an end that was told is followed by another or by versions of the slot",
+      say,
+    );
     switch (record.kind) {
       case "APPROVED":
         this.#approved(one, record, say);
         return;
       case "UNSTUCK":
         one.unstuckAt = record.seq;
+        this.#waits?.unstuck(record);
         return;
       case "HELD":
         must(one.decision === "" || (one.decision === "held" && one.isDelayed), "a decision comes once", say);
@@ -250,33 +253,19 @@ export class RecordSentences {
         return;
       case "REFUSED":
       case "EXPIRED":
-        must(one.nonce === null, "what is bound is never called unsigned", say);
-        must(
-          !one.isPersons || one.decision === "approved" || (record.kind === "REFUSED" && record.by === "operator"),
-          "what is held because both went back ends by a person alone",
-          say,
-        );
-        must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
-        must(record.kind === "REFUSED" || record.at > one.job.expiresAt, "nothing runs out before its time", say);
-        one.decision = "ended";
+        this.#endsUnpaid(one, record, say);
         return;
       case "INTENT":
         this.#intends(one, record, say);
         return;
-      case "SIGNED": {
-        const version = one.versions[record.version - 1];
-        must(
-          version?.digest === record.digest && version.signedSeq === 0,
-          "what is signed was intended, and is signed once",
-          say,
-        );
-        if (version !== undefined) Object.assign(version, { signedSeq: record.seq, txHash: record.txHash });
-        const isPayment = version?.isCancel !== true;
-        must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
-        must(!isPayment || !isCancelling(one), "nothing that pays is signed after a cancel", say);
+      case "SIGNED":
+        this.#signs(one, record, say);
         return;
-      }
       case "OBSERVED":
+        if (isDeath) {
+          this.#waits?.called(record, say);
+          return;
+        }
         must(
           one.versions.some((version) => version.isReleased),
           "what is seen on chain was released",
@@ -292,6 +281,34 @@ export class RecordSentences {
         return;
       default:
     }
+  }
+
+  #endsUnpaid(one: Withdrawal, record: Extract<LedgerRecord, { kind: "REFUSED" | "EXPIRED" }>, say: () => string): void {
+    if (record.kind === "EXPIRED" && one.nonce !== null && this.#waits !== null) {
+      this.#waits.expires(one, record, say);
+      one.decision = "ended";
+      return;
+    }
+    must(one.nonce === null, "what is bound is never called unsigned", say);
+    const isPersonsNo = record.kind === "REFUSED" && record.by === "operator";
+    must(
+      !one.isPersons || one.decision === "approved" || isPersonsNo,
+      "what is held because both went back ends by a person alone",
+      say,
+    );
+    must(record.kind === "EXPIRED" || record.code !== "JOB_ID_MISMATCH", "every id follows from its order", say);
+    must(record.kind === "REFUSED" || record.at > one.job.expiresAt, "nothing runs out before its time", say);
+    one.decision = "ended";
+  }
+
+  #signs(one: Withdrawal, record: Extract<LedgerRecord, { kind: "SIGNED" }>, say: () => string): void {
+    const version = one.versions[record.version - 1];
+    must(version?.digest === record.digest && version.signedSeq === 0, "what is signed was intended, and is signed once", say);
+    if (version !== undefined) Object.assign(version, { signedSeq: record.seq, txHash: record.txHash });
+    this.#waits?.signed(record);
+    const isPayment = version?.isCancel !== true;
+    must(!isPayment || !this.#isPaused, "a paused signer signs nothing that pays", say);
+    must(!isPayment || !isCancelling(one), "nothing that pays is signed after a cancel", say);
   }
 
   #approved(one: Withdrawal, record: Extract<LedgerRecord, { kind: "APPROVED" }>, say: () => string): void {
@@ -328,7 +345,7 @@ export class RecordSentences {
   #staysOwn({ job }: Withdrawal, address: string, say: () => string): void {
     const own = job.mode === "sweep" ? hot : job.depositAddress;
     must(address === own, "a sweep and a top-up stay in the wallet", say);
-    const derived = families.evm.depositAddress(depositsId, job.depositIndex ?? 0);
+    const derived = families[stage.family].depositAddress(stage.depositsId, job.depositIndex ?? 0);
     must(job.depositAddress === derived, "only addresses of the wallet are swept", say);
   }
 
@@ -344,7 +361,8 @@ export class RecordSentences {
     must((one.nonce ?? nonce) === nonce, "a withdrawal has one token", say);
     must(record.version === one.versions.length + 1, "versions count up", say);
     must(isNothing || BigInt(record.amountUnits) === one.units, "what is bound is what was approved", say);
-    priced(record, { at: one.feeAt, tipWei: one.tipWei, isPersons: one.unstuckAt === record.seq - 1 }, say);
+    if (this.#waits !== null) this.#waits.intends(one, record, say);
+    else priced(record, { at: one.feeAt, tipWei: one.tipWei, isPersons: one.unstuckAt === record.seq - 1 }, say);
     one.tipWei = BigInt(record.facts.maxPriorityFeePerGas ?? "0");
     if (one.nonce === null) {
       must(this.#next.get(record.account) === nonce, "nonces are given out in order and without gaps", say);
@@ -363,26 +381,6 @@ export class RecordSentences {
     if (!one.isKept) this.#limits.within("bound", laneOf(one.job), record.at, say);
     this.#limits.feesWithin(feeWei, laneOf(one.job), record.at, say);
   }
-}
-
-function begin(job: Job, requestedAt: number): Withdrawal {
-  const times = { requestedAt, feeAt: 0, boundAt: 0, approvedAt: 0 };
-  const said = { decision: "", isDelayed: false, firstYes: null, isFinal: false, isEnded: false } as const;
-  const kept = { isPersons: false, isKept: false, wasApproved: false };
-  return {
-    job,
-    ...said,
-    ...kept,
-    units: 0n,
-    account: "",
-    nonce: null,
-    address: "",
-    feeWei: 0n,
-    tipWei: 0n,
-    unstuckAt: 0,
-    ...times,
-    versions: [],
-  };
 }
 
 function isCancelling({ versions }: Withdrawal): boolean {

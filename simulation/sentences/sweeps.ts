@@ -8,7 +8,7 @@ import { families } from "../../chains/families.ts";
 import type { Chain } from "../world/chain.ts";
 import type { DepositOrder } from "../world/plan.ts";
 import { isCancel, type SignedTransaction } from "../world/raw.ts";
-import { accounts, hot } from "../world/setting.ts";
+import { hot, stage } from "../world/setting.ts";
 import { must } from "./violation.ts";
 
 /** A row of the gateway's table of transactions, as far as sweeps go. */
@@ -41,11 +41,12 @@ export interface Books {
 
 /** Places below the account for deposits that a run can come to. */
 const placesMax = 8;
-const hotLower = hot.toLowerCase();
-const depositsId = accounts.find(({ purpose }) => purpose === "deposits")?.id ?? "";
-const derived: ReadonlySet<string> = new Set(
-  Array.from({ length: placesMax }, (_, index) => families.evm.depositAddress(depositsId, index).toLowerCase()),
-);
+
+/** Every address for deposits that a run can come to. */
+export function derivedAddresses(): readonly string[] {
+  const { depositAddress } = families[stage.family];
+  return Array.from({ length: placesMax }, (_, index) => depositAddress(stage.depositsId, index));
+}
 
 export class Sweeps {
   readonly #chain: Chain;
@@ -54,6 +55,8 @@ export class Sweeps {
   readonly #slotOf = new Map<string, string>(); // the other way round
   readonly #topUps = new Map<string, Set<number>>(); // nonces of the hot account, by address
   readonly #versions = new Map<string, SignedTransaction>(); // that left, by hash
+  readonly #hot = hot.toLowerCase();
+  readonly #derived = new Set(derivedAddresses().map((address) => address.toLowerCase()));
   #rows: readonly MovedRow[] = [];
 
   constructor(chain: Chain, expected: readonly DepositOrder[]) {
@@ -63,7 +66,7 @@ export class Sweeps {
 
   /** Whether these bytes are of a sweep or a top-up, and not of anything that was ordered. */
   isOwn({ from, payment }: SignedTransaction): boolean {
-    return this.#expected.length > 0 && (from !== hotLower || (payment !== null && derived.has(payment.receiver)));
+    return this.#expected.length > 0 && (from !== this.#hot || (payment !== null && this.#derived.has(payment.receiver)));
   }
 
   has(hash: string): boolean {
@@ -73,15 +76,15 @@ export class Sweeps {
   /** Signed bytes that left a signer for the first time. */
   left(transaction: SignedTransaction): void {
     this.#versions.set(transaction.hash, transaction);
-    if (transaction.from === hotLower) this.#topUp(transaction);
+    if (transaction.from === this.#hot) this.#topUp(transaction);
     else this.#sweep(transaction);
   }
 
   #sweep(transaction: SignedTransaction): void {
     const { from, nonce, payment } = transaction;
-    must(derived.has(from), "only addresses of the wallet are swept", () => from);
+    must(this.#derived.has(from), "only addresses of the wallet are swept", () => from);
     if (isCancel(transaction)) return;
-    must(payment?.receiver === hotLower, "a sweep goes to the hot address alone", () => `${from} to ${payment?.receiver}`);
+    must(payment?.receiver === this.#hot, "a sweep goes to the hot address alone", () => `${from} to ${payment?.receiver}`);
     const slot = `${from} ${nonce}`;
     const what = `${from} ${payment?.contract} ${payment?.units}`;
     must((this.#slots.get(slot) ?? what) === what, "a slot has one sweep", () => slot);
@@ -129,7 +132,8 @@ export class Sweeps {
     for (const { txHash } of payments) {
       must(this.#chain.outside.has(txHash), "only what came from outside is a deposit", () => txHash);
     }
-    this.#adds(moved, holdings, payments);
+    const rest = restOf({ moved, holdings, payments }, stage.coin.id);
+    must(rest === "", "no unit is lost between coming and arriving", () => rest);
   }
 
   /** Completed means final on chain; that is when the money counts as arrived. */
@@ -138,25 +142,6 @@ export class Sweeps {
     const block = this.#chain.includedIn(txHash);
     const isFinal = block !== null && block.number <= this.#chain.finalNumber;
     must(isFinal && this.#versions.has(txHash), "completed means final on chain, sweeps as well", () => `${id} by ${txHash}`);
-  }
-
-  /** Everything that came in lies on its address, is in a sweep, or was a fee. */
-  #adds(moved: readonly MovedRow[], holdings: Books["holdings"], payments: Books["payments"]): void {
-    const sums = new Map<string, bigint>();
-    const add = (address: string, currency: string, units: bigint): void => {
-      const key = `${address} ${currency}`;
-      sums.set(key, (sums.get(key) ?? 0n) + units);
-    };
-    for (const { address, currency, units } of payments) add(address, currency, BigInt(units));
-    for (const row of moved) {
-      const units = BigInt(row.amountUnits);
-      if (row.operation === "topup" && row.status === 1) add(row.receiverAddress, "eth", units);
-      if (row.operation === "topup") continue;
-      if (row.status !== 2) add(row.depositAddress, row.currency, -units);
-      if (row.feeUnits !== "") add(row.depositAddress, "eth", -BigInt(row.feeUnits));
-    }
-    for (const { address, currency, units } of holdings) add(address, currency, -BigInt(units));
-    for (const [key, rest] of sums) must(rest === 0n, "no unit is lost between coming and arriving", () => `${key}: ${rest}`);
   }
 
   /** What has still to be swept, in words; "" when all of it is. */
@@ -168,9 +153,32 @@ export class Sweeps {
   /** At the end of a run nothing lies on an address that a sweep would be worth. */
   ends(paid: ReadonlyMap<string, DepositOrder>): void {
     for (const [address, { currency, orderId }] of paid) {
-      const { nativeWei, tokenUnits } = this.#chain.purseOf(address);
+      const { nativeWei, tokenUnits } = this.#chain.purseOf(address.toLowerCase());
       const isSwept = currency === "usdt" ? tokenUnits === 0n : nativeWei < 10n ** 17n;
       must(isSwept, "what is worth it is swept when faults stop", () => `${orderId} at ${address}`);
     }
   }
+}
+
+/**
+ * Everything that came in lies on its address, is in a sweep, or was a fee of the coin: what does
+ * not add up, "" when all of it does.
+ */
+export function restOf({ moved, holdings, payments }: Books, coin: string): string {
+  const sums = new Map<string, bigint>();
+  const add = (address: string, currency: string, units: bigint): void => {
+    const key = `${address} ${currency}`;
+    sums.set(key, (sums.get(key) ?? 0n) + units);
+  };
+  for (const { address, currency, units } of payments) add(address, currency, BigInt(units));
+  for (const row of moved) {
+    const units = BigInt(row.amountUnits);
+    if (row.operation === "topup" && row.status === 1) add(row.receiverAddress, coin, units);
+    if (row.operation === "topup") continue;
+    if (row.status !== 2) add(row.depositAddress, row.currency, -units);
+    if (row.feeUnits !== "") add(row.depositAddress, coin, -BigInt(row.feeUnits));
+  }
+  for (const { address, currency, units } of holdings) add(address, currency, -BigInt(units));
+  const wrong = [...sums].find(([, rest]) => rest !== 0n);
+  return wrong === undefined ? "" : `${wrong[0]}: ${wrong[1]}`;
 }

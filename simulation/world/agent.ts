@@ -21,8 +21,7 @@ import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import type { Vault } from "../../agent/signer/vault/vault.ts";
 import type { Answer, Push, Request } from "../../agent/socket/verbs.ts";
-import { createEvmNodes } from "../../chains/evm/node.ts";
-import { createPayer } from "../../chains/evm/node-payer.ts";
+import { openPayer } from "../../chains/connect.ts";
 import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { Drive } from "../kernel/drive.ts";
@@ -38,16 +37,15 @@ import {
   accounts,
   begun,
   chainName,
-  confirmationsOf,
   contract,
   courierSettings,
   currencies,
   gatewayKey,
   gatewayUrl,
   merchant,
-  nodeUrls,
   seal,
   signerSettings,
+  stage,
   vaultOf,
   wallet,
 } from "./setting.ts";
@@ -64,6 +62,8 @@ const linkTimes = {
 const lateMs = 15;
 const tickMs = 2_000;
 const roomBytesMin = 65_536;
+/** Where payments wait for minutes nobody looks every other second. */
+const pollMs = { evm: { min: 2_500, max: 4_000 }, tron: { min: 5_000, max: 8_000 } } as const;
 
 /** The world as an agent's machine sees it. */
 export interface Surroundings {
@@ -222,15 +222,17 @@ export class Machine {
   #runCourier(owner: Owner): void {
     const { plan, thrown, seen, touched } = this.#around;
     const monotonic = (): number => kernel.scheduler.nowMs;
-    const confirmations = confirmationsOf(plan);
-    const nodes = createEvmNodes({ urls: nodeUrls(plan), chainId: 31_337, confirmations, clock: monotonic });
+    const settings = courierSettings(plan);
+    const chain = settings.chains[chainName];
+    if (chain === undefined) throw new Error("the configuration names the chain");
+    const nodes = openPayer({ chain, tokens: [{ contract, decimal: 6 }], clock: monotonic, log: () => {} });
     createCourier({
       ...{ agent: this.id, address: linkAddress(gatewayUrl), gatewayKey: publicKeyFromHex(gatewayKey.publicKey) },
       linkKey: privateKeyFromSeed(this.linkSeed),
-      doors: new Map([[chainName, createChainDoor(createPayer(nodes, [{ contract, decimal: 6 }], monotonic), monotonic)]]),
+      doors: new Map([[chainName, createChainDoor(nodes, monotonic)]]),
       ...{
         currencies,
-        readBack: readBack(courierSettings(plan)),
+        readBack: readBack(settings),
         software: "simulated",
         configDigest: "c0".repeat(32),
         clock: this.clock,
@@ -238,7 +240,7 @@ export class Machine {
         linkTimes,
       },
       random: () => kernel.chance.below("courier random", 1_000) / 1_000,
-      pollMs: { min: 2_500, max: 4_000 },
+      pollMs: pollMs[stage.family],
       ...{ log: logOf(owner), metrics: createMetrics(monotonic) },
       connectSigner: () => new LocalSocket(owner, this.signer, (message) => seen(this, message), touched),
       onReady: () => note("courier ready"),

@@ -23,7 +23,7 @@ export class Backups {
    * What fees were then: they fall again, so that no version is made a second time with the very
    * same bytes.
    */
-  #feeWei = 0n;
+  #fee = 0n;
   #used = 0;
   #isAgain = false; // the database alone, after a recovery
 
@@ -135,21 +135,20 @@ export class Backups {
    * is signed that it does not know.
    */
   #backUpLedger(machine: Machine): void {
-    const { plan, chain } = this.#world;
+    const { plan, ground } = this.#world;
     this.#ledger = machine.drive.backup();
     if (plan.oldBackup === "" || this.#used > 0) return;
     const ledger = this.#world.ledgerOf(machine);
     this.#open = plan.oldBackup === "held" ? ledger.held : ledger.onTheirWay;
     if (!this.#hasOpen) return;
-    this.#feeWei = chain.baseFeeWei;
-    chain.baseFeeWei *= 5n;
+    this.#fee = ground.market(null);
   }
 
   #restoreLedger(): void {
     const [machine] = this.#world.machines;
     const files = this.#ledger;
     if (machine === undefined || files === null) return;
-    if (this.#hasOpen && this.#used === 0) this.#world.chain.baseFeeWei = this.#feeWei;
+    if (this.#hasOpen && this.#used === 0) this.#world.ground.market(this.#fee);
     this.#used += 1;
     const ledger = this.#world.ledgerOf(machine);
     note("ledger restored");

@@ -15,7 +15,7 @@ import type { World } from "./world.ts";
 
 export class Comparison {
   readonly #world: World;
-  readonly #chain: Chain;
+  readonly #evm: Chain | null;
   /** How many withdrawals both may have forgotten: as many as the shop misses. */
   #forgotten = 0;
   /**
@@ -25,7 +25,7 @@ export class Comparison {
 
   constructor(world: World) {
     this.#world = world;
-    this.#chain = world.chain;
+    this.#evm = world.ground.evm;
   }
 
   get isNeeded(): boolean {
@@ -40,7 +40,7 @@ export class Comparison {
 
   /** A recovery was shown. */
   shown({ accounts }: RecoveryPlan): void {
-    this.#next = Math.max(this.#final.nonce, ...accounts.map(({ next }) => Number(next)));
+    this.#next = Math.max(this.#evm === null ? 0 : this.#final.nonce, ...accounts.map(({ next }) => Number(next)));
   }
 
   /** What looks like a foreign hand is what both have forgotten. */
@@ -110,6 +110,12 @@ export class Comparison {
       payment.contract === paid &&
       `${payment.units}` === amountUnits;
     return this.#chain.blocks.slice(0, this.#chain.finalNumber + 1).some(({ included }) => included.some(isIt));
+  }
+
+  /** Both are put back together only where a chain counts. */
+  get #chain(): Chain {
+    if (this.#evm === null) throw new Error("nothing is compared with a chain that counts nothing");
+    return this.#evm;
   }
 
   get #final(): Block {

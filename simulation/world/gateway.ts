@@ -28,13 +28,13 @@ import type { Machine } from "./agent.ts";
 import { logOf } from "./log.ts";
 import type { Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
-import { accounts, begun, gatewayConfig, gatewayKey, merchant, network, pairedCurrencies, wallet } from "./setting.ts";
+import { accounts, begun, gatewayConfig, gatewayKey, merchant, network, pairedCurrencies, stage, wallet } from "./setting.ts";
 import { Tables } from "./tables.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
 
 const linkLimits = { helloMs: 3_000, beatMs: 6_000, deadMs: 14_000, resendMs: 8_000 };
-const pollMs = 5_000;
+const pollMs = { evm: 5_000, tron: 10_000 } as const;
 
 /**
  * What goes wrong with a commit: the process dies before it or after it, or the disk fails and
@@ -43,10 +43,12 @@ const pollMs = 5_000;
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";
 
 /** As pairing leaves them in the agent's row. */
-const rowAccounts = accounts.map(({ family, purpose, id }) => {
-  const firstAddress = purpose === "hot" ? id : familyOf(network).depositAddress(id, 0);
-  return { family, purpose, id, firstAddress };
-});
+function rowAccounts() {
+  return accounts.map(({ family, purpose, id }) => {
+    const firstAddress = purpose === "hot" ? id : familyOf(network).depositAddress(id, 0);
+    return { family, purpose, id, firstAddress };
+  });
+}
 
 const tables = new Tables();
 
@@ -99,7 +101,7 @@ export class Gateway {
       )
       .run(
         ...[machine.id, merchant, wallet, epoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex],
-        ...[JSON.stringify(rowAccounts), JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
+        ...[JSON.stringify(rowAccounts()), JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
       );
   }
 
@@ -165,9 +167,9 @@ export class Gateway {
     const server = new EventEmitter() as EventEmitter & Server;
     startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits, run });
     const { onPass } = createSweeps({ store, signals, config, log, clock, run });
-    const watching = { store, signals, config, log, clock, run, pollMs };
+    const watching = { store, signals, config, log, clock, run, pollMs: pollMs[stage.family] };
     const watcher = startWatcher(plan.deposits.length === 0 ? watching : { ...watching, onPass });
-    store.write((database) => keepNativeCoins(database, new Map([[network, "eth"]])));
+    store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
     const confirmations = (id: string): number | null => watcher.confirmations(id);
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";
     const random = (count: number): Uint8Array => kernel.chance.bytes("gateway random", count);

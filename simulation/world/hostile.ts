@@ -4,11 +4,10 @@
  * that was ever released, and publishes it when it hurts.
  */
 import type { CourierRequests, WithdrawalView } from "../../agent/socket/verbs.ts";
-import { kernel, note } from "../kernel/kernel.ts";
+import { kernel } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { LocalSocket } from "./local-socket.ts";
-import { readRaw } from "./raw.ts";
-import { chainName, contract } from "./setting.ts";
+import { chainName } from "./setting.ts";
 import type { World } from "./world.ts";
 
 type Body = Readonly<Record<string, unknown>>;
@@ -27,13 +26,6 @@ const verbs = [
   "tell",
   "sing",
 ] as const;
-const amounts = ["0", "1", "21000", "2000000000", "99999999999999999999", "-1", "07", "1e9"] as const;
-const gasLimits = ["100000", "100000", "100000", "60000", ...amounts] as const;
-/** Around the ceilings: 100,000 gas cost 0.009 and 0.011 coins at the last two of these. */
-const prices = ["12000000000", "30000000000", "60000000000", "90000000000", "90000000000", "110000000000", ...amounts] as const;
-const fairFacts = { gasLimit: "100000", maxFeePerGas: "60000000000", maxPriorityFeePerGas: "1000000000" } as const;
-/** Just under the ceiling of one, and two are above the day's. */
-const greedyFacts = { gasLimit: "100000", maxFeePerGas: "95000000000", maxPriorityFeePerGas: "95000000000" } as const;
 const rushedFramesMax = 24;
 const codes = ["CHAIN_WOULD_REVERT", "OPERATOR_REFUSED", "nothing", ""] as const;
 
@@ -71,8 +63,7 @@ export class Hostile {
 
   #publish(): void {
     const raw = this.#bytes[kernel.chance.below("which bytes", Math.max(1, this.#bytes.length))];
-    const transaction = raw === undefined ? null : readRaw(raw);
-    if (transaction !== null) note("publishes", this.#world.chain.offer(transaction));
+    if (raw !== undefined) this.#world.ground.publish(raw);
   }
 
   #connected(machine: World["machines"][number]): LocalSocket {
@@ -95,7 +86,8 @@ export class Hostile {
       this.#views = open as readonly WithdrawalView[];
       const frames = this.#world.net.remembered.down.map((frame) => frame.toString("base64"));
       for (const frame of frames.slice(0, rushedFramesMax)) send("admit", { frame }).catch(drop);
-      for (const { transactionId } of this.#views) send("sign", { transactionId, facts: fairFacts }).catch(drop);
+      for (const { transactionId } of this.#views)
+        send("sign", { transactionId, facts: this.#world.ground.hostilities.fair() }).catch(drop);
     }, drop);
   }
 
@@ -130,10 +122,11 @@ export class Hostile {
     const socket = this.#connected(machine);
     const drop = (): void => {};
     for (const { transactionId, state, versions } of this.#views) {
-      const facts = { ...fairFacts, gasLimit: kernel.chance.pick("hurried gas", ["100000", "30000"]) };
+      const { hostilities } = this.#world.ground;
+      const facts = hostilities.hurried();
       if (state === "approved") socket.request("sign", { transactionId, facts }).catch(drop);
       else if (versions.length > 0)
-        socket.request("replace", { transactionId, above: versions.length, facts: fairFacts }).catch(drop);
+        socket.request("replace", { transactionId, above: versions.length, facts: hostilities.fair() }).catch(drop);
       // What has a slot by now, though no signature yet, is nobody's to end as never signed.
       if (kernel.chance.below("declines it at once", 3) === 0)
         socket.request("decline", { transactionId, code: "CHAIN_WOULD_REVERT" }).catch(drop);
@@ -174,10 +167,19 @@ export class Hostile {
       case "decline":
         return { transactionId, code: chance.pick("hostile code", codes) };
       case "observed": {
+        const named = view?.versions.at(-1)?.txHash ?? this.#world.ground.hostilities.noHash;
+        if (this.#world.ground.evm === null && chance.below("calls it dead", 2) === 0)
+          return {
+            transactionId,
+            stage: "dead",
+            outcome: "",
+            txHash: named,
+            block: chance.below("hostile block", 50),
+            witnesses,
+          };
         const stage = chance.pick("stage", ["broadcast", "included", "final"] as const);
         const outcome = stage === "final" ? chance.pick("outcome", ["paid", "reverted", "lost", "cancelled"] as const) : "";
-        const txHash = view?.versions.at(-1)?.txHash ?? contract;
-        return { transactionId, stage, outcome, txHash, block: chance.below("hostile block", 50) };
+        return { transactionId, stage, outcome, txHash: named, block: chance.below("hostile block", 50) };
       }
       case "adopt":
       case "account":
@@ -190,14 +192,7 @@ export class Hostile {
   }
 
   #facts(): Body {
-    const { chance } = kernel;
-    if (chance.below("greedy", 2) === 0) return greedyFacts;
-    const maxFeePerGas = chance.pick("hostile fee", prices);
-    const isPlain = chance.below("plain tip", 2) === 0;
-    return {
-      gasLimit: chance.pick("hostile gas", gasLimits),
-      ...{ maxFeePerGas, maxPriorityFeePerGas: isPlain ? maxFeePerGas : chance.pick("hostile tip", prices) },
-    };
+    return this.#world.ground.hostilities.facts();
   }
 
   /** A frame that passed once, whole or touched. */

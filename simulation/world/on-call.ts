@@ -9,11 +9,11 @@ import type { Machine } from "./agent.ts";
 import type { World } from "./world.ts";
 
 const lookMs = 2_500;
-const wish = { facts: { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" }, approver: "ann" } as const;
+const approver = "ann";
 
 const waiting: ReadonlySet<string> = new Set(["approved", "intent", "signed", "quarantined"]);
 
-type Facts = Readonly<Record<keyof typeof wish.facts, string>>;
+type Facts = Readonly<Record<string, string>>;
 type Ask = (machine: Machine, verb: string, body: object, answered?: (answer: Answer) => void) => void;
 
 export class OnCall {
@@ -58,8 +58,8 @@ export class OnCall {
 
   /** Whether the courier and its nodes alone could not be trusted to bring everything to an end. */
   get #isNeeded(): boolean {
-    const { rates, helps, rescue } = this.#world.plan;
-    return rates.hostileCourier + rates.nodeLies + helps > 0 || rescue || this.#world.weather.mayLock;
+    const { rates, helps, rescue, resignAbove } = this.#world.plan;
+    return resignAbove !== "" || rates.hostileCourier + rates.nodeLies + helps > 0 || rescue || this.#world.weather.mayLock;
   }
 
   /**
@@ -76,17 +76,17 @@ export class OnCall {
       // What a recovery has quarantined is for whoever carries that out; what has left nowhere
       // waits for something else.
       if (stuck === null || !this.#isNeeded || waiting.has(stuck.state) || this.#followed.has(stuck.transactionId)) return;
-      this.#unstick(machine, "replace", stuck.transactionId, () => this.#followed.add(stuck.transactionId));
+      // Where nobody bids a person lets one version more be made, and each time anew.
+      const isOnce = this.#world.plan.family === "evm";
+      this.#unstick(machine, "replace", stuck.transactionId, () => isOnce && this.#followed.add(stuck.transactionId));
     });
   }
 
   /** A slot is used up; of bytes that nobody has here a person must know the price. */
   cancel(machine: Machine, transactionId: string): void {
-    const tipWei = 3n * 10n ** 9n;
-    const maxFeePerGas = `${this.#world.chain.baseFeeWei * 2n + tipWei}`;
-    const named = { gasLimit: "", maxFeePerGas, maxPriorityFeePerGas: `${tipWei}` };
+    const { openFacts, namedFacts } = this.#world.ground;
     const isKnown = kernel.chance.below("the price is left open", 2) === 0;
-    this.#unstick(machine, "cancel", transactionId, () => {}, isKnown ? wish.facts : named);
+    this.#unstick(machine, "cancel", transactionId, () => {}, isKnown ? openFacts : namedFacts);
   }
 
   /** As the command does it: shown first, then ordered as it was shown. */
@@ -94,10 +94,10 @@ export class OnCall {
     machine: Machine,
     act: "replace" | "cancel",
     transactionId: string,
-    done = (): void => {},
-    facts: Facts = wish.facts,
+    done: () => unknown = () => {},
+    facts: Facts = this.#world.ground.openFacts,
   ): void {
-    const asked = { transactionId, act, ...wish, facts };
+    const asked = { transactionId, act, approver, facts };
     this.#ask(machine, "unstick", { ...asked, plan: null }, (answer) => {
       const { plan } = answer as unknown as { plan?: UnstickPlan };
       if (plan === undefined) return;

@@ -12,7 +12,7 @@ const askAgainMs = 2_000;
 
 export class Payers {
   readonly #world: World;
-  /** What was paid, by address in lower case. */
+  /** What was paid, by address. */
   readonly paid = new Map<string, DepositOrder>();
   #left = 0; // payments that have still to come
 
@@ -33,36 +33,31 @@ export class Payers {
     if (isAsked && [...this.paid.values()].includes(order)) return;
     const { currency, amount, orderId } = order;
     gateway.askDeposit(Buffer.from(JSON.stringify({ currency, amount, orderId })), (address) => {
-      const receiver = address.toLowerCase();
-      if (this.paid.has(receiver)) return;
-      this.paid.set(receiver, order);
-      note("asked for a deposit", orderId, () => `${amount} ${currency} to ${receiver}`);
-      this.#pay(receiver, order);
+      if (this.paid.has(address)) return;
+      this.paid.set(address, order);
+      note("asked for a deposit", orderId, () => `${amount} ${currency} to ${address.toLowerCase()}`);
+      this.#pay(address, order);
       if (order.moreMs > 0) {
-        kernel.scheduler.after(order.moreMs, kernel.scheduler.world, () => this.#pay(receiver, order));
+        kernel.scheduler.after(order.moreMs, kernel.scheduler.world, () => this.#pay(address, order));
       }
     });
     kernel.scheduler.after(askAgainMs, kernel.scheduler.world, () => this.#ask(order, true));
   }
 
-  #pay(receiver: string, { currency, units }: DepositOrder): void {
+  #pay(address: string, { currency, units }: DepositOrder): void {
     this.#left -= 1;
-    const hash = `0x${kernel.chance.bytes("hash of a deposit", 32).toString("hex")}`;
-    this.#world.chain.payIn(hash, receiver, currency === "eth" ? "" : contract.toLowerCase(), units);
+    this.#world.ground.payIn(address, currency === "usdt" ? contract : "", units);
   }
 
   /**
    * What has still to come or to be swept, in words; "" when all of it is at the paying account.
    */
   open(): string {
-    const { chain, plan } = this.#world;
-    if (chain.incoming > 0) return "a payment from outside is in no block";
+    const { ground, plan } = this.#world;
+    if (ground.incoming > 0) return "a payment from outside is in no block";
     if (this.#left > 0) return `${this.#left} deposits have still to come`;
     if (this.paid.size < plan.deposits.length) return "a deposit was never asked for";
-    const rest = [...this.paid].find(([address, { currency }]) => {
-      const { nativeWei, tokenUnits } = chain.purseOf(address);
-      return currency === "usdt" ? tokenUnits > 0n : nativeWei >= 10n ** 17n;
-    });
+    const rest = [...this.paid].find(([address, { currency }]) => ground.isLeft(address, currency === "usdt" ? contract : ""));
     if (rest !== undefined) return `${rest[1].orderId} is not swept`;
     return this.#world.payments.sweeps.open(this.#world.witness.moved());
   }

@@ -9,7 +9,7 @@ import { Violation } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
 import { OnCall } from "./on-call.ts";
 import { namedReceiver, type Order, receivers } from "./plan.ts";
-import { chainName, merchant } from "./setting.ts";
+import { chainName, merchant, stage } from "./setting.ts";
 import type { World } from "./world.ts";
 
 const askAgainMs = 2_000;
@@ -69,9 +69,10 @@ export class People {
     const thousandths = 50 + this.#lateOrders;
     this.#lateOrders += 1;
     const mark = this.#lateOrders === 1 ? "" : `-${this.#lateOrders}`;
+    const { coin } = stage;
     const late: Order = {
-      ...{ orderId: `${lateOrder}${mark}`, mode: "auto", currency: "eth", amount: `0.0${thousandths}`.replace(/0$/, "") },
-      ...{ units: BigInt(thousandths) * 10n ** 15n, address: receivers[0], atMs: kernel.scheduler.nowMs },
+      ...{ orderId: `${lateOrder}${mark}`, mode: "auto", currency: coin.id, amount: `0.0${thousandths}`.replace(/0$/, "") },
+      ...{ units: BigInt(thousandths) * 10n ** BigInt(coin.decimal - 3), address: receivers[0], atMs: kernel.scheduler.nowMs },
     };
     this.#world.payments.expect(late);
     this.#order(late);
@@ -164,15 +165,15 @@ export class People {
    * with the chain itself.
    */
   #adopt(machine: Machine): void {
-    const { chain, payments } = this.#world;
-    if (chain.top.nonce === 0) return;
+    const { ground, payments } = this.#world;
+    if (ground.counted === null) return;
     // A ledger that does not know where it begins, of an account that has paid, is for whoever
     // looks at the chain first.
     const isCareful = payments.released > 0 && machine.name !== "c";
     this.ask(machine, "adopt", { chain: chainName, slot: "" }, (answer) => {
       const { first } = answer as unknown as { first?: FirstSlotView };
       if (first === undefined || first.isBegun || first.adopted === first.counted || (isCareful && first.adopted === "")) return;
-      if (first.counted === `${chain.top.nonce}`) this.ask(machine, "adopt", { chain: chainName, slot: first.counted });
+      if (first.counted === ground.counted) this.ask(machine, "adopt", { chain: chainName, slot: first.counted });
     });
   }
 

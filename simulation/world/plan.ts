@@ -3,7 +3,10 @@
  * rate. Each seed draws its own mix, most kinds being off in most runs, so that a rare pair of
  * faults meets somewhere without being drowned by all the others.
  */
+
+import type { FamilyName } from "../../chains/family.ts";
 import { Chance, rateParts } from "../kernel/chance.ts";
+import { type CurrencyId, unitsOf } from "./units.ts";
 import { inWorld } from "./worlds.ts";
 
 /** Faults by the place where they strike; a rate is in parts of 10,000 per occasion. */
@@ -45,6 +48,12 @@ export const faultKinds = {
   reverts: { percent: 15, rates: [1000, 6000] },
   blocksSkip: { percent: 15, rates: [1000, 5000] },
   feeSpikes: { percent: 12, rates: [300, 2000] },
+  // Of a chain on which nothing but time excludes a payment: drawn in its own world alone.
+  chainHalts: { percent: 0, rates: [100, 1000] },
+  chainJams: { percent: 0, rates: [100, 1000] }, // blocks come, and take nothing
+  sleeps: { percent: 0, rates: [500, 2500] }, // machines sleep, and the chain goes on
+  branchesOld: { percent: 0, rates: [1000, 8000] }, // a branch takes what had expired on the other
+  receiptsMissing: { percent: 0, rates: [500, 4000] },
   minerStale: { percent: 12, rates: [1000, 6000] }, // a block takes a version that was replaced
   // People.
   ordersRepeated: { percent: 25, rates: [500, 2000] },
@@ -66,7 +75,7 @@ export type Rates = Readonly<Record<FaultKind, number>>;
 export interface Order {
   readonly orderId: string;
   readonly mode: "auto" | "manual";
-  readonly currency: "eth" | "usdt";
+  readonly currency: CurrencyId;
   readonly amount: string;
   readonly units: bigint;
   readonly address: string; // "" when an operator is to name it
@@ -76,7 +85,7 @@ export interface Order {
 /** A deposit as a shop asks for it and somebody pays it. */
 export interface DepositOrder {
   readonly orderId: string;
-  readonly currency: "eth" | "usdt";
+  readonly currency: CurrencyId;
   readonly amount: string;
   readonly units: bigint;
   readonly atMs: number;
@@ -84,6 +93,7 @@ export interface DepositOrder {
 }
 
 export interface Plan {
+  readonly family: FamilyName;
   readonly rates: Rates;
   readonly orders: readonly Order[];
   readonly deposits: readonly DepositOrder[];
@@ -124,6 +134,8 @@ export interface Plan {
   readonly isPutBackAgain: boolean;
   /** Somebody writes into the ledger's folder each time the signer is down. */
   readonly isForged: boolean;
+  /** Above it a second version needs a person, where the chain counts nothing; "" for no limit. */
+  readonly resignAbove: string;
   /** How often a person replaces, cancels, pauses or resumes without need, of 10,000 looks. */
   readonly helps: number;
 }
@@ -144,8 +156,6 @@ const forgedOf = 16;
 
 /** When a twin is asked for at the latest. */
 const twinMsMax = 20_000;
-
-const decimals = { eth: 18, usdt: 6 } as const;
 
 /** What a seed's run is about. */
 export function planOf(seed: number): Plan {
@@ -238,6 +248,8 @@ function drawAny(chance: Chance): Omit<Plan, "isForged" | "isPutBackAgain"> {
     orders: oldBackup === "held" ? heldFirst(orders) : rules === "destinations" ? withTwin(chance, orders) : orders,
     faultsMs: faultsMs + oldMs + wayBackMs + (rules === "destinations" ? twinMsMax : 0),
     deposits: [],
+    family: "evm",
+    resignAbove: "",
     rules,
     rescue,
     takeover,
@@ -284,10 +296,6 @@ function heldFirst(orders: readonly Order[]): readonly Order[] {
     ...{ mode: index === 0 ? ("manual" as const) : ("auto" as const), currency },
     ...{ address: order.address || receivers[0], units: unitsOf(order.amount, currency) },
   }));
-}
-
-function unitsOf(amount: string, currency: Order["currency"]): bigint {
-  return BigInt(amount.slice("0.".length)) * 10n ** BigInt(decimals[currency] - 1);
 }
 
 function drawOrders(chance: Chance, faultsMs: number, least = 1): readonly Order[] {

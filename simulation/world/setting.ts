@@ -1,6 +1,7 @@
 /**
- * What is the same in every run: wallet, keys, currencies and the shapes of both configurations.
- * Keys are derived once per process, since deriving takes longer than a whole run.
+ * What is the same in every run of one family of chains: wallet, keys, currencies and the shapes of
+ * both configurations. Keys are derived once per process, since deriving takes longer than a whole
+ * run. One run at a time: `settle` turns all names here to the family of the one that begins.
  */
 
 import type { CourierSettings, PolicySettings, SignerSettings } from "../../agent/config/settings.ts";
@@ -8,6 +9,8 @@ import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/no
 import { Secret } from "../../agent/keystore/secret.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
+import { networkOf } from "../../chains/families.ts";
+import type { ChainId, FamilyName } from "../../chains/family.ts";
 import type { GatewayKey } from "../../gateway/auth/gateway-key.ts";
 import type { GatewayConfig } from "../../gateway/config.ts";
 import { priceSettings } from "../../gateway/price-settings.ts";
@@ -18,9 +21,6 @@ import type { Plan } from "./plan.ts";
 
 export const merchant = "m1";
 export const chainName = "local";
-export const chainId = 31_337;
-export const network = `eip155:${chainId}`;
-export const contract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 /**
  * Eight seconds before a midnight: hours and days of the calendar end in the midst of a run, and
  * nothing may follow from it.
@@ -28,32 +28,8 @@ export const contract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 export const begun = 1_700_006_392_000;
 export const gatewayUrl = "http://127.0.0.1:9";
 
-export const ownAccounts = deriveAccounts(
-  Uint8Array.from({ length: 64 }, (_, index) => index),
-  ["evm"],
-);
-export const wallet = walletOf(ownAccounts);
-export const accounts = namedAccounts(ownAccounts);
 /** Of every ledger: a machine's clone has the same keystore. */
 export const seal = new LedgerSeal(new Uint8Array(32).fill(99));
-
-/** One wallet; every agent has a signer key of its own. */
-export function vaultOf(signerSeed: number): Vault {
-  const known = vaults.get(signerSeed);
-  if (known !== undefined) return known;
-  const seed = Uint8Array.from({ length: 64 }, (_, index) => index);
-  const made = unlockVault({
-    wallet,
-    networks: [network],
-    accounts: deriveAccounts(seed, ["evm"]),
-    signerSeed: new Secret(new Uint8Array(32).fill(signerSeed)),
-  });
-  vaults.set(signerSeed, made);
-  return made;
-}
-const vaults = new Map<number, Vault>();
-
-export const hot = accounts[0]?.id ?? "";
 
 const gatewayPrivate = privateKeyFromSeed(new Uint8Array(32).fill(200));
 export const gatewayKey: GatewayKey = {
@@ -63,19 +39,100 @@ export const gatewayKey: GatewayKey = {
   sealingKey: new Uint8Array(32),
 };
 
-export const currencies = {
-  eth: { chain: chainName, decimal: 18 },
-  usdt: { chain: chainName, decimal: 6, contract },
-} as const;
+/** The coin that fees are paid in, and the token that both families have. */
+export interface Currency {
+  readonly chain: string;
+  readonly decimal: number;
+  readonly contract?: string;
+}
 
-const fees = { maxFee: "0.01", maxFeePerDay: "0.2" };
+const seed = Uint8Array.from({ length: 64 }, (_, index) => index);
+
+function stageOf(family: FamilyName, chainId: ChainId, coin: Coin, contract: string, fees: Fees) {
+  const ownAccounts = deriveAccounts(seed, [family]);
+  const accounts = namedAccounts(ownAccounts);
+  const network = networkOf({ family, chainId });
+  const vaults = new Map<number, Vault>();
+  return {
+    ...{ family, chainId, network, coin, contract, fees, ownAccounts, accounts },
+    wallet: walletOf(ownAccounts),
+    hot: accounts[0]?.id ?? "",
+    depositsId: accounts.find(({ purpose }) => purpose === "deposits")?.id ?? "",
+    currencies: {
+      [coin.id]: { chain: chainName, decimal: coin.decimal },
+      usdt: { chain: chainName, decimal: 6, contract },
+    } as Readonly<Record<string, Currency>>,
+    pairedCurrencies: [
+      { id: coin.id, network, contract: "", decimal: coin.decimal, maxFee: fees.maxFee },
+      { id: "usdt", network, contract, decimal: 6, maxFee: fees.maxFee },
+    ] as readonly PairedCurrency[],
+    /** One wallet; every agent has a signer key of its own. */
+    vaultOf(signerSeed: number): Vault {
+      const known = vaults.get(signerSeed);
+      if (known !== undefined) return known;
+      const made = unlockVault({
+        ...{ wallet: walletOf(ownAccounts), networks: [network], accounts: deriveAccounts(seed, [family]) },
+        signerSeed: new Secret(new Uint8Array(32).fill(signerSeed)),
+      });
+      vaults.set(signerSeed, made);
+      return made;
+    },
+  };
+}
+
+interface Coin {
+  readonly id: "eth" | "trx";
+  readonly name: string;
+  readonly decimal: number;
+}
+
+interface Fees {
+  readonly maxFee: string;
+  readonly maxFeePerDay: string;
+}
+
+type Stage = ReturnType<typeof stageOf>;
+
+const made = new Map<FamilyName, Stage>();
+
+/** A call of a token's contract on Tron costs some TRX, and several of them in a day. */
+const stages: Readonly<Record<FamilyName, () => Stage>> = {
+  evm: () =>
+    stageOf("evm", 31_337, { id: "eth", name: "Ether", decimal: 18 }, "0xdAC17F958D2ee523a2206206994597C13D831ec7", {
+      ...{ maxFee: "0.01", maxFeePerDay: "0.2" },
+    }),
+  tron: () =>
+    stageOf("tron", "0x94a9059e", { id: "trx", name: "Tron", decimal: 6 }, "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", {
+      ...{ maxFee: "60", maxFeePerDay: "1200" },
+    }),
+};
+
+function stageFor(family: FamilyName): Stage {
+  const known = made.get(family) ?? stages[family]();
+  made.set(family, known);
+  return known;
+}
+
+/** Of the run that goes on. */
+export let stage: Stage = stageFor("evm");
+export let { chainId, network, contract, hot, wallet, accounts, ownAccounts, currencies, pairedCurrencies } = stage;
+
+/** A run of this family begins. */
+export function settle(family: FamilyName): void {
+  stage = stageFor(family);
+  ({ chainId, network, contract, hot, wallet, accounts, ownAccounts, currencies, pairedCurrencies } = stage);
+}
+
+export function vaultOf(signerSeed: number): Vault {
+  return stage.vaultOf(signerSeed);
+}
 
 /** Limits of both currencies, as settings. */
-const policies: Readonly<Record<Plan["policy"], PolicySettings>> = {
-  wide: { maxPerWithdrawal: "2", maxPerHour: "50", maxPerDay: "100", ...fees },
-  narrow: { maxPerWithdrawal: "0.35", maxPerHour: "0.45", maxPerDay: "0.55", ...fees },
-  daily: { maxPerWithdrawal: "0.5", maxPerHour: "5", maxPerDay: "0.45", holdAbove: "0.2", ...fees },
-  holding: { maxPerWithdrawal: "2", maxPerHour: "5", maxPerDay: "10", holdAbove: "0.2", ...fees },
+const policies: Readonly<Record<Plan["policy"], Omit<PolicySettings, keyof Fees>>> = {
+  wide: { maxPerWithdrawal: "2", maxPerHour: "50", maxPerDay: "100" },
+  narrow: { maxPerWithdrawal: "0.35", maxPerHour: "0.45", maxPerDay: "0.55" },
+  daily: { maxPerWithdrawal: "0.5", maxPerHour: "5", maxPerDay: "0.45", holdAbove: "0.2" },
+  holding: { maxPerWithdrawal: "2", maxPerHour: "5", maxPerDay: "10", holdAbove: "0.2" },
 };
 
 /**
@@ -88,25 +145,26 @@ const rules: Readonly<Record<Plan["rules"], Partial<PolicySettings>>> = {
   approvers: { twoApproversAbove: "0.15" },
 };
 
-export const pairedCurrencies: readonly PairedCurrency[] = [
-  { id: "eth", network, contract: "", decimal: 18, maxFee: fees.maxFee },
-  { id: "usdt", network, contract, decimal: 6, maxFee: fees.maxFee },
-];
-
 /** The limits of one run. */
 export function policyOf(plan: Plan): PolicySettings {
   // Low enough for a hostile courier to reach; honest ones would have to wait for tomorrow.
-  const feePerDay = plan.rates.hostileCourier > 0 ? { maxFeePerDay: "0.012" } : {};
-  return { ...policies[plan.policy], ...feePerDay, ...rules[plan.rules] };
+  const isTaken = plan.rates.hostileCourier > 0;
+  const feePerDay = isTaken && stage.family === "evm" ? { maxFeePerDay: "0.012" } : {};
+  const resign = plan.resignAbove === "" ? {} : { resignAbove: plan.resignAbove };
+  return { ...policies[plan.policy], ...stage.fees, ...feePerDay, ...rules[plan.rules], ...resign };
+}
+
+function chainOf(): SignerSettings["chains"][string] {
+  return { family: stage.family, chainId } as SignerSettings["chains"][string];
 }
 
 export function signerSettings(plan: Plan): SignerSettings {
   const policy = policyOf(plan);
   return {
-    chains: { [chainName]: { family: "evm", chainId } },
+    chains: { [chainName]: chainOf() },
     ...{
       currencies,
-      policy: { eth: policy, usdt: policy },
+      policy: { [stage.coin.id]: policy, usdt: policy },
       stuckAfterMinutes: 1,
       stateDir: "",
       courierSocket: "",
@@ -128,10 +186,11 @@ export function confirmationsOf({ saysFinal, confirmations }: Plan): number | "f
 
 export function courierSettings(plan: Plan): Pick<CourierSettings, "chains" | "currencies"> {
   const confirmations = confirmationsOf(plan);
-  return { chains: { [chainName]: { family: "evm", chainId, nodes: nodeUrls(plan), confirmations } }, currencies };
+  return { chains: { [chainName]: { ...chainOf(), nodes: nodeUrls(plan), confirmations } }, currencies };
 }
 
 export function gatewayConfig(plan: Plan): GatewayConfig {
+  const { coin } = stage;
   const nodes = nodeUrls(plan);
   const common = {
     chain: chainName,
@@ -147,10 +206,10 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
     listen: { host: "127.0.0.1", port: 0, tls: null },
     ...{ publicUrl: gatewayUrl, trustProxy: [], database: ":memory:", keyFile: "" },
     chains: {
-      [chainName]: { family: "evm", chainId, preset: "", explorer: "", network, nodes, agentNodes: nodes, confirmations },
+      [chainName]: { family: stage.family, chainId, preset: "", explorer: "", network, nodes, agentNodes: nodes, confirmations },
     },
     currencies: {
-      eth: { id: "eth", name: "Ether", symbol: "ETH", decimal: 18, contract: "", ...common },
+      [coin.id]: { ...coin, symbol: coin.id.toUpperCase(), contract: "", ...common },
       usdt: { id: "usdt", name: "Tether", symbol: "USDT", decimal: 6, contract, ...common },
     },
     prices: priceSettings({}, {}, 0),

@@ -5,7 +5,7 @@
 import type { Core } from "../../agent/signer/state/core.ts";
 import { hearing } from "../../gateway/recovery/hearing.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { begun, currencies, hot, network, policyOf } from "./setting.ts";
+import { begun, currencies, hot, network, policyOf, stage } from "./setting.ts";
 import type { World } from "./world.ts";
 
 /** What one that was released has open stays with it, and is told of by nobody. */
@@ -38,11 +38,11 @@ function unnoticed(world: World): string {
  * A released server's nonce that no block has: it waits there or was never sent, and holds up all
  * that the next one pays.
  */
-function isHeldUp({ gateway, takeover, machines, chain }: World): boolean {
+function isHeldUp({ gateway, takeover, machines, ground }: World): boolean {
   if (takeover.next === null) return false;
   const sql = "SELECT slot FROM slots JOIN jobs ON jobs.transactionId = slots.transactionId WHERE jobs.agent = ?";
   const bound = gateway.all<{ slot: string }>(sql, machines[0]?.id ?? "");
-  return bound.some(({ slot }) => Number(slot) >= chain.top.nonce);
+  return bound.some(({ slot }) => ground.hasStillToCome(slot));
 }
 
 export function unrestOf(world: World): string {
@@ -92,7 +92,7 @@ export function isTimeStanding(world: World): boolean {
  * costs: honest ones wait for tomorrow.
  */
 export function haveFeesRunOut(world: World): boolean {
-  const limit = parseAmount(policyOf(world.plan).maxFeePerDay, 18);
+  const limit = parseAmount(policyOf(world.plan).maxFeePerDay, stage.coin.decimal);
   if (!world.weather.isDeceived || !limit.ok) return false;
   const isSpent = ({ policy, heads }: Core, currency: string): boolean =>
     policy.usedAt(currency, heads.at).feesUnits * 3n > limit.units;

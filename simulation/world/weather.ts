@@ -9,12 +9,10 @@ import type { DiskVerdict } from "../stand-ins/files.ts";
 import type { Machine } from "./agent.ts";
 import { Backups } from "./backups.ts";
 import { Hostile } from "./hostile.ts";
-import { noFaults } from "./node.ts";
 import type { FaultKind } from "./plan.ts";
 import type { World } from "./world.ts";
 
 const weatherMs = 700;
-const baseFeeWei = 10_000_000_000n;
 const minuteMs = 60_000;
 const jumpsMs = [
   0,
@@ -77,21 +75,9 @@ export class Weather {
   }
 
   begin(): void {
-    const { scheduler, chance } = kernel;
-    const { plan, chain, nodes, net } = this.#world;
-    const { rates } = plan;
-    chain.revertRate = rates.reverts;
-    chain.skipRate = rates.blocksSkip;
-    chain.staleRate = rates.minerStale;
-    const liar = chance.below("which node lies", nodes.length);
-    for (const [index, node] of nodes.entries()) {
-      node.faults = { ...noFaults, error: rates.nodeErrors, silence: rates.nodeSilence, hides: rates.nodeHides };
-      if (nodes.length > 1 && index === liar && rates.nodeLies > 0) {
-        node.faults.lie = rates.nodeLies;
-        node.faults.aheadBlocks = chance.pick("runs ahead by", [0, 0, 1, 2]);
-      }
-      if (rates.nodeSlow > 0) node.faults.slowMs = Math.ceil(rates.nodeSlow / 10);
-    }
+    const { scheduler } = kernel;
+    const { plan, ground, net } = this.#world;
+    ground.begin(plan);
     net.onMoment = (owner, what) => this.#moment(owner, what);
     scheduler.every(weatherMs, scheduler.world, () => {
       if (this.#world.isFaulty) this.#act();
@@ -159,7 +145,7 @@ export class Weather {
   }
 
   #act(): void {
-    const { machines, gateway, chain, plan, people } = this.#world;
+    const { machines, gateway, ground, plan, people } = this.#world;
     const { chance, scheduler } = kernel;
     for (const machine of machines) this.#strike(machine);
     if (this.#strikes("gatewayClockJumps", "gateway's clock jumps")) {
@@ -168,14 +154,7 @@ export class Weather {
       note("gateway's clock", gateway.skewMs);
     }
     if (this.#strikes("lineCut", "all lines break")) this.#world.net.cutAll(true);
-    if (this.#strikes("poolForgets", "the pool forgets")) chain.forget(chain.top.nonce + chance.below("forgotten nonce", 2));
-    if (plan.confirmations > 1 && this.#strikes("reorganisation", "reorganisation"))
-      chain.reorganise(chance.between("depth", 1, plan.confirmations - 1));
-    if (this.#strikes("feeSpikes", "fees spike")) chain.baseFeeWei = baseFeeWei * BigInt(chance.pick("spike", [1, 2, 5, 30]));
-    if (this.#strikes("foreignSpend", "a foreign transaction")) this.#world.spendElsewhere();
-    if (this.#strikes("nodeLags", "a node lags")) {
-      chance.pick("which node", this.#world.nodes).faults.lagBlocks = chance.below("lags by", 4);
-    }
+    ground.strike((kind, label) => this.#strikes(kind, label), plan);
     if (this.#strikes("ordersRepeated", "an order comes again")) {
       const order = chance.pick("which order", plan.orders);
       if (scheduler.nowMs >= order.atMs) people.request(order, order.amount);
@@ -200,16 +179,8 @@ export class Weather {
   }
 
   calmDown(): void {
-    const { nodes, chain, machines, gateway } = this.#world;
-    for (const node of nodes) {
-      node.faults = { ...noFaults };
-      node.passOn();
-    }
-    chain.revertRate = 0;
-    chain.skipRate = 0;
-    // A market that rose is no fault: dearer versions are what gets payments through, or the ones
-    // before after all.
-    if (chain.baseFeeWei > 5n * baseFeeWei) chain.baseFeeWei = 5n * baseFeeWei;
+    const { ground, machines, gateway } = this.#world;
+    ground.calmDown();
     gateway.skewMs = 0;
     for (const machine of machines) {
       machine.skewMs = 0;

@@ -6,6 +6,7 @@
 import type { Answer, Push, WithdrawalView } from "../../agent/socket/verbs.ts";
 import type { Statement } from "../../protocol/messages.ts";
 import { kernel, note } from "../kernel/kernel.ts";
+import type { Whose } from "../sentences/money.ts";
 import type { Told } from "../sentences/payments.ts";
 import type { Books, MovedRow } from "../sentences/sweeps.ts";
 import { must } from "../sentences/violation.ts";
@@ -47,7 +48,7 @@ export class Witness {
     if (this.#world.weather.answerDies(machine)) return;
     const found = message as { withdrawal?: WithdrawalView; withdrawals?: WithdrawalView[]; open?: WithdrawalView[] };
     for (const view of [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat()) {
-      for (const { raw } of view.versions) if (raw !== undefined) this.#leaves(machine, raw);
+      for (const { raw } of view.versions) if (raw !== undefined) this.#leaves(machine, raw, view);
     }
     const { frame, frames = [] } = message as { frame?: string; frames?: readonly string[] };
     for (const text of frame === undefined ? frames : [frame]) {
@@ -56,13 +57,13 @@ export class Witness {
     }
   }
 
-  #leaves(machine: Machine, raw: string): void {
+  #leaves(machine: Machine, raw: string, whose: Whose): void {
     const key = `${machine.name} ${raw}`;
     if (this.#left.has(key)) return;
     this.#left.add(key);
     this.#world.holds(() => {
       this.#world.ledgerOf(machine).leaves(raw);
-      const { hash, nonce } = this.#world.payments.left(raw);
+      const { hash, nonce } = this.#world.payments.left(raw, whose);
       note("leaves", nonce, () => `${nonce} ${hash}`);
       this.#leftBy.set(machine.id, [...(this.#leftBy.get(machine.id) ?? []), hash]);
       must(this.#known.has(hash), "bytes leave after the gateway's database holds their signature", () => hash);

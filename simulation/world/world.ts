@@ -8,20 +8,21 @@ import { AgentError } from "../../protocol/fault.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { DurableLedger } from "../sentences/ledger.ts";
-import { Payments } from "../sentences/payments.ts";
+import type { Money } from "../sentences/money.ts";
 import { must, Violation } from "../sentences/violation.ts";
 import { disk } from "../stand-ins/files.ts";
 import { Machine } from "./agent.ts";
-import { Chain } from "./chain.ts";
+import { EvmGround } from "./evm-ground.ts";
 import { type CommitVerdict, Gateway } from "./gateway.ts";
+import type { Ground } from "./ground.ts";
 import { Network } from "./network.ts";
-import { Node } from "./node.ts";
 import { Payers } from "./payers.ts";
 import { People } from "./people.ts";
 import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
 import { Rescue } from "./rescue.ts";
-import { begun, chainId, contract, hot, network, nodeUrls, policyOf } from "./setting.ts";
+import { begun, currencies, hot, network, policyOf, settle, stage } from "./setting.ts";
 import { Takeover } from "./takeover.ts";
+import { TronGround } from "./tron-ground.ts";
 import { haveFeesRunOut, heldBackUntilMs, isTimeStanding, serving, unrestOf, unshownLock } from "./unrest.ts";
 import { Weather } from "./weather.ts";
 import { Witness } from "./witness.ts";
@@ -44,13 +45,12 @@ const dayAndMoreMs = 25 * 60 * 60_000;
 
 export class World {
   readonly plan: Plan;
-  readonly chain: Chain;
-  readonly nodes: readonly Node[];
+  readonly ground: Ground;
   readonly net: Network;
   readonly gateway: Gateway;
   readonly machines: Machine[] = [];
   readonly ledgers = new Map<Machine, DurableLedger>();
-  readonly payments: Payments;
+  readonly payments: Money;
   readonly people: People;
   readonly payers: Payers;
   readonly weather: Weather;
@@ -70,24 +70,16 @@ export class World {
   constructor(seed: number) {
     this.plan = drawPlan(kernel.chance, seed);
     const { plan } = this;
-    this.chain = new Chain({
-      ...{ chainId, account: hot.toLowerCase(), contract: contract.toLowerCase(), confirmations: plan.confirmations },
-      ...{ nonce: plan.firstNonce, nativeWei: 1_000n * 10n ** 18n, tokenUnits: 1_000_000n * 10n ** 6n },
-      ...{ baseFeeWei: 10_000_000_000n, startedAt: begun },
-    });
-    this.nodes = nodeUrls(plan).map((url) => {
-      const rejects = (receiver: string): boolean => receiver === plan.refusing.toLowerCase();
-      const node = new Node(this.chain, rejects, (owner) => this.thrown(owner, new Error("it asks the nodes in a circle")));
-      kernel.nodes.set(url, node);
-      return node;
-    });
+    settle(plan.family);
+    const onCircle = (owner: Owner): void => this.thrown(owner, new Error("it asks the nodes in a circle"));
+    this.ground = plan.family === "tron" ? new TronGround(plan, onCircle) : new EvmGround(plan, onCircle);
     this.net = new Network(plan.rates, plan.linkSlowMs);
     kernel.dialler = this.net;
     this.gateway = new Gateway({
       ...{ plan, net: this.net, verdict: () => this.#commitVerdict(), committed: (tables) => this.witness.committed(tables) },
       thrown: (owner, error) => this.thrown(owner, error),
     });
-    this.payments = new Payments(this.chain, plan);
+    this.payments = this.ground.money;
     this.people = new People(this);
     this.payers = new Payers(this);
     this.weather = new Weather(this);
@@ -109,7 +101,7 @@ export class World {
       thrown: (owner, error) => this.thrown(owner, error),
     });
     const ledger = new DurableLedger({
-      ...{ name, policy: policyOf(this.plan), decimals: { eth: 18, usdt: 6 } },
+      ...{ name, policy: policyOf(this.plan), decimals: decimalsOf(currencies), coinDecimal: stage.coin.decimal },
       atMax: () => begun + kernel.scheduler.nowMs + this.weather.gatewayAheadMs + aheadMsMax,
       stateOf: (record) => {
         // Old checkpoints are removed, and ledgers are copied: what one said is remembered.
@@ -120,7 +112,9 @@ export class World {
       isGenuine: (job) => this.witness.isGenuine(job),
       isTrue: (end, txHashes) => this.plan.rates.hostileCourier > 0 || this.payments.isEnd(end, txHashes),
       mayBeAhead: () => this.plan.rates.hostileCourier > 0 || this.payments.foreign.size > 0 || this.weather.backups.wasUsed,
-      isPlaced: (txHash) => this.plan.rates.hostileCourier > 0 || this.chain.placeOf.has(txHash),
+      isDead: (txHash, raw) => this.ground.isDead(txHash, raw),
+      isHonest: this.plan.rates.hostileCourier === 0,
+      isPlaced: (txHash) => this.plan.rates.hostileCourier > 0 || this.ground.wasPlaced(txHash),
       isForeign: (nonce) => this.payments.foreignNonces.includes(Number(nonce)),
     });
     machine.drive.onDurable = (file, bytes) => {
@@ -143,9 +137,6 @@ export class World {
     disk.ask = (call) => this.weather.diskVerdict(call);
     disk.syncMs = () => this.weather.syncMs();
     disk.writable = (count) => this.weather.writable(count);
-    this.chain.onBlock = (block) => {
-      if (block !== null) this.holds(() => this.payments.added(block));
-    };
     const machine = this.addMachine("a", "aa".repeat(8), 1);
     machine.pair(1);
     this.gateway.admit(machine, 1);
@@ -155,23 +146,11 @@ export class World {
     this.people.begin();
     this.payers.begin();
     this.weather.begin();
-    scheduler.every(this.plan.blockMs, scheduler.world, () => void this.chain.mine());
+    this.ground.start(this);
     scheduler.after(this.plan.faultsMs, scheduler.world, () => this.#calmDown());
     // Most runs are not told any further once everything has happened.
     const goesOn = kernel.chance.below("goes on after the end", 5) === 0;
     if (!goesOn) scheduler.every(calmCheckMs, scheduler.world, () => this.#calmEarly());
-  }
-
-  /** Somebody with the same key uses the account's next nonce. */
-  spendElsewhere(): void {
-    const { nonce } = this.chain.top;
-    const hash = `0x${kernel.chance.bytes("foreign hash", 32).toString("hex")}`;
-    const elsewhere = `0x${"fe".repeat(20)}`;
-    this.payments.foreign.add(hash);
-    this.chain.mineForeign({
-      ...{ hash, from: hot.toLowerCase(), chainId, nonce, tipWei: 0n, feeMaxWei: 10n ** 13n, gasLimit: 60_000n, to: elsewhere },
-      ...{ valueWei: 1n, data: "0x", payment: null },
-    });
   }
 
   /** Ends the run with the sentence that does not hold. */
@@ -303,8 +282,7 @@ export class World {
     const isWhole = !this.weather.backups.wasUsed && carried === 0;
     const [alarm] = this.gateway.all<{ detail: string }>("SELECT detail FROM audit WHERE act = 'alarm HUB_DATABASE_BEHIND'");
     if (isWhole && alarm !== undefined) this.violated(new Violation("no gateway takes itself for a backup", alarm.detail));
-    for (const transaction of this.payments.heldBytes()) this.chain.offer(transaction);
-    for (let count = 0; count <= this.plan.confirmations && this.violation === null; count += 1) this.chain.mine();
+    this.ground.finish(() => this.violation !== null);
     this.holds(() => this.payments.told(this.witness.told()));
     this.holds(() => this.payments.sweeps.ends(this.payers.paid));
     for (const machine of serving(this)) {
@@ -323,12 +301,8 @@ export class World {
     const account = accounts?.find(network, hot);
     const isOver = book?.openCount === 0 && locked === null && this.people.open() === "" && !this.rescue?.isBeyond;
     if (account === undefined || !isOver || this.payments.foreign.size > 0) return;
-    const { nonce } = this.chain.top;
-    must(
-      BigInt(nonce) >= BigInt(account.next),
-      "every slot below the next one ends on chain",
-      () => `${name}: ${nonce} of ${account.next}`,
-    );
+    const unended = this.ground.unended(account.next);
+    must(unended === "", "every slot below the next one ends on chain", () => `${name}: ${unended}`);
   }
 
   /**
@@ -344,4 +318,8 @@ export class World {
       must(book.stateOf(record.transactionId) !== undefined, "what was asked for once is known for ever", () => machine.name);
     }
   }
+}
+
+function decimalsOf(all: typeof currencies): Readonly<Record<string, number>> {
+  return Object.fromEntries(Object.entries(all).map(([id, { decimal }]) => [id, decimal]));
 }

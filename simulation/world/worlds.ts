@@ -3,10 +3,16 @@
  * longer. A world is a range of seeds, so that a seed alone tells a run again. Touches nothing.
  */
 import type { Chance } from "../kernel/chance.ts";
-import type { DepositOrder, FaultKind, Plan, Rates } from "./plan.ts";
+import type { DepositOrder, FaultKind, Order, Plan, Rates } from "./plan.ts";
+import { unitsOf } from "./units.ts";
 
 /** The seed before the first of each world. */
-export const worlds = { "lying-node": 1_000_000_000, sweeps: 2_000_000_000, "same-epoch": 3_000_000_000 } as const;
+export const worlds = {
+  "lying-node": 1_000_000_000,
+  sweeps: 2_000_000_000,
+  "same-epoch": 3_000_000_000,
+  waiting: 4_000_000_000,
+} as const;
 
 /** @public */
 export type WorldName = keyof typeof worlds;
@@ -31,7 +37,8 @@ export function inWorld(drawn: Drawn, seed: number, chance: Chance): Omit<Plan, 
   const plan = { ...drawn, isPutBackAgain: false };
   if (isIn("lying-node", seed)) return lyingNode(plan, chance);
   if (isIn("sweeps", seed)) return withDeposits(plan, chance);
-  return isIn("same-epoch", seed) ? sameEpoch(plan, chance) : plan;
+  if (isIn("same-epoch", seed)) return sameEpoch(plan, chance);
+  return isIn("waiting", seed) ? waiting(plan, chance) : plan;
 }
 
 function lyingNode<P extends Drawn>(plan: P, chance: Chance): P {
@@ -86,4 +93,70 @@ function withDeposits<P extends Drawn>(plan: P, chance: Chance): P {
     ...{ rescue: false, takeover: false, oldBackup: "", rules: "", policy: "wide", refusing: "", helps: 0 },
     ...{ deposits, faultsMs },
   };
+}
+
+/** What the plan draws of these goes on where the chain counts nothing. */
+const carried: readonly FaultKind[] = [
+  ...(["signerDies", "courierDies", "powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "clockJumps"] as const),
+  ...(["slowDisk", "gatewayDies", "commitFails", "gatewayClockJumps", "gatewayRestored", "ledgerRestored"] as const),
+  ...(["lineCut", "lineHangs", "lineSlow", "frameLost", "frameTwice", "frameOld", "framesSwapped", "frameDamaged"] as const),
+  ...(["nodeErrors", "nodeSilence", "nodeLies", "nodeHides", "nodeLags", "nodeSlow", "poolForgets", "reorganisation"] as const),
+  ...(["reverts", "blocksSkip", "feeSpikes", "foreignSpend", "ordersRepeated", "ordersAltered", "operatorSlow"] as const),
+  ...(["timeLeaps", "hostileCourier"] as const),
+];
+/** The first three receivers of the other family, as this one spells them. */
+const receivers = [
+  "TLEaY8XoqpBmndLsjcfThgdKLN1ssNuUcF",
+  "TFTsyAaajS3DTEbekme2wm9fNcypguDHp4",
+  "TPBivseBCFmG8AEL38DJ4hxrFMQteENxDz",
+] as const;
+/** Blocks below the head that are not solidified, by the time between two: about a minute. */
+const slots = [
+  { blockMs: 3_000, confirmations: 19 },
+  { blockMs: 6_000, confirmations: 10 },
+  { blockMs: 12_000, confirmations: 5 },
+] as const;
+
+/** A chain on which nothing but time excludes a second payment, with faults for minutes of it. */
+function waiting<P extends Drawn>(plan: P, chance: Chance): P {
+  const drawn = limitedTo(plan.rates, carried);
+  const of = (kind: FaultKind, share: number, least: number, most: number): number =>
+    chance.below(`waiting with ${kind}`, share) === 0 ? chance.between(`rate of ${kind}`, least, most) : 0;
+  const rates: Rates = {
+    ...drawn,
+    chainHalts: of("chainHalts", 3, 50, 300),
+    chainJams: of("chainJams", 2, 200, 1_500),
+    sleeps: of("sleeps", 4, 200, 900),
+    branchesOld: of("branchesOld", 2, 1_000, 8_000),
+    receiptsMissing: of("receiptsMissing", 3, 300, 2_000),
+    reorganisation: drawn.reorganisation || of("reorganisation", 3, 300, 2_000),
+    blocksSkip: drawn.blocksSkip || of("blocksSkip", 3, 3_000, 9_500),
+    poolForgets: drawn.poolForgets || of("poolForgets", 4, 500, 3_000),
+    nodeHides: drawn.nodeHides || of("nodeHides", 4, 3_000, 9_000),
+    gatewayRestored: drawn.ledgerRestored > 0 ? 0 : drawn.gatewayRestored,
+  };
+  return {
+    ...plan,
+    ...{ family: "tron", rates, orders: ordersOf(plan.orders, chance), deposits: [] },
+    ...chance.pick("slots", slots),
+    ...{ saysFinal: true, nodes: chance.pick("nodes of it", [1, 2, 2, 2, 3]), firstNonce: 0 },
+    ...{ takeover: false, oldBackup: "", rules: plan.rules === "destinations" ? "" : plan.rules },
+    rescue: plan.rescue && rates.ledgerRestored + rates.gatewayRestored > 0,
+    refusing: plan.refusing === "" ? "" : receivers[1],
+    resignAbove: chance.pick("signs anew above", ["", "", "0.2"]),
+    faultsMs: chance.pick("faults last for minutes", [1, 2, 4, 8, 12, 16, 22]) * 60_000,
+  };
+}
+
+/** Two in three times the second is the first once more, to the last digit: an order is no id. */
+function ordersOf(orders: readonly Order[], chance: Chance): readonly Order[] {
+  const all = orders.map((order): Order => {
+    const currency = order.currency === "usdt" ? "usdt" : "trx";
+    const address = chance.pick("receiver", receivers);
+    return { ...order, currency, address, units: unitsOf(order.amount, currency) };
+  });
+  const [first, second, ...rest] = all;
+  if (first === undefined || second === undefined || chance.below("the same once more", 3) === 0) return all;
+  const { currency, amount, units, address } = first;
+  return [first, { ...second, currency, amount, units, address, atMs: first.atMs + chance.below("soon after", 2_000) }, ...rest];
 }

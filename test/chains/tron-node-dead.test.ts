@@ -76,6 +76,22 @@ group("a transaction that is in no block", () => {
     expect(await dead(version)).toMatchObject({ isDead: true });
   });
 
+  it("is not dead where a block right after its signing has it, though its end is as late as any that is signed and no receipt is left", async () => {
+    await begin();
+    const { chain, fronts } = town.node;
+    chain.mine(40);
+    // The latest that the signer takes, by a gateway whose clock is a hundred seconds ahead.
+    const untilMs = chain.blocks[chain.solid]!.timestampMs + 760_000;
+    const signed = town.coins(payer, receiver, 5_000_000, { expirationMs: untilMs });
+    const other = { txHash: "33".repeat(32), untilMs };
+    await town.send(signed);
+    mineUntilSolid(untilMs + marginMs);
+    expect(chain.placeOf(signed.txID)).toBeDefined();
+    for (const front of fronts) front.suffer({ paths: "gettransactioninfobyid", lies: [{ kind: "hides" }] });
+    expect(await dead({ txHash: signed.txID, untilMs })).toMatchObject({ isDead: false });
+    expect(await dead(other)).toMatchObject({ isDead: true });
+  });
+
   it("of several versions, all have to be past; of none, nothing is dead", async () => {
     await begin();
     const [first, later] = [payment().version, { txHash: "22".repeat(32), untilMs: payment().version.untilMs + 60_000 }];

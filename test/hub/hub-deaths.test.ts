@@ -183,6 +183,23 @@ describe("a death that the gateway tells", () => {
     expect(agent.frames.filter(({ kind }) => kind === "ack").length).toBe(before);
   });
 
+  it("a death of what has ended is told to an agent whose ledger has it open, as after a restore, and to no other", async () => {
+    const { ids } = await paying(2);
+    for (const id of ids) dies(id);
+    db.store.database.run("UPDATE transactions SET status = 2, stage = 'expired', code = 'JOB_EXPIRED'");
+    const agent = connect();
+    await agent.hello({ open: [{ network, account: hot, first: "2", last: "3" }] });
+    await agent.next("welcome");
+    expect(await agent.next("ack")).toMatchObject({ ended: [ids[1]], dead: [hashOf(ids[1]!)] });
+    const other = connect();
+    await other.hello({ open: [{ network, account: hot, first: "7", last: "9" }] });
+    await other.next("welcome");
+    states(other, 4, [{ kind: "observed", transactionId: ids[0]!, stage: "dead", outcome: "", txHash: hashOf(ids[0]!) }]);
+    const ack = await other.next("ack");
+    expect(ack.head).toEqual(headAt(5));
+    expect(ack).not.toHaveProperty("dead");
+  });
+
   it("deaths are told in as many acknowledgements as it takes", async () => {
     const { ids } = await paying();
     const { database } = db.store;

@@ -295,6 +295,26 @@ describe("a slot that only a cancel can end", () => {
     expect(replace(next)).toMatchObject({ ok: true });
   });
 
+  it("gets no dearer version where policy says no and a courier says that it was paid", () => {
+    const { rig } = both;
+    const id = both.pay("one");
+    const copy = backup(rig);
+    both.pay("two");
+    const { usdt = never(), ...rest } = rig.settings.policy;
+    rig.edited = { ...rig.settings, policy: { ...rest, usdt: { ...usdt, maxPerWithdrawal: "1" } } };
+    restore(rig, copy);
+    both.connect();
+    both.recover();
+    const { state, versions } = rig.show(id);
+    expect(state).toBe("quarantined");
+    const claim = { transactionId: id, stage: "final", outcome: "paid", txHash: versions[0]!.txHash, block: 9 };
+    expect(rig.ask("observed", claim).withdrawal.state).toBe("paid");
+    expect(rig.ask("replace", { transactionId: id, above: 1, facts: dearer })).toMatchObject({
+      ok: false,
+      code: "WITHDRAWAL_HELD",
+    });
+  });
+
   it("is cancelled where nothing was signed on it and policy says no, with fees that a person names", () => {
     const { rig } = both;
     const id = both.order("one");

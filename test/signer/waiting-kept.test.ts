@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { backup, type Contents, databaseOf, offer, recovered, restore } from "../support/recovery-order.ts";
-import { network, offerAt, payer, receiver, type WaitingRig, waitingRig } from "../support/waiting-rig.ts";
+import { network, offerAt, payer, receiver, type WaitingRig, waitingRig, waitingSettings } from "../support/waiting-rig.ts";
 
 function deadOf(rig: WaitingRig, id: string): readonly unknown[] {
   return rig.show(id).versions.map(({ dead }) => dead);
@@ -182,5 +182,62 @@ describe("a gateway that went back", () => {
         "transactionId" in entry && entry.transactionId === id ? [entry.kind === "decision" ? entry.decision : entry.kind] : [],
       );
     expect(kindsOf(over)).toEqual(["asked", "expired"]);
+  });
+});
+
+/** Kept by an order, on its slot; its receiver is denied meanwhile, so that policy holds it. */
+function quarantined(): { readonly rig: WaitingRig; readonly id: string } {
+  const rig = waitingRig();
+  const id = rig.payout();
+  const { trx, usdt } = waitingSettings.policy;
+  rig.edited = { ...waitingSettings, policy: { trx: trx!, usdt: { ...usdt!, deny: [receiver] } } };
+  rig.crash();
+  opened(rig, databaseOf(rig));
+  expect(rig.show(id).state).toBe("quarantined");
+  return { rig, id };
+}
+
+describe("what an order keeps and policy holds", () => {
+  it.each(["paid", "reverted"])("stays held where a courier told that it was %s, and it died", (outcome) => {
+    const { rig, id } = quarantined();
+    const claim = { transactionId: id, txHash: rig.hashOf(id), stage: "final", outcome, block: 7 };
+    rig.gatewaySays(id);
+    expect(rig.ask("observed", claim).withdrawal.state).toBe(outcome);
+    rig.courierSays(id);
+    expect(rig.show(id).state).toBe("quarantined");
+    rig.crash();
+    rig.greet();
+    expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_HELD" });
+    expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
+    expect(rig.order("cancel", id).withdrawal.state).toBe("expired");
+  });
+
+  it("gets no other version while a courier says that it was paid", () => {
+    const { rig, id } = quarantined();
+    rig.bury(id);
+    const claim = { transactionId: id, txHash: rig.hashOf(id), stage: "final", outcome: "paid", block: 7 };
+    expect(rig.ask("observed", claim).withdrawal.state).toBe("paid");
+    expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_ALIVE" });
+  });
+});
+
+describe("what the gateway knows to have ended unpaid, and the ledger has forgotten", () => {
+  it("ends so once its versions are dead by both words anew, and gets no other version", () => {
+    const rig = waitingRig();
+    const id = rig.payout();
+    const before = backup(rig);
+    const contents = databaseOf(rig);
+    rig.bury(id);
+    rig.order("cancel", id);
+    rig.acknowledge();
+    expect(rig.show(id).state).toBe("expired");
+    restore(rig, before);
+    opened(rig, { ...contents, withdrawals: [], ended: contents.withdrawals });
+    expect(rig.show(id).state).toBe("released");
+    rig.gateway.ended.add(id);
+    rig.bury(id);
+    expect(rig.next(id)).toMatchObject({ ok: false, code: "JOB_EXPIRED" });
+    expect(rig.show(id)).toMatchObject({ state: "expired", isOver: true });
+    expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
   });
 });

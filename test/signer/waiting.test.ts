@@ -63,7 +63,10 @@ describe("a first version that ends by waiting", () => {
       const facts = offerAt(untilMs - 300_000);
       return rig.ask("sign", { transactionId, facts });
     };
-    const latest = rig.now + waitingOf(network)!.lifeMsMax + 600_000;
+    // By the gateway's time, however wrong the local clock is: a stamp of far ahead would make the
+    // bytes come into a block before anybody looks for them.
+    rig.skew = 500_000;
+    const latest = rig.now + waitingOf(network)!.lifeMsMax + 60_000;
     const before = rig.records().length;
     expect(offer(latest + 1)).toMatchObject({ ok: false, code: "TRANSACTION_LIFE" });
     const long = { ...offerAt(rig.now), expirationMs: `${rig.now + 600_001}` };
@@ -231,6 +234,22 @@ describe("a second version", () => {
     expect(rig.show(id).state).toBe("paid");
   });
 
+  it("is made in the end, though a courier told of ends and deaths in turns, and the ledger does not grow by them for ever", () => {
+    const { rig, id } = released();
+    rig.gatewaySays(id);
+    let refused = "";
+    for (let times = 0; times < 250 && refused === ""; times++) {
+      const told = seen(rig, id, "final", "paid");
+      if (told.ok) expect(rig.courierSays(id).withdrawal.state).toBe("released");
+      else refused = told.code;
+    }
+    expect(refused).toBe("WITHDRAWAL_TOO_MANY_OBSERVATIONS");
+    expect(rig.kinds().filter((kind) => kind === "OBSERVED").length).toBeLessThanOrEqual(201);
+    expect(rig.next(id).ok).toBe(true);
+    rig.acknowledge();
+    expect(seen(rig, id, "final", "paid", 2).withdrawal.state).toBe("paid");
+  });
+
   it("raises an alarm when a block has what both had called dead", () => {
     const { rig, id } = released();
     rig.bury(id);
@@ -240,6 +259,50 @@ describe("a second version", () => {
     expect(rig.kinds()).not.toContain("ALARM");
     expect(seen(rig, id, "included").ok).toBe(true);
     expect(rig.records().find(({ kind }) => kind === "ALARM")).toMatchObject({ code: "CHAIN_DEAD_INCLUDED" });
+  });
+
+  it("is signed no more, though it was intended before, once a block has what both had called dead", () => {
+    const { rig, id } = released();
+    rig.bury(id);
+    rig.send("replace", { transactionId: id, above: 1, facts: offerAt(rig.now, 300) });
+    rig.disk.sync();
+    rig.crash();
+    rig.greet();
+    const hashes = () => rig.core.book.find(id)!.versions.map(({ txHash }) => txHash);
+    expect(hashes()).toEqual([rig.hashOf(id), ""]);
+    expect(seen(rig, id, "included").ok).toBe(true);
+    expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_ALIVE" });
+    expect(hashes()[1]).toBe("");
+    // The block is gone, and both words are there again.
+    expect(seen(rig, id, "broadcast").ok).toBe(true);
+    expect(rig.next(id).code).toBe("WITHDRAWAL_ALIVE");
+    expect(rig.courierSays(id).ok).toBe(true);
+    expect(rig.next(id).ok).toBe(true);
+  });
+
+  it("is not signed beside a first one that a block has, where that is told while the key is asked", () => {
+    const { rig, id } = released();
+    rig.bury(id);
+    const txHash = rig.hashOf(id);
+    let answer: unknown;
+    rig.send("replace", { transactionId: id, above: 1, facts: offerAt(rig.now, 300) }, (given) => {
+      answer = given;
+    });
+    rig.send("observed", { transactionId: id, stage: "included", outcome: "", txHash, block: 7 });
+    rig.settle();
+    expect(answer).toMatchObject({ ok: false, code: "WITHDRAWAL_CLOSED" });
+    expect(rig.records().filter(({ kind }) => kind === "SIGNED")).toHaveLength(1);
+  });
+
+  it("is not made of what the chain has ended by the gateway's word, whatever was called dead before", () => {
+    const { rig, id } = released();
+    rig.bury(id);
+    rig.gateway.ended.add(id);
+    rig.acknowledge();
+    expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_CLOSED" });
+    rig.signer.tick();
+    expect(rig.show(id).state).toBe("released");
+    expect(seen(rig, id, "final", "paid").withdrawal.state).toBe("paid");
   });
 
   it("is said to be dead with witnesses alone, and never where a slot excludes", () => {

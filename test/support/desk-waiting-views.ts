@@ -57,9 +57,9 @@ export interface WaitingDriver extends Driver {
   at(chainMs: number, over?: Partial<BlockFacts>): ReturnType<Driver["feed"]>;
 }
 
-export function driveWaiting(open: readonly WithdrawalView[], nextSlot = "0"): WaitingDriver {
+export function driveWaiting(open: readonly WithdrawalView[], nextSlot = "0", inFlightMax?: number): WaitingDriver {
   const accounts = [{ chain: "local", network: waitingNetwork, address: payingAccount, nextSlot }];
-  const driver = drive(open, { accounts });
+  const driver = drive(open, { accounts }, inFlightMax);
   let number = 30;
   const at = (chainMs: number, over: Partial<BlockFacts> = {}): ReturnType<Driver["feed"]> => {
     number += 1;

@@ -41,6 +41,7 @@ import {
 eachTestItsTown();
 
 const stranger = inhabitant("a stranger");
+const withdrawalOf = ({ txHash }: { readonly txHash: string }): string => signature(txHash).transactionId;
 
 describe("a version that no block holds", () => {
   it("a version that no block holds is dead once chain time is past its end by the margin, and the withdrawal stays pending", async () => {
@@ -269,6 +270,21 @@ describe("a lying node of two", () => {
     expect([asked, versions.filter(({ txHash }) => isDead(txHash))]).toEqual([1, []]);
     await expect(check("NODE_DISAGREE")).rejects.toMatchObject({ code: "NODE_DISAGREE" });
     expect(versions.map(({ txHash }) => isDead(txHash))).toEqual([true, false, true, true]);
+  });
+
+  it("a single node that says of a version that a block holds it keeps nobody from asking whether it is dead", async () => {
+    const [seen, asked] = [sign(withdrawal(1)), sign(withdrawal(2))];
+    const stuck = sign(withdrawal(3));
+    const stageOf = (number: number, stage: string) =>
+      db.store.database.run("UPDATE transactions SET stage = ? WHERE id = ?", stage, withdrawalOf([seen, asked, stuck][number]!));
+    stageOf(0, "confirming");
+    stageOf(2, "stuck");
+    const dead: WatcherNodes["dead"] = async () => ({ isDead: true, chainMs: seen.untilMs + 200_000, block: 9, witnesses: 2 });
+    const parts = { name: "town", network, reader: { dead }, store: db.store, signals: createSignals(), log: silentLog };
+    const at = { number: 9, hash: "nine" };
+    const chain = { ...parts, clock: () => 9, run: "" } as unknown as WatchedChain;
+    await checkDeaths(chain, { head: at, final: at, askedAt: 0 }, newDeathMemory());
+    expect([seen, asked, stuck].map(({ txHash }) => isDead(txHash))).toEqual([true, true, false]);
   });
 });
 

@@ -200,6 +200,7 @@ function createItem(view: WithdrawalView, account: Account, openedAtMs: number):
     dead: new Map(),
     buryDueAtMs: 0,
     buryTrouble: "",
+    isAbsent: false,
     stopped: "",
   };
 }

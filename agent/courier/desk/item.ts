@@ -63,6 +63,7 @@ export interface Item {
   readonly dead: Map<string, Pick<Death, "block" | "witnesses">>;
   buryDueAtMs: number; // they are not asked before
   buryTrouble: string; // the fault of the last asking, "" where there was none
+  isAbsent: boolean; // the last look that was answered found it in no block
   stopped: string; // a code: a person must look, and no byte of it is sent any more
 }
 

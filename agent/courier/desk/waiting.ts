@@ -125,8 +125,12 @@ export function takeBuried(item: Item, { txHashes, answer }: Buried): void {
 }
 
 /** What the signer has yet to be told of, null when there is nothing. */
-export function death({ view, dead, place }: Item) {
+export function death({ view, dead, place, isAbsent }: Item) {
   if (place !== null) return null;
+  const newest = outVersions(view).at(-1);
+  // It was called dead, then in a block by a late answer, and is in none: the signer has to hear it.
+  if (view.state === "included" && isAbsent && newest !== undefined && isTold(newest.dead))
+    return { stage: "broadcast", outcome: "", txHash: newest.txHash, block: 0 } as const;
   for (const { txHash, dead: said } of outVersions(view)) {
     const found = dead.get(txHash);
     if (found === undefined || isTold(said)) continue;
@@ -158,7 +162,7 @@ export function renew(account: Account, nowMs: number, out: DeskEffect[]): void 
   for (const item of byPatience(account.pending, ({ openedAtMs }) => openedAtMs)) {
     const { view } = item;
     const isMoving = view.state === "released" || view.state === "broadcast";
-    if (!isMoving || isOver(item) || item.asking !== null || isAside(item, nowMs)) continue;
+    if (!isMoving || !item.isAbsent || isOver(item) || item.asking !== null || isAside(item, nowMs)) continue;
     const newest = view.versions.at(-1);
     if (newest === undefined || view.versions.some(({ dead }) => dead !== "both")) continue;
     if (newest.version >= versionsMax) item.waiting = "WITHDRAWAL_WAITS_FOR_PERSON";

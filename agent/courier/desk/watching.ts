@@ -110,6 +110,7 @@ export function takePlaces(book: Book, account: Account, found: readonly Looked[
     if (item === undefined || !account.flight.has(item) || item.verdict !== null) continue;
     items.push(item);
     item.isDoubtful = isDoubtful;
+    item.isAbsent = place === null && !isDoubtful;
     if (isDoubtful) item.waiting = doubt;
     else if (item.waiting === doubt) item.waiting = "";
     // Some nodes show it and some do not: neither out of the chain nor in it.

@@ -48,8 +48,9 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
   const isRepeat =
     stage !== "final" && last?.stage === stage && last.txHash === txHash && (last.block === block || stage === "broadcast");
   if (isRepeat) return { ok: true, withdrawal };
-  // The first end is taken from whomever, or nothing would ever end.
-  const isFirstEnd = stage === "final" && !isFinal(withdrawal.state);
+  // The first end is taken from whomever, or nothing would ever end; not of a version that somebody
+  // called dead, or end and death could take turns for ever.
+  const isFirstEnd = stage === "final" && !isFinal(withdrawal.state) && ours?.dead === undefined;
   if (!isFirstEnd && withdrawal.observations >= observationsMax) return refuse("WITHDRAWAL_TOO_MANY_OBSERVATIONS");
   const unheard = outcome === "lost" && withdrawal.code !== contestedCode ? stopForLoss(turn, withdrawal) : null;
   if (unheard !== null) return unheard;

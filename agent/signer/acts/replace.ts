@@ -1,16 +1,17 @@
 /**
  * A dearer version on the slot that a withdrawal has: built from the same approval. Where versions
- * end by waiting, the next one after all before are dead (waiting.ts). Touches nothing: the INTENT record and the work for the vault leave through the turn.
+ * end by waiting, the next one after all before are dead (waiting.ts). Touches nothing: the INTENT
+ * record and the work for the vault leave through the turn.
  */
 import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { Bidding, Facts, Fees } from "../../../chains/family.ts";
 import { invariant, refuse } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
-import { isCancelling, isOver, type Version } from "../state/withdrawal.ts";
+import { isCancelling, isLate, isOver, type Version } from "../state/withdrawal.ts";
 import { intend, intendCancel, type Prepared, recorded } from "./intent.ts";
 import { closedGate, pausedBy, type Turn } from "./run.ts";
-import { prepareNext } from "./waiting.ts";
+import { prepareNext, stillAlive } from "./waiting.ts";
 
 /**
  * A courier makes no more than these; the rest of the twenty are a person's, so that no courier and
@@ -44,7 +45,8 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
   if (isOver(withdrawal)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   const paused = isCancel ? null : pausedBy(turn);
   if (paused !== null) return paused;
-  if (made !== undefined) return made.isCancel === isCancel ? recorded(turn, withdrawal, made) : refuse("WITHDRAWAL_CANCELLING");
+  if (made !== undefined && made.isCancel !== isCancel) return refuse("WITHDRAWAL_CANCELLING");
+  if (made !== undefined) return isLate(withdrawal) ? stillAlive(withdrawal) : recorded(turn, withdrawal, made);
   const newest = withdrawal.versions[above - 1];
   if (newest === undefined) return refuse("WITHDRAWAL_VERSION_UNKNOWN", `there is no version ${above}`);
   if (!newest.released) return refuse("WITHDRAWAL_NOT_RELEASED");
@@ -69,8 +71,9 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
     const dearer = bidding.dearer(withdrawal.versions, facts, true);
     return intendCancel(turn, withdrawal, account, above + 1, dearer, { tipAllowedUnits });
   }
+  // One that policy holds may be called ended by the courier, and got no yes by that.
   const approval = core.policy.approval(transactionId);
-  invariant(approval !== undefined, "a withdrawal that is not over has its approval");
+  if (approval === undefined) return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const dearer = bidding.dearer(withdrawal.versions, facts, false);
   return intend(turn, approval, account, withdrawal.slot, above + 1, dearer, { tipAllowedUnits });
 }

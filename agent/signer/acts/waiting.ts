@@ -11,17 +11,23 @@ import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
-import { skewMaxMs } from "../state/ledger-time.ts";
 import { endsUnpaid, isCancelling, isDead, isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { mostWitnesses, witnessesWanted } from "./adopt.ts";
 import { intend, type Prepared } from "./intent.ts";
 import { alarm, type Done, type Turn } from "./run.ts";
 
 /**
+ * A version may end so much later than the longest life from now. Whoever asks whether it is dead
+ * looks back from its end that far and no farther (chains/tron/node-dead.ts): one that ended later
+ * could be in a block before.
+ */
+const aheadMaxMs = 60_000;
+
+/**
  * The offer that a version is made with: stamped above every version that the account ever had, so
  * that two equal payments are two transactions, and of no longer life than is allowed. The stamp
- * is the courier's word, so ledger time bounds it from above. Where a slot excludes, the facts as
- * they are.
+ * is the courier's word, so the gateway's time bounds the end from above. Where a slot excludes,
+ * the facts as they are.
  * @throws AgentError JSON_SHAPE for facts that are none
  */
 export function offered(
@@ -34,8 +40,9 @@ export function offered(
   const stamped = waiting.stamped(familyOf(network).fees.read(facts), lastStamp);
   const until = waiting.untilMs(stamped);
   const isTooLong = until > Number(waiting.stamp(stamped)) + waiting.lifeMsMax;
-  const aheadMs = until - turn.nowMs;
-  if (isTooLong || aheadMs > waiting.lifeMsMax + skewMaxMs) return refuse("TRANSACTION_LIFE", `it would end in ${aheadMs} ms`);
+  const { run, monotonicMs } = turn;
+  const aheadMs = Math.ceil(until - (run.gatewayAt + monotonicMs - run.heardAt));
+  if (isTooLong || aheadMs > waiting.lifeMsMax + aheadMaxMs) return refuse("TRANSACTION_LIFE", `it would end in ${aheadMs} ms`);
   return { ok: true, facts: stamped };
 }
 
@@ -45,15 +52,17 @@ export function offered(
  */
 export function prepareNext(turn: Turn, withdrawal: Withdrawal, above: number, claimed: Facts, isCouriers: boolean): Prepared {
   const { core } = turn;
-  const { transactionId, job, slot, ordered } = withdrawal;
+  const { transactionId, job, slot, ordered, state } = withdrawal;
   if (isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
+  if (withdrawal.isEnded && !withdrawal.isKept) return refuse("WITHDRAWAL_CLOSED", state);
   if (!isDead(withdrawal)) return stillAlive(withdrawal);
   if (hasRunOut(turn, withdrawal)) {
     turn.commit([{ kind: "EXPIRED", transactionId }]);
     return refuse("JOB_EXPIRED");
   }
+  // One that policy holds may be called ended by the courier, and got no yes by that.
   const approval = core.policy.approval(transactionId);
-  invariant(approval !== undefined, "a withdrawal that is not over has its approval");
+  if (approval === undefined) return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const isOrdered = ordered?.act === "replace" && ordered.versions === above;
   if (!isOrdered && !isCouriers) return refuse("WITHDRAWAL_WAITS_FOR_PERSON", `${above} versions are made`);
   if (!isOrdered && core.policy.isPersonsToResign(approval)) return refuse("WITHDRAWAL_WAITS_FOR_PERSON", "above resignAbove");
@@ -83,11 +92,12 @@ function endWords(until: number | undefined): string {
 /**
  * Whether a bound withdrawal ends without a payment now: a person cancelled it, or its job ran out,
  * and every version is dead. Time ends nothing in a recovery, nor what an opened ledger kept or
- * policy holds: those are a person's.
+ * policy holds: those are a person's. What an opened ledger kept ends as well where the gateway
+ * knows that it has: then this ledger went back behind that end.
  */
 export function hasRunOut(turn: Turn, withdrawal: Withdrawal): boolean {
   if (!endsUnpaid(withdrawal)) return false;
-  if (isCancelling(withdrawal)) return true;
+  if (isCancelling(withdrawal) || (withdrawal.isKept && withdrawal.isEnded)) return true;
   const isPersons = turn.core.isHolding || withdrawal.isKept || withdrawal.state === "quarantined";
   return !isPersons && turn.nowMs > withdrawal.job.expiresAt;
 }

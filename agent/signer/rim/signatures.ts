@@ -12,7 +12,7 @@ import { closedGate, pausedBy, type Reply, type Run, type Turn } from "../acts/r
 import type { Core } from "../state/core.ts";
 import { Fifo } from "../state/fifo.ts";
 import { stepOf } from "../state/view.ts";
-import { isCancelling, isOver, type Withdrawal } from "../state/withdrawal.ts";
+import { isCancelling, isLate, isOver, type Withdrawal } from "../state/withdrawal.ts";
 import type { Vault } from "../vault/vault.ts";
 
 /**
@@ -139,10 +139,10 @@ export class Signatures {
 
 /**
  * A cancel is signed until the gateway's word; a payment not in a quarantine either, nor after a
- * cancel.
+ * cancel. Where versions end by waiting none is signed beside another that lives.
  */
 function isTooLate(withdrawal: Withdrawal, { clearance }: SignWork): boolean {
-  if (isOver(withdrawal)) return true;
+  if (isOver(withdrawal) || isLate(withdrawal)) return true;
   return !clearance.isCancel && (withdrawal.state === "quarantined" || isCancelling(withdrawal));
 }
 

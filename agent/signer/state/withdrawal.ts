@@ -14,7 +14,7 @@
  * is released, broadcast or quarantined goes to expired as well (`endsUnpaid`). Paid, reverted, lost
  * and cancelled are the courier's word, and another may take their place, until the gateway has said
  * that the withdrawal ended (`isOver`). Until then its slot can still get versions, and an end of a
- * version that is dead by both words leads back to released. A quarantined one gets cancels alone.
+ * version that is dead by both words leads back to released, or to where a person's yes is missing. A quarantined one gets cancels alone.
  *
  * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  lost  cancelled
  * requested  approved  held  refused  expired  .          .          .          .          .         .     .         .     .
@@ -139,6 +139,15 @@ export function isDead({ job, versions }: Pick<Withdrawal, "job" | "versions">):
 }
 
 /**
+ * Versions end by waiting, and of those that were signed one is not dead, or not any more: nothing
+ * that was only intended is signed beside it.
+ * @public
+ */
+export function isLate(withdrawal: Pick<Withdrawal, "job" | "versions">): boolean {
+  return waitingOf(withdrawal.job.network) !== null && !isDead(withdrawal);
+}
+
+/**
  * A bound withdrawal that may end unpaid, with an EXPIRED record.
  * @public
  */
@@ -179,6 +188,7 @@ export interface Withdrawal {
   versions: Version[];
   observed: { readonly stage: string; readonly txHash: string; readonly block: number } | null;
   observations: number;
+  wasQuarantined?: true; // before the courier told of an end
   // a person's word on what ends by waiting: another version after so many, or none any more
   ordered?: { readonly act: "replace" | "cancel"; readonly versions: number };
   isEnded: boolean; // by the gateway's signed word
@@ -300,8 +310,19 @@ function observe(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "
     withdrawal.changedAt = record.at;
     return;
   }
+  if (stage === "final" && withdrawal.state === "quarantined") withdrawal.wasQuarantined = true;
   move(withdrawal, observedStep(stage, outcome), record);
   withdrawal.observed = { stage, txHash, block };
+  if (stage !== "broadcast") disprove(withdrawal, txHash);
+}
+
+/** Who says that a block has it no longer says that it is dead. */
+function disprove({ versions }: Withdrawal, txHash: string): void {
+  for (const [at, one] of versions.entries()) {
+    if (one.txHash !== txHash || one.dead === undefined || one.dead === "gateway") continue;
+    const { dead, ...rest } = one;
+    versions[at] = dead === "both" ? { ...rest, dead: "gateway" } : rest;
+  }
 }
 
 function sayDead(withdrawal: Withdrawal, version: number, by: "gateway" | "courier"): void {
@@ -311,13 +332,14 @@ function sayDead(withdrawal: Withdrawal, version: number, by: "gateway" | "couri
 
 /**
  * An end that a courier told of a version which then died was a lie: the withdrawal is open again,
- * and gets another version or ends unpaid.
+ * and gets another version or ends unpaid. One that was held for a person is so again.
  */
 function refute(withdrawal: Withdrawal): void {
   const { observed, versions, isEnded, state } = withdrawal;
   if (isEnded || observed?.stage !== "final" || !ended.has(state)) return;
   if (!versions.some(({ txHash, dead }) => txHash === observed.txHash && dead === "both")) return;
-  withdrawal.state = "released";
+  withdrawal.state = withdrawal.wasQuarantined === true ? "quarantined" : "released";
+  delete withdrawal.wasQuarantined;
   withdrawal.observed = null;
   withdrawal.endSeq = 0;
   withdrawal.isEndHeard = false;

@@ -1,0 +1,40 @@
+/**
+ * What a run asks of whoever holds money against the chain itself, whatever the chain's family.
+ * Types alone.
+ */
+import type { DepositOrder, Order } from "../world/plan.ts";
+import type { End, Told } from "./payments.ts";
+import type { Books, MovedRow } from "./sweeps.ts";
+
+/** Whose bytes they are, as the signer says. */
+export interface Whose {
+  readonly transactionId: string;
+  readonly mode: string;
+}
+
+export interface Money {
+  /** Transactions of the account that somebody else made with its key. */
+  readonly foreign: ReadonlySet<string>;
+  /** Numbers of the account that somebody else used, for good. */
+  readonly foreignNonces: readonly number[];
+  readonly released: number;
+  /** Whether everything that left is in a block, or waits for one where nodes show it. */
+  readonly isShown: boolean;
+  readonly sweeps: MovedMoney;
+  expect(order: Order): void;
+  allow(order: Order, amount: string): void;
+  forget(known: ReadonlySet<string>): void;
+  isForgottenNonce(nonce: number): boolean;
+  helped(transactionId: string): void;
+  cancelled(orderId: string, nonce: number): void;
+  /** Signed bytes that left a signer for the first time. */
+  left(raw: string, whose: Whose): { readonly hash: string; readonly nonce: string | number };
+  told(rows: readonly Told[]): void;
+  isEnd(end: End, txHashes: readonly string[]): boolean;
+}
+
+export interface MovedMoney {
+  told(books: Books): void;
+  open(rows: readonly MovedRow[]): string;
+  ends(paid: ReadonlyMap<string, DepositOrder>): void;
+}

@@ -1,0 +1,103 @@
+/**
+ * What is true about sweeps and top-ups where nothing but time excludes a payment: money moves
+ * between the wallet's own accounts alone, another version leaves only when the one before is dead,
+ * a sweep has one top-up that pays, and no unit is lost.
+ */
+import type { DepositOrder } from "../world/plan.ts";
+import { contract, hot, stage } from "../world/setting.ts";
+import type { TronBlock, TronChain } from "../world/tron-chain.ts";
+import { addressHex, type SignedTransfer } from "../world/tron-raw.ts";
+import type { MovedMoney } from "./money.ts";
+import { type Books, derivedAddresses, type MovedRow, restOf } from "./sweeps.ts";
+import { must } from "./violation.ts";
+
+/** What a sweep of coins may leave. */
+const restSun = 2_000_000n;
+
+interface Move {
+  readonly mode: "sweep" | "topup";
+  readonly id: string;
+  readonly versions: Map<string, SignedTransfer>;
+}
+
+export class WaitingSweeps implements MovedMoney {
+  readonly #chain: TronChain;
+  readonly #moves = new Map<string, Move>(); // by id
+  readonly #ownerOf = new Map<string, Move>(); // by hash
+  readonly #hot = addressHex(hot);
+  readonly #derived = new Set(derivedAddresses().map(addressHex));
+
+  constructor(chain: TronChain) {
+    this.#chain = chain;
+  }
+
+  has(hash: string): boolean {
+    return this.#ownerOf.has(hash);
+  }
+
+  transferOf(hash: string): SignedTransfer | undefined {
+    return this.#ownerOf.get(hash)?.versions.get(hash);
+  }
+
+  heldBytes(): readonly SignedTransfer[] {
+    return [...this.#moves.values()].flatMap(({ versions }) => [...versions.values()]);
+  }
+
+  left(transfer: SignedTransfer, id: string, mode: Move["mode"]): void {
+    const { hash, owner, receiver, contract: token } = transfer;
+    const [from, to] = mode === "sweep" ? [owner, receiver] : [receiver, owner];
+    must(this.#derived.has(from), "only addresses of the wallet are swept", () => from);
+    must(to === this.#hot, "a sweep goes to the hot address alone", () => `${from} to ${to}`);
+    must(mode === "sweep" || token === "", "a top-up is of the coin that pays the fees", () => hash);
+    const key = `${mode} ${id}`;
+    const move = this.#moves.get(id) ?? { mode, id, versions: new Map() };
+    this.#moves.set(id, move);
+    must((this.#ownerOf.get(hash) ?? move) === move, "an id is of one payment", () => `${hash}: ${key}`);
+    const living = [...move.versions.values()].find((one) => one.hash !== hash && this.#chain.canTake(one));
+    must(living === undefined, "another version leaves when no block can take the one before", () => `${key}: ${living?.hash}`);
+    move.versions.set(hash, transfer);
+    this.#ownerOf.set(hash, move);
+  }
+
+  added(block: TronBlock): void {
+    for (const { transfer, ret } of block.done) {
+      const move = this.#ownerOf.get(transfer.hash);
+      if (move === undefined || ret !== "SUCCESS") continue;
+      const paid = [...move.versions.keys()].filter((hash) => this.#chain.doneOf(hash)?.ret === "SUCCESS");
+      must(paid.length <= 1, "no sweep and no top-up moves money twice", () => `${move.mode} ${move.id}`);
+    }
+  }
+
+  told({ moved, holdings, payments }: Books): void {
+    const sweeps = new Set(moved.filter(({ operation }) => operation === "sweep").map(({ id }) => id));
+    const topped = moved.filter(({ operation }) => operation === "topup").map(({ orderId }) => orderId);
+    must(new Set(topped).size === topped.length, "a sweep has one top-up", () => topped.join());
+    must(
+      topped.every((id) => sweeps.has(id)),
+      "a top-up is for a sweep",
+      () => topped.join(),
+    );
+    for (const { id, status, txHash } of moved) {
+      const isTrue = status !== 1 || (this.#chain.isSolid(txHash) && this.#ownerOf.has(txHash));
+      must(isTrue, "completed means final on chain, sweeps as well", () => `${id} by ${txHash}`);
+    }
+    for (const { txHash } of payments) {
+      must(this.#chain.outside.has(txHash), "only what came from outside is a deposit", () => txHash);
+    }
+    const rest = restOf({ moved, holdings, payments }, stage.coin.id);
+    must(rest === "", "no unit is lost between coming and arriving", () => rest);
+  }
+
+  open(rows: readonly MovedRow[]): string {
+    const waiting = rows.filter(({ status }) => status === 0).map(({ operation, orderId }) => `${operation} ${orderId}`);
+    return waiting.join(", ");
+  }
+
+  ends(paid: ReadonlyMap<string, DepositOrder>): void {
+    for (const [address, { currency, orderId }] of paid) {
+      const { sun, units } = this.#chain.purseOf(addressHex(address));
+      const isSwept = currency === "usdt" ? units === 0n : sun < restSun;
+      must(isSwept, "what is worth it is swept when faults stop", () => `${orderId} at ${address}, ${contract}`);
+    }
+  }
+}

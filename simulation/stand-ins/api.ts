@@ -1,0 +1,24 @@
+/**
+ * Stands in for chains/tron/rpc.ts: the same door to one node, without HTTP, bytes and a provider's
+ * pace. What the node does with a question, its silence included, is the simulated node's affair.
+ */
+import type { Api, ApiOptions } from "../../chains/tron/rpc.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { kernel } from "../kernel/kernel.ts";
+
+export function createApi({ url }: ApiOptions): Api {
+  let isClosed = false;
+  return {
+    origin: url,
+    ask(path, fields, { isWrite = false }) {
+      const door = kernel.nodes.get(url);
+      if (isClosed || door === undefined) {
+        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the door to the node is closed", { path }));
+      }
+      return door.call(path, [fields], isWrite);
+    },
+    close() {
+      isClosed = true;
+    },
+  };
+}

@@ -1,0 +1,61 @@
+/**
+ * What a run stands on: one chain with its nodes, what goes wrong with them, and whoever holds
+ * money against it. One for each family of chains; the world around is the same. Types alone.
+ */
+import type { Money } from "../sentences/money.ts";
+import type { Chain } from "./chain.ts";
+import type { FaultKind, Plan } from "./plan.ts";
+import type { World } from "./world.ts";
+
+export type Strikes = (kind: FaultKind, label: string) => boolean;
+
+/** What a taken courier names, of the family. */
+export interface Hostilities {
+  fair(): Readonly<Record<string, string>>;
+  facts(): Readonly<Record<string, string>>;
+  /** As a hurried one has it: with less work than it needs. */
+  hurried(): Readonly<Record<string, string>>;
+  /** A hash that no version has. */
+  readonly noHash: string;
+}
+
+export interface Ground {
+  readonly money: Money;
+  /** Where the chain counts an account's transactions; null where it does not. */
+  readonly evm: Chain | null;
+  /** The account's next number, as the chain counts; null where nothing is counted, or was yet. */
+  readonly counted: string | null;
+  /** Payments from outside that no block has yet. */
+  readonly incoming: number;
+  readonly hostilities: Hostilities;
+  /** Facts that leave all figures to the product, and a price that a person names. */
+  readonly openFacts: Readonly<Record<string, string>>;
+  readonly namedFacts: Readonly<Record<string, string>>;
+  /** Blocks come from now on. */
+  start(world: World): void;
+  /** Faults that are there from the beginning. */
+  begin(plan: Plan): void;
+  /** Faults of this moment. */
+  strike(strikes: Strikes, plan: Plan): void;
+  calmDown(): void;
+  /** The market falls to what it was, when it is given, or rises; @returns what it was. */
+  market(before: bigint | null): bigint;
+  /** Somebody with the same key uses the account. */
+  spendElsewhere(): void;
+  /** Somebody pays an address for deposits. */
+  payIn(address: string, contract: string, units: bigint): void;
+  /** Whether more lies at an address than a sweep would leave. */
+  isLeft(address: string, contract: string): boolean;
+  /** Whether a block ever held it. */
+  wasPlaced(txHash: string): boolean;
+  /** Whether no block can ever take these bytes, or those that left by this hash. */
+  isDead(txHash: string, raw: string): boolean;
+  /** Bytes that somebody kept reach the network. @returns its answer */
+  publish(raw: string): string;
+  /** All that ever left is published, and time goes on until it has ended. */
+  finish(isOver: () => boolean): void;
+  /** Whether the chain has still to take one at this slot, or before it. */
+  hasStillToCome(slot: string): boolean;
+  /** Whether each slot below this one ended on chain, in words where they did not. */
+  unended(next: string): string;
+}

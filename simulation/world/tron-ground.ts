@@ -1,0 +1,233 @@
+/**
+ * The ground of a run on a chain where nothing but time excludes a payment: halts, sleeps in which
+ * the chain goes on, branches that take what had expired, receipts that are missing.
+ */
+import { kernel, note } from "../kernel/kernel.ts";
+import type { Owner } from "../kernel/scheduler.ts";
+import { WaitingMoney } from "../sentences/waiting.ts";
+import type { Ground, Hostilities, Strikes } from "./ground.ts";
+import type { Plan } from "./plan.ts";
+import { begun, chainId, contract, hot, nodeUrls } from "./setting.ts";
+import { energyOfNew, energySunUsual, TronChain } from "./tron-chain.ts";
+import { noTronFaults, TronNode } from "./tron-node.ts";
+import { addressHex, readTransfer } from "./tron-raw.ts";
+import type { World } from "./world.ts";
+
+const minuteMs = 60_000;
+const haltsMs = [5_000, 20_000, minuteMs, 4 * minuteMs, 6 * minuteMs, 9 * minuteMs, 3 * 60 * minuteMs] as const;
+const jamsMs = [minuteMs, 4 * minuteMs, 5 * minuteMs, 6 * minuteMs, 9 * minuteMs, 15 * minuteMs] as const;
+/** Of a halt the machines live through so much; the rest they sleep. */
+const awakeMs = 30_000;
+const sleepsMs = [30_000, minuteMs, 3 * minuteMs, 5 * minuteMs, 8 * minuteMs] as const;
+/** Machines sleep most of the time that such a chain needs, so that runs of an hour are told fast. */
+const awakeAtOnceMs = 12_000;
+const calmSleepMs = 45_000;
+const naps = [0, 0, 15_000, 45_000, 45_000, 90_000, 150_000] as const;
+const lifeMs = 300_000;
+/** So far past its end, in solidified time, nobody calls a version dead. */
+const marginMs = 120_000;
+/** What a sweep of coins may leave. */
+const restSun = 2_000_000n;
+const openFacts = Object.fromEntries(
+  ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun", "energy", "byteSun", "activationSun"].map(
+    (name) => [name, ""],
+  ),
+);
+
+export class TronGround implements Ground {
+  readonly evm = null;
+  readonly counted = null;
+  readonly openFacts = openFacts;
+  readonly namedFacts = openFacts;
+  readonly money: WaitingMoney;
+  readonly #chain: TronChain;
+  readonly #nodes: readonly TronNode[];
+  #world: World | null = null;
+
+  constructor(plan: Plan, onCircle: (owner: Owner) => void) {
+    this.#chain = new TronChain({
+      ...{ genesis: String(chainId).slice(2), account: addressHex(hot), contract: addressHex(contract) },
+      ...{ solidLag: plan.confirmations, slotMs: plan.blockMs, startedAt: begun },
+    });
+    const refusing = plan.refusing === "" ? "" : addressHex(plan.refusing);
+    this.#nodes = nodeUrls(plan).map((url) => {
+      const node = new TronNode(this.#chain, (receiver) => receiver === refusing, onCircle);
+      kernel.nodes.set(url, node);
+      return node;
+    });
+    this.money = new WaitingMoney(this.#chain, plan);
+  }
+
+  get incoming(): number {
+    return this.#chain.incoming;
+  }
+
+  readonly hostilities: Hostilities = {
+    noHash: "ab".repeat(32),
+    facts: () => {
+      const { chance } = kernel;
+      const fair = this.#fair(chance.pick("hostile stamp", [0, 0, 0, -lifeMs, 1, 3_600_000, 20 * 3_600_000]));
+      const lives = {
+        expirationMs: `${Number(fair.timestampMs) + chance.pick("hostile life", [lifeMs, lifeMs, 600_000, 1, 86_400_000])}`,
+      };
+      const limits = { feeLimitSun: chance.pick("hostile limit", ["0", "1000000", "16285625", "59000000", "15000000000", "07"]) };
+      return { ...fair, ...lives, ...(chance.below("names a limit", 2) === 0 ? limits : {}) };
+    },
+    hurried: () => ({ ...this.#fair(0), feeLimitSun: kernel.chance.pick("hurried limit", ["16285625", "2000000"]) }),
+    fair: () => this.#fair(0),
+  };
+
+  /** As an honest courier would, for a token. */
+  #fair(laterMs: number): Readonly<Record<string, string>> {
+    const { number, id, timestampMs } = this.#chain.solid;
+    const stamp = timestampMs + laterMs;
+    return {
+      ...{ refBlockBytes: `${number % 65_536}`, refBlockHash: `${BigInt(`0x${id.slice(16, 32)}`)}` },
+      ...{
+        timestampMs: `${stamp}`,
+        expirationMs: `${stamp + lifeMs}`,
+        feeLimitSun: `${(energyOfNew * energySunUsual * 5n) / 4n}`,
+      },
+      ...{ energy: `${energyOfNew}`, byteSun: "1000", activationSun: "0" },
+    };
+  }
+
+  start(world: World): void {
+    const { scheduler } = kernel;
+    this.#world = world;
+    this.#chain.onBlock = (block) => {
+      if (block !== null) world.holds(() => this.money.added(block));
+    };
+    scheduler.every(world.plan.blockMs, scheduler.world, () => this.#chain.tick(scheduler.nowMs));
+    scheduler.every(awakeAtOnceMs, scheduler.world, () => {
+      this.#sleep(world.isFaulty ? kernel.chance.pick("nap", naps) : calmSleepMs);
+    });
+  }
+
+  begin({ rates }: Plan): void {
+    const { chance } = kernel;
+    this.#chain.revertRate = rates.reverts;
+    this.#chain.skipRate = rates.blocksSkip;
+    this.#chain.oldRate = rates.branchesOld;
+    const liar = chance.below("which node lies", this.#nodes.length);
+    for (const [index, node] of this.#nodes.entries()) {
+      node.faults = { ...noTronFaults, error: rates.nodeErrors, silence: rates.nodeSilence, hides: rates.nodeHides };
+      if (this.#nodes.length > 1 && index === liar && rates.nodeLies > 0) {
+        node.faults.lie = rates.nodeLies;
+        node.faults.isHasty = chance.below("calls all of it solidified", 3) === 0;
+      }
+      if (rates.nodeSlow > 0) node.faults.slowMs = Math.ceil(rates.nodeSlow / 10);
+    }
+  }
+
+  strike(strikes: Strikes): void {
+    const { chance } = kernel;
+    const chain = this.#chain;
+    if (strikes("poolForgets", "the pool forgets")) chain.forget();
+    if (strikes("reorganisation", "reorganisation")) chain.reorganise(chance.between("depth", 1, chain.options.solidLag));
+    if (strikes("feeSpikes", "energy's price rises")) chain.energySun = energySunUsual * BigInt(chance.pick("spike", [1, 2, 4]));
+    if (strikes("foreignSpend", "a foreign transaction")) this.spendElsewhere();
+    if (strikes("nodeLags", "a node lags")) {
+      chance.pick("which node", this.#nodes).faults.lagBlocks = chance.pick("lags by", [0, 1, 2, 3, 10, 60]);
+    }
+    if (strikes("receiptsMissing", "receipts are missing")) {
+      const { faults } = chance.pick("whose receipts", this.#nodes);
+      faults.receiptsLag = chance.pick("receipts come late by", [0, 1, 3, chain.options.solidLag + 3]);
+      faults.hasNoIndex = chance.below("an index is gone", 4) === 0;
+    }
+    if (strikes("chainJams", "blocks take nothing")) chain.jammedUntilMs = kernel.scheduler.nowMs + chance.pick("jam", jamsMs);
+    if (strikes("sleeps", "machines sleep")) this.#sleep(chance.pick("sleep", sleepsMs));
+    if (strikes("chainHalts", "the chain halts")) this.#halt(chance.pick("halt", haltsMs));
+  }
+
+  /** No blocks for a while; most of a long one nobody lives through. */
+  #halt(ms: number): void {
+    const { scheduler } = kernel;
+    note("halt", ms);
+    this.#chain.haltedUntilMs = scheduler.nowMs + ms;
+    if (ms > 2 * awakeMs) {
+      scheduler.after(awakeMs, scheduler.world, () => {
+        if (this.#chain.haltedUntilMs > scheduler.nowMs) this.#world?.leap(ms - 2 * awakeMs, "most of a halt passes");
+      });
+    }
+  }
+
+  /** The machines stand still, and blocks come. */
+  #sleep(ms: number): void {
+    const { scheduler } = kernel;
+    if (ms === 0) return;
+    const { slotMs } = this.#chain.options;
+    for (let at = slotMs; at <= ms; at += slotMs) this.#chain.tick(scheduler.nowMs + at);
+    this.#world?.leap(ms, "machines sleep");
+  }
+
+  calmDown(): void {
+    for (const node of this.#nodes) {
+      node.faults = { ...noTronFaults };
+      node.passOn();
+    }
+    this.#chain.revertRate = 0;
+    this.#chain.skipRate = 0;
+    this.#chain.energySun = energySunUsual;
+    this.#chain.haltedUntilMs = 0;
+    this.#chain.jammedUntilMs = 0;
+  }
+
+  market(before: bigint | null): bigint {
+    const was = this.#chain.energySun;
+    this.#chain.energySun = before ?? was * 2n;
+    return was;
+  }
+
+  spendElsewhere(): void {
+    const hash = kernel.chance.bytes("foreign hash", 32).toString("hex");
+    this.#chain.spendOutside(hash);
+  }
+
+  payIn(address: string, token: string, units: bigint): void {
+    const hash = kernel.chance.bytes("hash of a deposit", 32).toString("hex");
+    this.#chain.payIn(hash, addressHex(address), token === "" ? "" : addressHex(token), units);
+  }
+
+  isLeft(address: string, token: string): boolean {
+    const { sun, units } = this.#chain.purseOf(addressHex(address));
+    return token === "" ? sun >= restSun : units > 0n;
+  }
+
+  wasPlaced(txHash: string): boolean {
+    return this.#chain.placeOf.has(txHash);
+  }
+
+  isDead(txHash: string, raw: string): boolean {
+    const transfer = raw === "" ? this.money.transferOf(txHash) : readTransfer(raw);
+    if (transfer === undefined || transfer === null || this.#chain.canTake(transfer)) return false;
+    return this.#chain.solid.timestampMs > transfer.expirationMs + marginMs;
+  }
+
+  publish(raw: string): string {
+    const transfer = readTransfer(raw);
+    if (transfer === null) return "";
+    const answer = this.#chain.offer(transfer);
+    note("publishes", answer);
+    return answer;
+  }
+
+  /** On a branch from the newest solidified block on, which is judged by the oldest time there is. */
+  finish(isOver: () => boolean): void {
+    const { solidLag, slotMs } = this.#chain.options;
+    for (const transfer of this.money.heldBytes()) this.#chain.offer(transfer);
+    this.#chain.oldRate = 10_000;
+    this.#chain.reorganise(solidLag);
+    for (const transfer of this.money.heldBytes()) this.#chain.offer(transfer);
+    for (let count = 0; count <= solidLag + 1 && !isOver(); count += 1) this.#chain.mine(this.#chain.top.timestampMs + slotMs);
+  }
+
+  hasStillToCome(): boolean {
+    return false;
+  }
+
+  /** No slot here ends another. */
+  unended(): string {
+    return "";
+  }
+}
