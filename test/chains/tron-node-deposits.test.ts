@@ -273,13 +273,26 @@ group("a provider that misbehaves", () => {
     expect(town.node.fronts[0]!.refused).toBeLessThan(60);
   });
 
-  it("a provider that asks to wait a second is not asked in that second", async () => {
+  const suspended = "The key exceeds the frequency limit(15), and the query server is suspended for 1s";
+
+  it.each([
+    ["429", { status: 429, retryAfterS: 1, times: 1 }],
+    ["403 with words of a limit", { status: 403, words: suspended, times: 1 }],
+  ])("a provider that asks to wait a second by %s is not asked in that second, and then answers", async (_, trouble) => {
     await begin(1);
     await watcher.tip();
-    town.node.fronts[0]!.suffer({ status: 429, retryAfterS: 1, times: 1 });
+    town.node.fronts[0]!.suffer(trouble);
     const startedAt = performance.now();
     await watcher.tip();
     expect(performance.now() - startedAt).toBeGreaterThan(950);
+  });
+
+  it("a provider that answers 403 without words of a limit is not asked again: the key is wrong", async () => {
+    await begin(1);
+    await watcher.tip();
+    town.node.fronts[0]!.suffer({ status: 403, words: "ApiKey not exists", times: 1 });
+    await expect(watcher.tip()).rejects.toMatchObject({ code: "NODE_HTTP" });
+    await watcher.tip();
   });
 });
 

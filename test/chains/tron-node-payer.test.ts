@@ -382,7 +382,8 @@ group("a provider looked at", () => {
     await begin(1, { fronts: [{ apiKey: "secret-key" }] });
     const url = town.node.urls[0]!;
     const question = { chainId: chainId(), contracts: [], timeoutMs: 2_000 };
-    expect(await lookAtNode({ ...question, url })).toMatchObject({ code: "NODE_HTTP" });
+    const detail = "HTTP status 401, no key or a wrong one: write it as https://KEY@host";
+    expect(await lookAtNode({ ...question, url })).toMatchObject({ code: "NODE_HTTP", detail });
     const keyed = await lookAtNode({ ...question, url: url.replace("//", "//secret-key@") });
     expect(keyed).toMatchObject({ code: "", block: 25 });
     expect(JSON.stringify(keyed)).not.toContain("secret-key");

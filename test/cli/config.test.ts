@@ -377,6 +377,33 @@ describe("a value", () => {
     expect([error.code, error.message.includes("name no network")]).toEqual(["CONFIG_VALUE", true]);
   });
 
+  it.each([
+    [
+      "policy/eth/allow",
+      ["TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t"],
+      "CONFIG_ADDRESS",
+      "another family of chains, tron, and this chain is of evm",
+    ],
+    ["policy/trx/allow", [receiver], "CONFIG_ADDRESS", "another family of chains, evm, and this chain is of tron"],
+    ["policy/trx/maxTip", "5", "CONFIG_VALUE", "leave it out"],
+    ["chains/tron/feeModel", "ethereum", "CONFIG_VALUE", "leave it out"],
+    ["chains/tron/confirmations", 20, "CONFIG_VALUE", 'must be "finalized"'],
+  ])("says in words what is wrong beside a chain that ends by waiting: %s %s", (place, value, code, words) => {
+    const change = (config: ReturnType<typeof sample>): void => {
+      config.chains.tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://t.example"], confirmations: "finalized" };
+      config.currencies.trx = { chain: "tron", decimal: 6 };
+      config.policy.trx = { maxPerWithdrawal: "5", maxPerDay: "50", maxFee: "45", maxFeePerDay: "2000" };
+    };
+    const right = sample();
+    change(right);
+    expect(() => readConfig(write(JSON.stringify(right)), every)).not.toThrow();
+    const error = faultAfter((config) => {
+      change(config);
+      path(config, place, value);
+    });
+    expect([error.code, error.message]).toEqual([code, expect.stringContaining(words)]);
+  });
+
   it("names every placeholder at once", () => {
     const error = faultAfter((config) => Object.assign(config, { mnemonic: "<MNEMONIC>", encKey: "<ENCRYPTION_KEY>" }));
     expect(error.message).toContain("mnemonic (<MNEMONIC>), encKey (<ENCRYPTION_KEY>)");

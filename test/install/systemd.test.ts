@@ -178,7 +178,12 @@ describe("config.example.json", () => {
     const path = join(copy, "config.json");
     try {
       writeFileSync(path, text, { mode: 0o600 });
-      expect(Object.keys(readConfig(path, { requireSecrets: [] }).settings.policy)).toEqual(["eth", "usdt-erc20"]);
+      expect(Object.keys(readConfig(path, { requireSecrets: [] }).settings.policy)).toEqual([
+        "eth",
+        "usdt-erc20",
+        "trx",
+        "usdt-trc20",
+      ]);
       for (const placeholder of ["<MNEMONIC>", "<API_KEY>", "<ENCRYPTION_KEY>"]) expect(text.split(placeholder).length).toBe(2);
       expect(() => readConfig(path, { requireSecrets: ["mnemonic", "apiKey", "encKey"] })).toThrow(
         "mnemonic (<MNEMONIC>), apiKey (<API_KEY>), encKey (<ENCRYPTION_KEY>)",
