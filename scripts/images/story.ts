@@ -3,7 +3,7 @@
  * segments, and at many moments its folder is kept together with what the gateway's database truly
  * held then. The same seed gives the same bytes.
  */
-import { isFinal } from "../../agent/signer/state/withdrawal.ts";
+import { isFinal } from "../../agent/signer/state/machine.ts";
 import { privateKeyFromSeed, sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import { invariant } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";

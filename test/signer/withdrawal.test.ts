@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { noPast } from "../../agent/ledger/past.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
-import { isFinal, isUnfinished, type State, type Step, states, step } from "../../agent/signer/state/withdrawal.ts";
+import { isFinal, isUnfinished, type State, type Step, states, step } from "../../agent/signer/state/machine.ts";
 import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
 import { facts, hot, own, Rig, settings, shop } from "../../rig/signer-rig.ts";
 

@@ -4,7 +4,7 @@
  */
 import type { KeyObject } from "node:crypto";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
-import { isFinal } from "../../agent/signer/state/withdrawal.ts";
+import { isFinal } from "../../agent/signer/state/machine.ts";
 import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import type { Head } from "../../protocol/messages.ts";

@@ -7,7 +7,7 @@ import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
-import { isFinal } from "../state/withdrawal.ts";
+import { isFinal } from "../state/machine.ts";
 import { alarm, closedToNew, countKey, lock, type Turn } from "./run.ts";
 
 /** A chain's count ahead of ours for so long is no lagging node. */

@@ -7,7 +7,8 @@ import { refuse } from "../../../protocol/fault.ts";
 import { contestedCode } from "../state/bindings.ts";
 import { canonicalAddress } from "../state/content.ts";
 import { confirmationOf } from "../state/digest.ts";
-import { isCancelling, isFinal } from "../state/withdrawal.ts";
+import { isFinal } from "../state/machine.ts";
+import { isCancelling } from "../state/withdrawal.ts";
 import { isAsBefore } from "./kept.ts";
 import { closedGate, type Done, type Turn } from "./run.ts";
 

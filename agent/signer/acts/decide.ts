@@ -5,7 +5,8 @@
  */
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Decision } from "../policy/policy.ts";
-import { isFinal, isHeldByRecovery, step, type Withdrawal } from "../state/withdrawal.ts";
+import { isFinal, step } from "../state/machine.ts";
+import { isHeldByRecovery, type Withdrawal } from "../state/withdrawal.ts";
 import { judgeKept } from "./kept.ts";
 import { closedGate, type Turn } from "./run.ts";
 import { hasRunOut } from "./waiting.ts";

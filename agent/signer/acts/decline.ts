@@ -5,7 +5,7 @@
 import { saySlot } from "../../../chains/families.ts";
 import { type Code, codes } from "../../../protocol/codes.ts";
 import { refuse } from "../../../protocol/fault.ts";
-import { isFinal, step } from "../state/withdrawal.ts";
+import { isFinal, step } from "../state/machine.ts";
 import { closedGate, type Done, type Turn } from "./run.ts";
 
 /**

@@ -13,7 +13,8 @@ import type { Approval } from "../policy/approval.ts";
 import type { Clearance } from "../policy/clearance.ts";
 import type { Built, BuiltCancel } from "../policy/comparison.ts";
 import type { Account } from "../state/accounts.ts";
-import { step, type Version, type Withdrawal } from "../state/withdrawal.ts";
+import { step } from "../state/machine.ts";
+import type { Version, Withdrawal } from "../state/withdrawal.ts";
 import { closedToNew, type Turn } from "./run.ts";
 
 /**

@@ -6,7 +6,8 @@ import { saySlot, waitingOf } from "../../../chains/families.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import { contestedCode } from "../state/bindings.ts";
-import { isFinal, isOver, observedStep, step, type Withdrawal } from "../state/withdrawal.ts";
+import { isFinal, observedStep, step } from "../state/machine.ts";
+import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { alarm, type Done, lock, type Turn } from "./run.ts";
 import { observeDead, warnOfRisen } from "./waiting.ts";
 

@@ -26,9 +26,10 @@ import { limitsInForce } from "../policy/in-force.ts";
 import type { Signer } from "../rim/signer.ts";
 import { isBegun } from "../state/accounts.ts";
 import { approvalDigestOf } from "../state/digest.ts";
+import { states } from "../state/machine.ts";
 import { spendsLike, spendsWithoutOrder } from "../state/spends.ts";
 import { unitsOf, waitOf } from "../state/view.ts";
-import { isOver, states, type Withdrawal } from "../state/withdrawal.ts";
+import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
 import { resignOf, stuckOf } from "./stuck.ts";
 

@@ -7,7 +7,8 @@ import type { SignerSummary, SyncSummary } from "../../socket/summary.ts";
 import type { LimitView, WithdrawalState } from "../../socket/verbs.ts";
 import { limitsInForce } from "../policy/in-force.ts";
 import type { Signer } from "../rim/signer.ts";
-import { isOver, states } from "../state/withdrawal.ts";
+import { states } from "../state/machine.ts";
+import { isOver } from "../state/withdrawal.ts";
 
 /**
  * What only the process knows.

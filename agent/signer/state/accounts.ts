@@ -6,7 +6,7 @@
 import { familyOf, waitingOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
-import { isUnfinished, type State } from "./withdrawal.ts";
+import { isUnfinished, type State } from "./machine.ts";
 
 /**
  * Most withdrawals of one account whose slot is bound and which no block holds, as far as the

@@ -6,7 +6,8 @@
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { Recovery, RecoveryWithdrawal } from "../../../protocol/recovery.ts";
 import { canonicalAddress, contentOf, differenceOf } from "./content.ts";
-import { isFinal, isOver, type State, type Withdrawal } from "./withdrawal.ts";
+import { isFinal, type State } from "./machine.ts";
+import { isOver, type Withdrawal } from "./withdrawal.ts";
 
 /**
  * Why nothing is signed for a withdrawal: the chain, or a person's cancel, decides which payment

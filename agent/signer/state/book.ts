@@ -14,7 +14,8 @@ import type { Row } from "../../ledger/sorted-file.ts";
 import { contentOf } from "./content.ts";
 import { type Ended, endedIn, rowOfEnded } from "./ended.ts";
 import { Fifo } from "./fifo.ts";
-import { apply, applyDead, applyRelease, begin, isFinal, isOver, type State, states, type Withdrawal } from "./withdrawal.ts";
+import { isFinal, type State, states } from "./machine.ts";
+import { apply, applyDead, applyRelease, begin, isOver, type Withdrawal } from "./withdrawal.ts";
 
 /**
  * Most withdrawals open at once; further jobs wait at the gateway.

@@ -4,7 +4,7 @@
  */
 import { Bug, invariant } from "../../../protocol/fault.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
-import type { State } from "./withdrawal.ts";
+import type { State } from "./machine.ts";
 
 /** @public */
 export interface Ended {

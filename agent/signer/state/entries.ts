@@ -10,7 +10,8 @@ import { versionsMax } from "../../../protocol/payloads.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import { contestedCode } from "./bindings.ts";
 import { Fifo } from "./fifo.ts";
-import { isFinal, type Version, type Withdrawal } from "./withdrawal.ts";
+import { isFinal } from "./machine.ts";
+import type { Version, Withdrawal } from "./withdrawal.ts";
 
 /**
  * Entries of one statement: about 100 KiB of the 256 KiB a gateway takes.

@@ -19,7 +19,8 @@ import { type AccountEntries, isBegun, isPending } from "./accounts.ts";
 import { type Bound, bindings, contestedCode } from "./bindings.ts";
 import { canonicalAddress, contentOf } from "./content.ts";
 import type { CoreSnapshot } from "./core.ts";
-import { isOver, type State, type Version, type Withdrawal } from "./withdrawal.ts";
+import type { State } from "./machine.ts";
+import { isOver, type Version, type Withdrawal } from "./withdrawal.ts";
 
 /**
  * A whole order.

@@ -10,7 +10,7 @@ import type { Entry } from "../../../protocol/messages.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import type { Core } from "./core.ts";
 import { answerAgain, entryOf, keptEntries, type Told } from "./entries.ts";
-import { isFinal } from "./withdrawal.ts";
+import { isFinal } from "./machine.ts";
 
 type Intent = Extract<LedgerRecord, { kind: "INTENT" }>;
 type Signed = Extract<LedgerRecord, { kind: "SIGNED" }>;

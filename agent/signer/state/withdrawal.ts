@@ -13,7 +13,6 @@ import { lineOf } from "./history.ts";
 import { ended, observedStep, type State, type Step, step, unpaidEnds, unsignedEnds } from "./machine.ts";
 import type { Confirmation, Version } from "./version.ts";
 
-export { isFinal, isUnfinished, observedStep, type State, type Step, states, step } from "./machine.ts";
 export type { Confirmation, Dead, Version } from "./version.ts";
 
 /**
