@@ -102,8 +102,8 @@ export const waitingMutants: readonly Mutant[] = [
   {
     name: "life-not-bounded",
     file: acts,
-    find: "  if (isTooLong || aheadMs > waiting.lifeMsMax + skewMaxMs) return",
-    replace: "  if (isTooLong && aheadMs > waiting.lifeMsMax + skewMaxMs && lastStamp < 0n) return",
+    find: "  if (isTooLong || aheadMs > waiting.lifeMsMax + aheadMaxMs) return",
+    replace: "  if (isTooLong && aheadMs > waiting.lifeMsMax + aheadMaxMs && lastStamp < 0n) return",
     sentence: "A courier names a stamp of tomorrow, and the version may come into a block all day (life).",
     world,
     when: ({ rates }) => rates.hostileCourier > 0,
