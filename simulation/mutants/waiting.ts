@@ -153,15 +153,6 @@ export const waitingMutants: readonly Mutant[] = [
     when: ({ resignAbove, orders }) => resignAbove !== "" && orders.some(({ amount }) => Number(amount) > 0.2),
   },
   {
-    name: "courier-calls-dead-what-waits",
-    file: "agent/courier/desk/waiting.ts",
-    find: "  if (!answer.ok || !answer.isDead) return;",
-    replace: "  if (!answer.ok) return;",
-    sentence: "The nodes do not say yet that it is dead, and the courier does (exclusion).",
-    world,
-    when: ({ rates }) => rates.hostileCourier === 0,
-  },
-  {
     name: "gateway-calls-dead-what-waits",
     file: "gateway/watcher/deaths.ts",
     find: "      if (isDead) keep(this.#chain, group, { chainMs, witnesses });",
