@@ -102,8 +102,8 @@ export const waitingMutants: readonly Mutant[] = [
   {
     name: "life-not-bounded",
     file: acts,
-    find: "  if (isTooLong || aheadMs > waiting.lifeMsMax + skewMaxMs) return",
-    replace: "  if (isTooLong && aheadMs > waiting.lifeMsMax + skewMaxMs && lastStamp < 0n) return",
+    find: "  if (isTooLong || aheadMs > waiting.lifeMsMax + aheadMaxMs) return",
+    replace: "  if (isTooLong && aheadMs > waiting.lifeMsMax + aheadMaxMs && lastStamp < 0n) return",
     sentence: "A courier names a stamp of tomorrow, and the version may come into a block all day (life).",
     world,
     when: ({ rates }) => rates.hostileCourier > 0,
@@ -151,15 +151,6 @@ export const waitingMutants: readonly Mutant[] = [
     sentence: "Another version of a large amount is made without a person (people).",
     world,
     when: ({ resignAbove, orders }) => resignAbove !== "" && orders.some(({ amount }) => Number(amount) > 0.2),
-  },
-  {
-    name: "courier-calls-dead-what-waits",
-    file: "agent/courier/desk/waiting.ts",
-    find: "  if (!answer.ok || !answer.isDead) return;",
-    replace: "  if (!answer.ok) return;",
-    sentence: "The nodes do not say yet that it is dead, and the courier does (exclusion).",
-    world,
-    when: ({ rates }) => rates.hostileCourier === 0,
   },
   {
     name: "gateway-calls-dead-what-waits",

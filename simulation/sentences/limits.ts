@@ -47,6 +47,7 @@ export interface Withdrawal {
   approvedAt: number;
   versions: Version[];
   isFinal: boolean;
+  seenHash: string; // of the newest observation that is of no death
   isEnded: boolean; // by the gateway's word
   requestedAt: number;
   address: string; // approved, or as an opened ledger has it
@@ -151,7 +152,7 @@ function scaled(text: string, decimals: number): bigint {
 /** One that was asked for just now. */
 export function begin(job: Job, requestedAt: number): Withdrawal {
   const times = { requestedAt, feeAt: 0, boundAt: 0, approvedAt: 0 };
-  const said = { decision: "", isDelayed: false, firstYes: null, isFinal: false, isEnded: false } as const;
+  const said = { decision: "", isDelayed: false, firstYes: null, isFinal: false, seenHash: "", isEnded: false } as const;
   const kept = { isPersons: false, isKept: false, wasApproved: false };
   return {
     job,

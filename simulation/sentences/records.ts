@@ -227,7 +227,7 @@ export class RecordSentences {
     const isEnd = record.kind === "OBSERVED" && record.stage === "final";
     const isDeath = record.kind === "OBSERVED" && record.stage === "dead";
     must(
-      !one.isFinal || isOfSlot || isEnd || isDeath || this.#waits?.isDead(record.transactionId) === true,
+      !one.isFinal || isOfSlot || isEnd || isDeath || this.#waits?.isDead(record.transactionId, one.seenHash) === true,
       "an end that was told is followed by another or by versions of the slot",
       say,
     );
@@ -277,6 +277,8 @@ export class RecordSentences {
           say,
         );
         one.isFinal = record.stage === "final";
+        one.seenHash = record.txHash;
+        this.#waits?.seen(record);
         if (record.outcome === "paid") this.#people.paid(one);
         return;
       default:

@@ -83,10 +83,16 @@ export class Waits {
     if (version !== undefined) version.byCourier = true;
   }
 
-  /** All that was signed for it is dead by two words: an end that somebody told before was none. */
-  isDead(transactionId: string): boolean {
-    const waiting = this.#waiting.get(transactionId);
-    return waiting !== undefined && waiting.versions.length > 0 && this.#isOver(waiting);
+  /** A block has it, the courier says: it takes back what it called dead. */
+  seen({ transactionId, stage, txHash }: RecordOf<"OBSERVED">): void {
+    const version = this.#of(transactionId).versions.find((one) => one.txHash === txHash);
+    if (version !== undefined && stage !== "broadcast") version.byCourier = false;
+  }
+
+  /** This version is dead by two words: an end that somebody told of it before was none. */
+  isDead(transactionId: string, txHash: string): boolean {
+    const version = this.#waiting.get(transactionId)?.versions.find((one) => one.txHash === txHash);
+    return version !== undefined && version.byGateway && version.byCourier;
   }
 
   /** It has a slot and ends unpaid, by time or since a person cancelled it. */
