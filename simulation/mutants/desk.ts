@@ -44,7 +44,8 @@ export const deskMutants: readonly Mutant[] = [
     name: "bump-sent-never",
     file: sending,
     find: "  const newest = releasedVersions(item.view).at(-1);\n  if (newest === undefined || isPastSending(item, newest)) return;",
-    replace: "  const newest = releasedVersions(item.view).at(0);\n  if (newest === undefined || isPastSending(item, newest)) return;",
+    replace:
+      "  const newest = releasedVersions(item.view).at(0);\n  if (newest === undefined || isPastSending(item, newest)) return;",
     sentence: "A dearer version is signed and released, and the nodes get the first one again and again (liveness).",
     when: ({ rates }) => rates.feeSpikes > 0,
   },

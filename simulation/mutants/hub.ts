@@ -50,8 +50,7 @@ export const hubMutants: readonly Mutant[] = [
     name: "head-without-its-entries",
     file: statements,
     find: "    const refused = applyEntry(progress, entry, statement.head, isGreeted);",
-    replace:
-      "    const refused = entry.seq > storedSeq + 1 ? applyEntry(progress, entry, statement.head, isGreeted) : null;",
+    replace: "    const refused = entry.seq > storedSeq + 1 ? applyEntry(progress, entry, statement.head, isGreeted) : null;",
     sentence: "The first record after the stored head is acknowledged and not stored (release).",
   },
   {
