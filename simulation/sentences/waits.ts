@@ -92,7 +92,7 @@ export class Waits {
   /** This version is dead by two words: an end that somebody told of it before was none. */
   isDead(transactionId: string, txHash: string): boolean {
     const version = this.#waiting.get(transactionId)?.versions.find((one) => one.txHash === txHash);
-    return version !== undefined && version.byGateway && version.byCourier;
+    return version?.byGateway === true && version.byCourier;
   }
 
   /** It has a slot and ends unpaid, by time or since a person cancelled it. */
