@@ -88,7 +88,7 @@ export function startHub(options: HubOptions): Hub {
       for (const id of agentIds) markAgentSeen(database, id, nowMs);
     });
   };
-  const rooms: SessionRooms = {
+  const rooms: SessionRooms<Session> = {
     store: options.store,
     gatewayKey: options.gatewayKey,
     ...{ log, clock, limits },

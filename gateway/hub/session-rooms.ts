@@ -6,21 +6,23 @@ import type { GatewayLog } from "../../protocol/log.ts";
 import type { Head, Statement } from "../../protocol/messages.ts";
 import type { Store } from "../store/store.ts";
 import type { LinkLimits } from "./link-limits.ts";
-import type { Session } from "./session.ts";
 
-/** @public */
-export interface SessionRooms {
+/**
+ * `S` is the session itself.
+ * @public
+ */
+export interface SessionRooms<S> {
   readonly store: Store;
   readonly gatewayKey: KeyObject;
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly limits: LinkLimits;
   /** The hello is the agent's own, whatever comes of it: what the agent calls its software. */
-  readonly onHello: (session: Session, agentId: string, software: string) => void;
+  readonly onHello: (session: S, agentId: string, software: string) => void;
   /** The hello held: from here `agentId` is set. */
-  readonly onLive: (session: Session) => void;
-  readonly onStatement: (session: Session, statement: Statement) => void;
-  readonly onBeat: (session: Session, head: Head | null) => void;
+  readonly onLive: (session: S) => void;
+  readonly onStatement: (session: S, statement: Statement) => void;
+  readonly onBeat: (session: S, head: Head | null) => void;
   readonly onBehind: (agentId: string, detail: string) => void;
-  readonly onClosed: (session: Session) => void;
+  readonly onClosed: (session: S) => void;
 }

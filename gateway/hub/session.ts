@@ -38,7 +38,7 @@ interface Live {
 /** Takes over an upgraded connection; `start` sends the challenge. */
 export class Session {
   readonly #socket: WebSocket;
-  readonly #rooms: SessionRooms;
+  readonly #rooms: SessionRooms<Session>;
   readonly #nonce = randomBytes(32).toString("hex");
   #live: Live | null = null;
   #ended = false;
@@ -58,7 +58,7 @@ export class Session {
   #beatCount = 0;
   #telling: NodeJS.Timeout | null = null;
 
-  constructor(socket: WebSocket, rooms: SessionRooms) {
+  constructor(socket: WebSocket, rooms: SessionRooms<Session>) {
     this.#socket = socket;
     this.#rooms = rooms;
     this.#deadline = setTimeout(() => this.end("silent"), rooms.limits.helloMs);

@@ -392,7 +392,10 @@ describe("a place that turns up after all", () => {
 describe("random worlds where versions end by waiting", () => {
   const counts = { deaths: 0, expired: 0, again: 0 };
 
-  it.each([155, ...seedsOfRun(30)])("end every withdrawal, pay none twice and break no rule, SEED=%i", (seed) => {
+  // The same thirty each time show what the last test wants; others are new.
+  const kept = Array.from({ length: 30 }, (_, at) => at + 1);
+
+  it.each([155, ...kept, ...seedsOfRun(10)])("end every withdrawal, pay none twice and break no rule, SEED=%i", (seed) => {
     const { ended, broken, counts: seen } = runWaitingWorld(seed);
     expect(broken, `SEED=${seed}`).toEqual([]);
     expect(ended, `SEED=${seed}`).toEqual({});
