@@ -39,9 +39,9 @@ export interface Run {
   // greets
   behindAt: number;
   telling: Telling | null; // what the gateway is being told again
-  // once the gateway was told again: hashes that it has called dead since. Its database may have
-  // forgotten what it said before, and takes nothing that builds on that
-  deadSince: Set<string> | null;
+  // hashes that the gateway has called dead in this run, and since it was told again: its database
+  // may have forgotten what it said before, and takes nothing that builds on that
+  readonly deadHeard: Set<string>;
   gatewayAt: number; // newest time in a verified envelope of this run
   heardAt: number; // monotonic, when that came
   gatewayLeadMs: number; // most that a verified envelope's time was ahead of the monotonic clock: by the one least long on its way
@@ -75,7 +75,7 @@ export function beginRun(runId: string, startedAt: number): Run {
     greeting: "",
     behindAt: 0,
     telling: null,
-    deadSince: null,
+    deadHeard: new Set(),
     gatewayAt: 0,
     heardAt: 0,
     gatewayLeadMs: Number.NEGATIVE_INFINITY,

@@ -56,7 +56,7 @@ export function prepareNext(turn: Turn, withdrawal: Withdrawal, above: number, c
   if (isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
   if (withdrawal.isEnded && !withdrawal.isKept) return refuse("WITHDRAWAL_CLOSED", state);
   if (!isDead(withdrawal)) return stillAlive(withdrawal);
-  if (!isHeardDead(turn, withdrawal)) return refuse("WITHDRAWAL_ALIVE", "the gateway went back, and has not said so again");
+  if (!isHeardDead(turn, withdrawal)) return refuse("WITHDRAWAL_ALIVE", "the gateway has not said so in this run");
   if (hasRunOut(turn, withdrawal)) {
     turn.commit([{ kind: "EXPIRED", transactionId }]);
     return refuse("JOB_EXPIRED");
@@ -103,9 +103,12 @@ export function hasRunOut(turn: Turn, withdrawal: Withdrawal): boolean {
   return !isPersons && turn.nowMs > withdrawal.job.expiresAt;
 }
 
-/** Whether a gateway that went back, as this run has seen, has called every version dead again. */
+/**
+ * Whether the gateway has called every version dead in this run, and since it was told again: a
+ * database that was put back takes nothing that builds on a word it has forgotten.
+ */
 function isHeardDead({ run }: Turn, { versions }: Withdrawal): boolean {
-  return run.deadSince === null || versions.every(({ txHash }) => txHash === "" || run.deadSince?.has(txHash) === true);
+  return versions.every(({ txHash }) => txHash === "" || run.deadHeard.has(txHash));
 }
 
 /**
@@ -166,11 +169,10 @@ export function warnOfRisen(turn: Turn, { transactionId, versions }: Withdrawal,
  * withdrawals.
  */
 export function bury({ core, run, commit }: Turn, said: readonly string[]): readonly string[] {
-  if (run.deadSince !== null && said.length > 0) {
-    const own = new Set([...core.book.open()].flatMap(({ versions }) => versions.map(({ txHash }) => txHash)));
-    for (const txHash of said) if (own.has(txHash)) run.deadSince.add(txHash);
-  }
-  const alive = said.length === 0 ? new Map<string, readonly string[]>() : core.book.alive(new Set(said));
+  if (said.length === 0) return [];
+  const own = new Set([...core.book.open()].flatMap(({ versions }) => versions.map(({ txHash }) => txHash)));
+  for (const txHash of said) if (own.has(txHash)) run.deadHeard.add(txHash);
+  const alive = core.book.alive(new Set(said));
   if (alive.size > 0) commit([{ kind: "DEAD", txHashes: [...alive.values()].flat() }]);
   return [...alive.keys()];
 }

@@ -84,7 +84,7 @@ function tellAgain(turn: Turn, welcome: Welcome): boolean {
   const { run, core } = turn;
   const to = core.heads.head.seq;
   run.telling = lacks(turn, welcome) ? { from: welcome.echo?.seq ?? 0, to, challenge: welcome.challenge } : null;
-  if (run.telling !== null) run.deadSince = new Set();
+  if (run.telling !== null) run.deadHeard.clear();
   return run.telling !== null;
 }
 
