@@ -227,10 +227,10 @@ export class Ledger {
    * Begins a new segment after everything appended so far, with `stateJson` (valid JSON) as what
    * stands for it together with what was ever in `leaving`, and answers the CHECKPOINT record,
    * which is durable after the next `flush` like any other. With `opened` the state is that of a
-   * new ledger.
+   * new ledger, whose time begins at `notBeforeMs` where the clock is behind it.
    * @throws AgentError LEDGER_POISONED
    */
-  rotate(stateJson: string, leaving: Leaving = nothingLeaves, opened?: OpenedBody): LedgerRecord {
+  rotate(stateJson: string, leaving: Leaving = nothingLeaves, opened?: OpenedBody, notBeforeMs = 0): LedgerRecord {
     if (this.#poison !== null) throw this.#poison;
     const segment = this.#map.segment + 1;
     const file = checkpointName(segment);
@@ -245,7 +245,8 @@ export class Ledger {
     this.#reader.follow(this.#map);
     this.#chunks.push({ segment, begins: true, lines: "", last: this.#last, waiting: [] });
     const named = { file, sha256: createHash("sha256").update(bytes).digest("hex"), ...this.past.named };
-    return this.#add(opened === undefined ? { kind: "CHECKPOINT", ...named } : { kind: "OPENED", ...named, ...opened });
+    if (opened === undefined) return this.#add({ kind: "CHECKPOINT", ...named });
+    return this.#add({ kind: "OPENED", ...named, ...opened }, notBeforeMs);
   }
 
   /**
@@ -319,8 +320,8 @@ export class Ledger {
     this.#fail(new Error("closed"));
   }
 
-  #add(body: RecordBody): LedgerRecord {
-    const at = Math.max(this.#last.at, this.#clock());
+  #add(body: RecordBody, notBeforeMs = 0): LedgerRecord {
+    const at = Math.max(this.#last.at, this.#clock(), notBeforeMs);
     const { record, line, bytes } = encodeRecord(body, { seq: this.#last.seq + 1, prev: this.#last.hash, at }, this.#seal);
     let chunk = this.#chunks.at(-1);
     if (chunk === undefined) {

@@ -5,6 +5,7 @@
 import { describe, expect, it } from "vitest";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
+import { zeroHash } from "../../protocol/identity.ts";
 import { MemoryDisk } from "../../rig/ledger-disk.ts";
 import { testSeal } from "../../rig/ledger-seal.ts";
 import { bodies, codeOf, fresh, reopen, write } from "../support/memory-ledger.ts";
@@ -69,6 +70,26 @@ describe("segments", () => {
     expect(reopen(images[2] as MemoryDisk).records.slice(1)).toEqual(first);
     expect(reopen(disk).records).toEqual([checkpoint, ...third]);
     expect(verifyLedger(disk, testSeal).records).toBe(1 + first.length + second.length + 1 + third.length);
+  });
+
+  it("of an opened ledger begin no earlier than its state, and all others by the clock", () => {
+    const { disk, ledger } = fresh();
+    const [last] = ledger.append(bodies(1)).slice(-1);
+    const opened = {
+      order: "0".repeat(64),
+      epoch: 2,
+      both: false,
+      held: { seq: 0, hash: zeroHash },
+      sequence: 0,
+      jobHash: zeroHash,
+    };
+    const atMs = last!.at + 300_000;
+    expect(ledger.rotate("{}", undefined, opened, atMs).at).toBe(atMs);
+    expect(ledger.append(bodies(1))[0]!.at).toBe(atMs);
+    disk.sync();
+    const other = fresh().ledger;
+    const before = other.append(bodies(1))[0]!.at;
+    expect(other.rotate("{}").at).toBeLessThan(before + 300_000);
   });
 
   it("and checkpoints that are missing, changed or of a later format refuse to start", () => {

@@ -353,7 +353,7 @@ export class Signer {
     this.core.load(opened);
     const { state, leaving } = this.core.checkpoint();
     const text = JSON.stringify(state);
-    const record = this.ledger.rotate(text, leaving, body);
+    const record = this.ledger.rotate(text, leaving, body, opened.heads.at);
     this.core.load(JSON.parse(text) as CoreSnapshot);
     this.core.fold(record);
   }

@@ -63,7 +63,7 @@ export interface OpenedState {
  * @public
  */
 export function openState(opening: Opening): OpenedState | Refusal {
-  const { old, order, both, tellFrom } = opening;
+  const { old, order, both, nowMs, tellFrom } = opening;
   const wrong = problemOf(opening);
   if (wrong !== null) return wrong;
   const { bound, free } = bindings(old.book.open, order, both, opening.stateOf);
@@ -78,7 +78,8 @@ export function openState(opening: Opening): OpenedState | Refusal {
     ...old,
     paired: { ...old.paired, epoch: order.epoch },
     locked: null,
-    heads: { acked: { seq: 0, hash: zeroHash }, from: 1, hashes: [], at: old.heads.at },
+    // What the gateway's order counts is counted at its time: this ledger goes on from there.
+    heads: { acked: { seq: 0, hash: zeroHash }, from: 1, hashes: [], at: nowMs },
     chain: { sequence, hash, links: sequence === 0 ? [] : [[sequence, hash, ""]] },
     accounts: accounts.entries,
     policy: { ...old.policy, approvals: [], windows: sumsOf(opening, kept) },
