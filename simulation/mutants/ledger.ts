@@ -97,7 +97,7 @@ export const ledgerMutants: readonly Mutant[] = [
   {
     name: "stamped-as-the-clock-says",
     file: ledger,
-    find: "const at = Math.max(this.#last.at, this.#clock());",
+    find: "const at = Math.max(this.#last.at, this.#clock(), notBeforeMs);",
     replace: "const at = this.#clock();",
     sentence:
       "Records carry whatever the clock says, so ledger time goes back with it and the windows of the limits with that (monotone).",
