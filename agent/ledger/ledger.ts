@@ -226,7 +226,7 @@ export class Ledger {
   /**
    * Begins a new segment after everything appended so far, with `stateJson` (valid JSON) as what
    * stands for it together with what was ever in `leaving`, and answers the CHECKPOINT record,
-   * durable after the next `flush`. With `opened` it begins a new ledger, at `notBeforeMs` or later.
+   * durable after the next `flush`. With `opened` a new ledger begins, at `notBeforeMs` or later.
    * @throws AgentError LEDGER_POISONED
    */
   rotate(stateJson: string, leaving: Leaving = nothingLeaves, opened?: OpenedBody, notBeforeMs = 0): LedgerRecord {
