@@ -47,7 +47,7 @@ export class Witness {
   seen(machine: Machine, message: Answer | Push): void {
     if (this.#world.weather.answerDies(machine)) return;
     const found = message as { withdrawal?: WithdrawalView; withdrawals?: WithdrawalView[]; open?: WithdrawalView[] };
-    for (const view of [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat()) {
+    for (const view of bySlot([found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat())) {
       for (const { raw } of view.versions) if (raw !== undefined) this.#leaves(machine, raw, view);
     }
     const { frame, frames = [] } = message as { frame?: string; frames?: readonly string[] };
@@ -179,4 +179,13 @@ export class Witness {
       "SELECT id, orderId, status, stage, code, txHash FROM transactions WHERE operation = 'withdraw'",
     );
   }
+}
+
+/**
+ * What one message holds leaves at once: whoever was asked first stands first there, and may have
+ * the higher slot. The lowest one is looked at first, so that no slot seems to leave a gap that the
+ * same message fills.
+ */
+function bySlot(views: readonly WithdrawalView[]): readonly WithdrawalView[] {
+  return [...views].sort((a, b) => Number(a.slot || -1) - Number(b.slot || -1));
 }
