@@ -233,6 +233,8 @@ export interface SignedEntry {
    * where the chain's family excludes a second payment by waiting.
    */
   readonly until?: number;
+  /** It pays nothing, to the account itself: a person's cancel. Left out of what pays. */
+  readonly cancel?: true;
 }
 
 /**

@@ -154,7 +154,7 @@ const entryReaders = {
       txHash: fields.txHash,
       feeMax: fields.units,
     },
-    { until: fields.ordinal },
+    { until: fields.ordinal, cancel: oneOf(true) },
   ),
   observed: object({
     kind: oneOf("observed"),

@@ -8,7 +8,7 @@ import { domainHash } from "./identity.ts";
 import { parseJson } from "./json.ts";
 import type { Head } from "./messages.ts";
 import { jobTextBytesMax, versionsMax } from "./payloads.ts";
-import { integer, list, nullable, object, type Reader, shapeFault, string } from "./shape.ts";
+import { integer, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
 
 /**
  * Most parts of one order.
@@ -67,13 +67,14 @@ export interface RecoveryWithdrawal {
 }
 
 /**
- * A signed version. `until` as its signed entry had it.
+ * A signed version. `until` and `cancel` as its signed entry had them.
  * @public
  */
 export interface RecoveryVersion {
   readonly txHash: string;
   readonly feeMax: string;
   readonly until?: number;
+  readonly cancel?: true;
 }
 
 /**
@@ -121,13 +122,18 @@ export interface Recovery {
   readonly at: number;
 }
 
+const version: Reader<RecoveryVersion> = object(
+  { txHash: fields.txHash, feeMax: fields.units },
+  { until: fields.ordinal, cancel: oneOf(true) },
+);
+
 const withdrawal: Reader<RecoveryWithdrawal> = object({
   job: string({ min: 2, max: jobTextBytesMax }),
   signature: fields.signature,
   address: fields.destination,
   account: fields.account,
   slot: fields.counter,
-  versions: list(object({ txHash: fields.txHash, feeMax: fields.units }, { until: fields.ordinal }), versionsMax),
+  versions: list(version, versionsMax),
 });
 
 const spend: Reader<RecoverySpend> = object({

@@ -109,7 +109,7 @@ export function hex(bytes: number): Reader<string> {
  * One of the given literals.
  * @public
  */
-export function oneOf<const T extends readonly (string | number)[]>(...literals: T): Reader<T[number]> {
+export function oneOf<const T extends readonly (string | number | true)[]>(...literals: T): Reader<T[number]> {
   return (value, path) => {
     for (const literal of literals) if (value === literal) return literal;
     throw shapeFault(path, `must be ${literals.map((literal) => JSON.stringify(literal)).join(" or ")}`);

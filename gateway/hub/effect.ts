@@ -157,6 +157,8 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
   if (waits(entry.network) !== until > 0 || (known !== null && known.untilMs !== until)) {
     return contradiction(`version ${entry.version} of transaction ${row.id} was signed until ${until}`);
   }
+  if (entry.cancel === true && waits(entry.network))
+    return contradiction(`version ${entry.version} of transaction ${row.id} is a cancel, and its chain has none`);
   if (known === null && around.hashOwner !== null) {
     return contradiction(`${entry.txHash} of transaction ${row.id} is known as a version of ${around.hashOwner}`);
   }

@@ -251,7 +251,8 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Aro
 
 function versionOf(agent: AgentRow, entry: SignedEntry): Omit<SignatureRow, "deadAt"> {
   const { transactionId, version, network, account, slot, txHash, feeMax, seq, until = 0 } = entry;
-  return { transactionId, version, agent: agent.id, network, account, slot, txHash, feeMax, seq, untilMs: until };
+  const cancel = entry.cancel === true ? 1 : 0;
+  return { transactionId, version, agent: agent.id, network, account, slot, txHash, feeMax, seq, untilMs: until, cancel };
 }
 
 function changeWithdrawal(database: Database, transactionId: string, change: Change, nowMs: number): boolean {

@@ -14,6 +14,7 @@ import {
   type RecoveryAccount,
   type RecoverySpend,
   type RecoverySpent,
+  type RecoveryVersion,
   type RecoveryWithdrawal,
   recoveryNameOf,
   recoverySpendsMax,
@@ -21,7 +22,7 @@ import {
 } from "../../protocol/recovery.ts";
 import { hotAddresses } from "../store/agent-accounts.ts";
 import { jobHashAtPlace } from "../store/jobs.ts";
-import type { AgentRow, RecoveryRow } from "../store/rows.ts";
+import type { AgentRow, RecoveryRow, SignatureRow } from "../store/rows.ts";
 import { type EndedVersion, listEndedVersions, listSignatures } from "../store/signatures.ts";
 import {
   type AskedWithdrawal,
@@ -117,8 +118,12 @@ function withdrawalOf(database: Database, row: AskedWithdrawal, sign: Asking["si
   return {
     ...{ job: row.text, signature: sign(row.text), address: row.receiverAddress },
     ...{ account: first.account, slot: first.slot },
-    versions: signed.map(({ txHash, feeMax, untilMs }) => ({ txHash, feeMax, ...(untilMs > 0 ? { until: untilMs } : {}) })),
+    versions: signed.map(versionOf),
   };
+}
+
+function versionOf({ txHash, feeMax, untilMs, cancel }: SignatureRow): RecoveryVersion {
+  return { txHash, feeMax, ...(untilMs > 0 ? { until: untilMs } : {}), ...(cancel === 1 ? { cancel: true } : {}) };
 }
 
 /**

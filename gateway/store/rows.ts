@@ -135,6 +135,7 @@ export interface SignatureRow {
   readonly txHash: string;
   readonly feeMax: string;
   readonly seq: number;
+  readonly cancel: 0 | 1; // pays nothing, to the account itself, by the word of the agent alone
   readonly untilMs: number; // past it in chain time no block takes it; 0 where a slot keeps others out
   readonly deadAt: number | null; // since when this database says that no block ever will
 }

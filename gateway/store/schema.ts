@@ -11,7 +11,7 @@ import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers 
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 16;
+export const schemaVersion = 17;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -55,6 +55,8 @@ CREATE INDEX spendsUntold ON spends (network) WHERE untold = 1;
  */
 const untilMs = "untilMs INTEGER NOT NULL DEFAULT 0";
 const deadAt = "deadAt INTEGER";
+/** What version 17 added: whether a version is a cancel. Of those before it nobody was told. */
+const cancel = "cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1))";
 const expiries = `
 CREATE TABLE expiries (
   transactionId TEXT PRIMARY KEY REFERENCES transactions(id), code TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
@@ -220,6 +222,7 @@ export const upgrades: Readonly<Record<number, string>> = {
   15: `ALTER TABLE signatures ADD COLUMN ${untilMs}; ALTER TABLE signatures ADD COLUMN ${deadAt}; ${expiries}
     ALTER TABLE spends RENAME TO oldSpends; ${spends}
     INSERT INTO spends (${spendColumns}) SELECT ${spendColumns} FROM oldSpends; DROP TABLE oldSpends;`,
+  16: `ALTER TABLE signatures ADD COLUMN ${cancel};`,
 };
 
 /** @public */
@@ -254,7 +257,7 @@ CREATE INDEX jobsUnanswered ON jobs (agent, sequence) WHERE answeredAt IS NULL;
 CREATE TABLE signatures (
   transactionId TEXT NOT NULL REFERENCES transactions(id), version INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
   account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL UNIQUE, feeMax TEXT NOT NULL, seq INTEGER NOT NULL,
-  ${untilMs}, ${deadAt}, PRIMARY KEY (transactionId, version)) STRICT;
+  ${untilMs}, ${deadAt}, ${cancel}, PRIMARY KEY (transactionId, version)) STRICT;
 CREATE TABLE slots (
   network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id),
   PRIMARY KEY (network, account, slot)) STRICT;

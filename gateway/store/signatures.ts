@@ -9,10 +9,10 @@ import type { Database } from "./store.ts";
  */
 export function insertSignature(database: Database, row: Omit<SignatureRow, "deadAt">): void {
   database.run(
-    `INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq, untilMs)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq, untilMs, cancel)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...[row.transactionId, row.version, row.agent, row.network, row.account, row.slot, row.txHash, row.feeMax, row.seq],
-    row.untilMs,
+    ...[row.untilMs, row.cancel],
   );
 }
 

@@ -198,7 +198,9 @@ export class RecordSentences {
     must(!one.wasApproved || isKnown, "a yes that stands was given before", say);
     one.address = kept.address;
     one.units = this.#limits.unitsOf(job.amount, job.currency);
-    one.versions = versions.map(({ digest }) => ({ digest, signedSeq: 1, isReleased: true }));
+    one.versions = versions.map(({ digest, txHash, isCancel: isNothing }) => {
+      return { digest, txHash, signedSeq: 1, isReleased: true, isCancel: isNothing };
+    });
   }
 
   /** Asked for when both had gone back, or before: perhaps it was paid. */

@@ -117,6 +117,16 @@ describe("a version that ends", () => {
     expect(signatures()).toEqual([]);
   });
 
+  it("a version that calls itself a cancel is not taken where waiting alone keeps others out, and its twin that pays is", async () => {
+    const [first, second] = [ask(1), ask(2)];
+    const agent = await greeted();
+    states(agent, 0, [word(first, "approved"), version(first)]);
+    await agent.next("ack");
+    states(agent, 2, [word(second, "approved"), version(second, 1, { cancel: true })]);
+    await isStopped(agent, "is a cancel, and its chain has none");
+    expect(signatures()).toMatchObject([{ transactionId: first, cancel: 0 }]);
+  });
+
   it("a version with an end is not taken where slots keep others out, and its twin without one is", async () => {
     const accounts = JSON.stringify([{ family: "evm", purpose: "hot", id: keys.hotAddress, firstAddress: keys.hotAddress }]);
     db.store.database.run("UPDATE agents SET accounts = ?", accounts);

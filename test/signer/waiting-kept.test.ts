@@ -123,6 +123,19 @@ describe("a ledger that forgot a version that ends by waiting", () => {
     expect(rig.operate("recover", { digest: "", both: false })).toMatchObject({ ok: false, code: "RECOVERY_ORDER" });
   });
 
+  it("takes no order that calls such a version a cancel, for no transaction cancels there", () => {
+    const rig = waitingRig();
+    rig.payout();
+    const contents = databaseOf(rig);
+    const show = () => rig.operate("recover", { digest: "", both: false });
+    offer(rig, contents);
+    expect(show()).toMatchObject({ ok: true });
+    const [item] = contents.withdrawals;
+    const cancels = item!.versions.map((version) => ({ ...version, cancel: true as const }));
+    offer(rig, { ...contents, withdrawals: [{ ...item!, versions: cancels }] });
+    expect(show()).toMatchObject({ ok: false, code: "RECOVERY_ORDER" });
+  });
+
   it("is not ended by time where an order keeps it, and by a person's cancel it is", () => {
     const rig = waitingRig();
     const id = rig.payout();

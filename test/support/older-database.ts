@@ -4,6 +4,7 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  16: ["ALTER TABLE signatures DROP COLUMN cancel"],
   15: [
     "ALTER TABLE signatures DROP COLUMN untilMs",
     "ALTER TABLE signatures DROP COLUMN deadAt",

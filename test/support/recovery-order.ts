@@ -34,8 +34,9 @@ export function databaseOf(rig: Rig): Contents {
     const versions = signed
       .filter((record) => record.transactionId === transactionId)
       .map(({ txHash, version }) => {
-        const { feeMax = "0", until } = withdrawal?.versions[version - 1] ?? {};
-        return { txHash, feeMax, ...(until === undefined ? {} : { until }) };
+        const { feeMax = "0", until, isCancel } = withdrawal?.versions[version - 1] ?? {};
+        const cancel = isCancel === true ? { cancel: true as const } : {};
+        return { txHash, feeMax, ...(until === undefined ? {} : { until }), ...cancel };
       });
     const slot = versions.length === 0 ? "" : (withdrawal?.slot ?? "");
     const network = withdrawal?.job.network ?? "";

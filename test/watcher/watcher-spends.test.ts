@@ -77,7 +77,7 @@ describe("a database from before versions that end by waiting", () => {
     keepSpend(database, { ...spend, slot: "5", txHash: "0x02" });
     insertSignature(database, {
       ...{ transactionId: id, version: 1, agent: keys.id, network: spend.network, account: hot, slot: "4", txHash: "0x01" },
-      ...{ feeMax: "1", seq: 2, untilMs: 0 },
+      ...{ feeMax: "1", seq: 2, untilMs: 0, cancel: 0 },
     });
     const before = [database.all("SELECT * FROM spends ORDER BY slot"), database.all("SELECT * FROM signatures")];
     takeBack((sql) => void database.run(sql), 15);

@@ -254,14 +254,15 @@ export interface Told {
   readonly job: { readonly network: string };
   readonly account: string;
   readonly slot: string;
-  readonly versions: readonly Pick<Version, "feeMax" | "until">[];
+  readonly versions: readonly Pick<Version, "feeMax" | "until" | "isCancel">[];
 }
 
 /**
- * What an entry says of a version's offer: until when it can come into a block, where that ends.
+ * What an entry says of a version's offer: until when it can come into a block, where that ends;
+ * and that it pays nothing, which an opened ledger can learn of nobody else.
  */
-function offerOf({ feeMax, until }: Pick<Version, "feeMax" | "until">): Pick<SignedEntry, "feeMax" | "until"> {
-  return until === undefined ? { feeMax } : { feeMax, until };
+function offerOf({ feeMax, until, isCancel }: Told["versions"][number]): Pick<SignedEntry, "feeMax" | "until" | "cancel"> {
+  return { feeMax, ...(until === undefined ? {} : { until }), ...(isCancel ? { cancel: true } : {}) };
 }
 
 function signedEntry(record: Extract<LedgerRecord, { kind: "SIGNED" }>, told: Told): Entry | null {

@@ -119,6 +119,8 @@ function problemOf({ old, order, payerOf }: Opening): Refusal | null {
     const waits = waitingOf(job.network) !== null;
     if (item.versions.some(({ until }) => (until !== undefined) !== waits))
       return refuse("RECOVERY_ORDER", `${transactionId} has a version without its end, or with one that it cannot have`);
+    if (waits && item.versions.some(({ cancel }) => cancel === true))
+      return refuse("RECOVERY_ORDER", `${transactionId} has a cancel, and its chain has none`);
     seen.add(transactionId);
   }
   return null;
@@ -159,7 +161,7 @@ function versionsOf(item: Bound["item"], own: Withdrawal | undefined, both: bool
     mine.delete(told.txHash);
     return known?.released === true
       ? { ...known, version: index + 1 }
-      : bareVersion({ ...told, isCancel: known?.isCancel ?? false }, index + 1);
+      : bareVersion({ ...told, isCancel: known?.isCancel ?? told.cancel === true }, index + 1);
   });
   const others = [...mine.values()].filter(({ released }) => released || both);
   const rest = others.map((one, index) => bareVersion(one, named.length + index + 1));

@@ -7,7 +7,7 @@
 import { waitingOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import type { Entry } from "../../../protocol/messages.ts";
-import type { LedgerRecord } from "../../ledger/records.ts";
+import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { Core } from "./core.ts";
 import { answerAgain, entryOf, keptEntries, type Told } from "./entries.ts";
 import { isFinal } from "./machine.ts";
@@ -128,7 +128,8 @@ function toldOf(record: LedgerRecord, intentOf: (signed: Signed) => Intent): Tol
   const intent = intentOf(record);
   const { address, account, slot, version, network, facts, feeMax } = intent;
   const until = waitingOf(network)?.untilMs(facts);
-  const versions = Array.from({ length: version }, () => (until === undefined ? { feeMax } : { feeMax, until }));
+  const offer = { feeMax, isCancel: isCancel(intent), ...(until === undefined ? {} : { until }) };
+  const versions = Array.from({ length: version }, () => offer);
   return { address, job: intent, account, slot, versions };
 }
 
