@@ -15,7 +15,7 @@ import { contentOf } from "./content.ts";
 import { type Ended, endedIn, rowOfEnded } from "./ended.ts";
 import { Fifo } from "./fifo.ts";
 import { isFinal, type State, states } from "./machine.ts";
-import { apply, applyDead, applyRelease, begin, isOver, type Withdrawal } from "./withdrawal.ts";
+import { apply, applyDead, applyRelease, begin, isOver, unheard, type Withdrawal } from "./withdrawal.ts";
 
 /**
  * Most withdrawals open at once; further jobs wait at the gateway.
@@ -133,6 +133,12 @@ export class Book {
       found.push(waiting);
     }
     return found;
+  }
+
+  /** A ledger was opened at this time, and heard then of what it keeps and never heard of before. */
+  hear(at: number): void {
+    for (const withdrawal of this.#open.values())
+      if (withdrawal.requestedAt === unheard) Object.assign(withdrawal, { requestedAt: at, changedAt: at });
   }
 
   begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job: Job): void {

@@ -301,6 +301,7 @@ export class Core {
   #open(record: Extract<LedgerRecord, { kind: "OPENED" }>): void {
     invariant(this.#opened !== null && this.paired.epoch === record.epoch, "a ledger is opened with its own state");
     this.#opened = { ...this.#opened, seq: record.seq };
+    this.book.hear(record.at);
     this.outbox.fold(record, undefined);
     // Nobody knows what the gateway has heard of a pause.
     this.outbox.push({ kind: "paused", seq: record.seq, at: record.at, paused: this.#paused !== null });

@@ -20,7 +20,7 @@ import { type Bound, bindings, contestedCode } from "./bindings.ts";
 import { canonicalAddress, contentOf } from "./content.ts";
 import type { CoreSnapshot } from "./core.ts";
 import type { State } from "./machine.ts";
-import { isOver, type Version, type Withdrawal } from "./withdrawal.ts";
+import { isOver, unheard, type Version, type Withdrawal } from "./withdrawal.ts";
 
 /**
  * A whole order.
@@ -138,7 +138,7 @@ function keptOf({ item, own, isContested, slot, account, rival }: Bound, { both 
   return {
     ...{ transactionId: job.transactionId, job, jobText: own?.jobText ?? item?.job ?? "" },
     ...{ jobSignature: own?.jobSignature ?? item?.signature ?? "", isKept: true, ...(rival === "" ? {} : { rival }) },
-    ...{ requestedAt: own?.requestedAt ?? job.issuedAt, changedAt: own?.changedAt ?? job.issuedAt },
+    ...{ requestedAt: own?.requestedAt ?? unheard, changedAt: own?.changedAt ?? unheard },
     ...{ state: "quarantined", code: isContested ? contestedCode : "", address, revision: own?.revision ?? 0 },
     ...{ amountUnits: isApproved ? own.amountUnits : "", contract: isApproved ? own.contract : "", confirmed: null },
     ...{ account, slot: slot, versions, observed: null, observations: 0, history: own?.history ?? [] },

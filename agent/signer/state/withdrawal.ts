@@ -25,6 +25,14 @@ export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">
 }
 
 /**
+ * Times of what an opened ledger keeps and the one before never heard of: its OPENED record's own
+ * time takes their place. A job's `issuedAt` is the gateway's word, and would end a delay for new
+ * destinations before anybody here could see the withdrawal.
+ * @public
+ */
+export const unheard = 0;
+
+/**
  * A person has cancelled it: from then on its slot gets no version that pays.
  * @public
  */
@@ -69,7 +77,7 @@ export interface Withdrawal {
   readonly jobSignature: string;
   readonly isKept: boolean; // it was open, with a slot, when the ledger was opened
   readonly rival?: string; // whom the gateway has on its slot in its place
-  readonly requestedAt: number;
+  requestedAt: number; // ledger time; `unheard` in the state of an OPENED record alone
   state: State;
   code: string; // why held, refused or expired
   address: string; // destination in force
