@@ -3,6 +3,8 @@
  * the signer states goes to the gateway until it is acknowledged. A frame the signer does not take
  * ends the connection or begins it anew.
  */
+import { envelopeHeaderBytes } from "../../protocol/envelope.ts";
+import { parseAck } from "../../protocol/payloads.ts";
 import type { DeskNo } from "./desk/desk.ts";
 import { settled } from "./hands.ts";
 import { createLink, type Link } from "./link/link.ts";
@@ -78,7 +80,8 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
 
 /**
  * A statement or its acknowledgement may get lost on a line that stands, and the signer may refuse
- * one while clocks are apart. Both come again on another connection, and on no other occasion.
+ * one while clocks are apart. Both come again on another connection, and on no other occasion: also
+ * what says that the signer is locked, of which nobody else tells the gateway.
  */
 export async function checkAcknowledged(shared: Shared, link: Link): Promise<void> {
   const { state, options } = shared;
@@ -86,7 +89,7 @@ export async function checkAcknowledged(shared: Shared, link: Link): Promise<voi
   if (stated === null || state.link !== "up" || options.monotonic() - stated.atMs < acknowledgedMs) return;
   state.stated = null;
   const hello = await askHello(shared);
-  const isWaiting = "head" in hello && hello.locked === "" && hello.acked < stated.seq;
+  const isWaiting = "head" in hello && hello.acked < stated.seq;
   if (isWaiting && state.stated === null) link.drop("LINK_RESUME", "no acknowledgement");
 }
 
@@ -176,13 +179,25 @@ function ordersTaken({ state, tellStatus }: Shared, code: string): void {
   tellStatus();
 }
 
-async function release({ signer, feed, options }: Shared, link: Link, frame: Uint8Array): Promise<void> {
+async function release({ signer, feed, options, state }: Shared, link: Link, frame: Uint8Array): Promise<void> {
   options.metrics.count("ackFrames");
   const answer = await settled(signer.request("release", { frame: base64(frame) }));
   if (answer.ok) {
     for (const { transactionId } of answer.withdrawals) options.metrics.reached(transactionId, "released");
     feed({ kind: "steps", withdrawals: answer.withdrawals });
-  } else refusedFrame(options, link, answer);
+    return;
+  }
+  if (answer.code === "SIGNER_LOCKED") keepAcknowledged(state, frame);
+  refusedFrame(options, link, answer);
+}
+
+/**
+ * A locked signer takes no acknowledgement, and will not say that one came. It verified this one
+ * before it said so.
+ */
+function keepAcknowledged(state: Shared["state"], frame: Uint8Array): void {
+  const { head } = parseAck(frame.subarray(envelopeHeaderBytes));
+  if (state.stated !== null && state.stated.seq <= head.seq) state.stated = null;
 }
 
 /**

@@ -4,6 +4,7 @@
  * has told all.
  */
 import type { Answer, Push, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { jobHashOf } from "../../protocol/identity.ts";
 import type { Statement } from "../../protocol/messages.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Whose } from "../sentences/money.ts";
@@ -22,6 +23,11 @@ export class Witness {
   readonly #leftBy = new Map<string, string[]>(); // their hashes, by agent
   readonly #places = new Map<string, string>(); // hash of a job, by agent, epoch and sequence
   readonly #jobs = new Set<string>(); // every text that was ever committed
+  /**
+   * Hashes of jobs that ledger and database were both put back to before. Whoever carries frames may
+   * bring one again; the agent locks itself once the job comes that has this place now.
+   */
+  readonly #outdated = new Set<string>();
   readonly #known = new Set<string>(); // hashes that a committed database held, ever
 
   constructor(world: World) {
@@ -122,8 +128,8 @@ export class Witness {
         for (let seq = headSeq; seq > 0; seq -= 1) {
           const record = records[seq - 1];
           if (record?.kind === "OPENED") break;
-          if (record?.kind === "REQUESTED" || record?.kind === "REPEATED")
-            this.#places.set(`${id} ${epoch} ${record.sequence}`, record.jobHash);
+          const isJob = record?.kind === "REQUESTED" || record?.kind === "REPEATED";
+          if (isJob && !this.#outdated.has(record.jobHash)) this.#places.set(`${id} ${epoch} ${record.sequence}`, record.jobHash);
         }
       }
       type Job = { readonly sequence: number; readonly hash: string };
@@ -143,6 +149,12 @@ export class Witness {
   /** Ledger and database were put back together: of what left before neither can tell. */
   forget(id: string): void {
     this.#leftBy.delete(id);
+    const { gateway, machines } = this.#world;
+    const known = new Set(gateway.all<{ text: string }>("SELECT text FROM jobs").map(({ text }) => text));
+    for (const machine of machines.filter((each) => each.id === id)) {
+      for (const record of this.#world.ledgerOf(machine).records) if (record.kind === "REQUESTED") known.add(record.job);
+    }
+    for (const text of this.#jobs) if (!known.has(text)) this.#outdated.add(jobHashOf(text));
     for (const place of [...this.#places.keys()].filter((each) => each.startsWith(`${id} `))) this.#places.delete(place);
   }
 

@@ -133,6 +133,31 @@ describe("a withdrawal", () => {
     expect(rig.gateway.gaps).toBe(0);
   });
 
+  it("tells the gateway of a lock once more where the line lost that, and no more often than it is lost", async () => {
+    const rig = await rigOn();
+    const { core, gateway } = rig.signer;
+    await until(() => core.heads.acked.seq > 1 && core.outbox.size === 0);
+    rig.gateway.loses = 2;
+    const beyond = { seq: 1_000, hash: "ab".repeat(32) };
+    rig.signer.admit(gateway.jobs([], { echo: beyond, at: Date.now() }));
+    expect(core.locked?.code).toBe("LEDGER_BEHIND_GATEWAY");
+    await until(() => rig.gateway.loses === 1);
+    expect(rig.gateway.connections).toBe(1);
+    rig.aheadMs += 30_000;
+    await until(() => rig.gateway.loses === 0);
+    expect(gateway.stored?.seq).toBeLessThan(core.heads.head.seq);
+    rig.aheadMs += 30_000;
+    await until(() => gateway.stored?.seq === core.heads.head.seq);
+    expect(rig.gateway.connections).toBe(3);
+    // The signer takes no acknowledgement any more; that there was one is enough.
+    await until(() => rig.logged.some((line) => line.includes("SIGNER_LOCKED")));
+    const asked = rig.asked.length;
+    rig.aheadMs += 60_000;
+    await until(() => rig.asked.slice(asked).filter((verb) => verb === "tell").length >= 2, 10_000);
+    expect(rig.gateway.connections).toBe(3);
+    expect(rig.gateway.gaps).toBe(0);
+  });
+
   it("tells the gateway where its ledger stands, also when the lock took the number of the record that was forgotten", async () => {
     const rig = await rigOn();
     const { core, gateway } = rig.signer;

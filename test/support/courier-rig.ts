@@ -40,6 +40,8 @@ export class RigGateway {
   readonly linkKey: KeyPair;
   readonly rig: Rig;
   acknowledges = true;
+  /** So many statements to come get lost on the way. */
+  loses = 0;
   readonly sockets = new Set<WebSocket>();
   readonly statements: { readonly after: number; readonly head: number; readonly isGreeted: boolean }[] = [];
   connections = 0;
@@ -118,6 +120,10 @@ export class RigGateway {
       socket.send(sealEnvelope("beat", { agent: agentId, head: gateway.stored, at: Date.now() }, gateway.key));
       return;
     }
+    if (this.loses > 0) {
+      this.loses -= 1;
+      return;
+    }
     const publicKey = createPublicKey(vault.signerKey);
     const statement = parseStatement(openEnvelope(data, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
     const stored = gateway.stored?.seq ?? 0;
@@ -171,6 +177,8 @@ export class CourierRig {
   /** Changes what the signer answers, as a broken or hostile signer would. */
   tamper: (verb: string, answer: Answer) => Answer = (_verb, answer) => answer;
   readonly asked: string[] = [];
+  /** The courier's clock that only goes on is ahead of the others by this. */
+  aheadMs = 0;
   courier: Courier | null = null;
   #server: LineServer | null = null;
   #ticking: NodeJS.Timeout | undefined;
@@ -253,7 +261,7 @@ export class CourierRig {
   startCourier(): void {
     const { settings } = this;
     const nodes = createEvmNodes({ urls: this.#nodes, chainId: 31337, confirmations: 2, timeoutMs: 1000 });
-    const monotonic = () => performance.now();
+    const monotonic = () => performance.now() + this.aheadMs;
     this.courier = createCourier({
       agent: agentId,
       address: linkAddress(settings.gatewayUrl),

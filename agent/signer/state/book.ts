@@ -135,7 +135,9 @@ export class Book {
     return found;
   }
 
-  /** A ledger was opened at this time, and heard then of what it keeps and never heard of before. */
+  /**
+   * A ledger was opened at this time, and heard then of what it keeps and never heard of before.
+   */
   hear(at: number): void {
     for (const withdrawal of this.#open.values())
       if (withdrawal.requestedAt === unheard) Object.assign(withdrawal, { requestedAt: at, changedAt: at });
