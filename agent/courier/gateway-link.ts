@@ -56,6 +56,7 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
       state.link = "down";
       state.isOffered = false;
       state.stated = null;
+      state.skewedAtMs = null;
       state.linkDetail = text;
       if (isNews) log.warn({ event: "link-down", code, detail, retryMs }, "the link is down");
       else log.debug({ event: "link-retry", code, detail, retryMs }, "the link is still down");
@@ -80,13 +81,20 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
 
 /**
  * A statement or its acknowledgement may get lost on a line that stands, and the signer may refuse
- * one while clocks are apart. Both come again on another connection, and on no other occasion: also
- * what says that the signer is locked, of which nobody else tells the gateway.
+ * one while clocks are apart, with the ends that it names. All of that comes again on another
+ * connection, and on no other occasion: also what says that the signer is locked, of which nobody
+ * else tells the gateway.
  */
-export async function checkAcknowledged(shared: Shared, link: Link): Promise<void> {
+export async function checkAcknowledged(shared: Shared, link: Pick<Link, "drop">): Promise<void> {
   const { state, options } = shared;
-  const { stated } = state;
-  if (stated === null || state.link !== "up" || options.monotonic() - stated.atMs < acknowledgedMs) return;
+  const { stated, skewedAtMs } = state;
+  const isDue = (atMs: number): boolean => state.link === "up" && options.monotonic() - atMs >= acknowledgedMs;
+  if (skewedAtMs !== null && isDue(skewedAtMs)) {
+    state.skewedAtMs = null;
+    link.drop("LINK_RESUME", "CLOCK_SKEW");
+    return;
+  }
+  if (stated === null || !isDue(stated.atMs)) return;
   state.stated = null;
   const hello = await askHello(shared);
   const isWaiting = "head" in hello && hello.acked < stated.seq;
@@ -179,7 +187,9 @@ function ordersTaken({ state, tellStatus }: Shared, code: string): void {
   tellStatus();
 }
 
-async function release({ signer, feed, options, state }: Shared, link: Link, frame: Uint8Array): Promise<void> {
+/** An acknowledgement of the gateway, as it came. */
+export async function release(shared: Shared, link: Pick<Link, "drop">, frame: Uint8Array): Promise<void> {
+  const { signer, feed, options, state } = shared;
   options.metrics.count("ackFrames");
   const answer = await settled(signer.request("release", { frame: base64(frame) }));
   if (answer.ok) {
@@ -188,6 +198,7 @@ async function release({ signer, feed, options, state }: Shared, link: Link, fra
     return;
   }
   if (answer.code === "SIGNER_LOCKED") keepAcknowledged(state, frame);
+  if (answer.code === "CLOCK_SKEW") state.skewedAtMs ??= options.monotonic();
   refusedFrame(options, link, answer);
 }
 
@@ -204,7 +215,7 @@ function keepAcknowledged(state: Shared["state"], frame: Uint8Array): void {
  * A frame that is not the gateway's word ends the connection; one that came out of order makes it
  * begin anew.
  */
-function refusedFrame({ log, metrics }: RunOptions, link: Link, { code, effect }: DeskNo): void {
+function refusedFrame({ log, metrics }: RunOptions, link: Pick<Link, "drop">, { code, effect }: DeskNo): void {
   metrics.count("refusals");
   log.warn({ event: "frame-refused", code }, "the signer did not take a frame of the gateway");
   if (effect !== "none" || code === "JOB_GAP" || code === "JOB_ORDER" || code === "SOCKET_BUSY") link.drop("LINK_RESUME", code);

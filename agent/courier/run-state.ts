@@ -74,6 +74,8 @@ export interface RunState {
    * acknowledged.
    */
   stated: { readonly seq: number; readonly atMs: number } | null;
+  /** Since when the signer refuses this connection's acknowledgements for its clock. */
+  skewedAtMs: number | null;
   summary: SignerSummary | null; // the signer's last answer to `tell`
   readonly chains: Map<string, KnownChain>;
 }

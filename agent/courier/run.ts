@@ -33,6 +33,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
       isEnded: false,
       isOffered: false,
       stated: null,
+      skewedAtMs: null,
       summary: null,
       chains: new Map(),
     },

@@ -3,6 +3,7 @@
  * hash alone.
  */
 import type { SpendRow } from "./rows.ts";
+import type { Slot } from "./slots.ts";
 import type { Database } from "./store.ts";
 
 /**
@@ -24,6 +25,12 @@ export function keepSpend(database: Database, spend: SpendRow): void {
 /** @public */
 export function spendOf(database: Database, network: string, txHash: string): SpendRow | undefined {
   return database.get<SpendRow>("SELECT * FROM spends WHERE txHash = ? AND network = ?", txHash, network);
+}
+
+/** The one that used a slot. @public */
+export function spendOfSlot(database: Database, { network, account, slot }: Slot): SpendRow | undefined {
+  const sql = "SELECT * FROM spends WHERE network = ? AND account = ? AND slot = ? AND slot <> ''";
+  return database.get<SpendRow>(sql, network, account, slot);
 }
 
 /**

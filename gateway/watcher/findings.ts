@@ -9,7 +9,8 @@ import { inWaves } from "../../chains/waves.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import { signedBy } from "../store/signatures.ts";
-import { listSpendingAccounts, pendingSlotOwner } from "../store/slots.ts";
+import { listSpendingAccounts, pendingSlotOwner, type Slot } from "../store/slots.ts";
+import { spendOfSlot } from "../store/spends.ts";
 import type { Database } from "../store/store.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
 
@@ -97,16 +98,29 @@ export async function findConsumptions(chain: WatchedChain, blocks: readonly Wat
     const row = ownerOf(database, chain.network, spend);
     return row === null ? [] : [{ spend, row }];
   });
-  return inWaves(foreign, questionsAtOnce, async ({ spend, row }): Promise<Consumption> => {
-    const currency = chain.currencies.find(({ id }) => id === row.currency);
-    if (currency === undefined) {
-      const detail = `currency ${row.currency} is not configured`;
-      return { row, verdict: { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail } };
-    }
-    const { account, slot } = spend;
-    const to = { contract: contractOf(row, currency), destination: row.receiverAddress, amountUnits: BigInt(row.amountUnits) };
-    return { row, verdict: await chain.reader.judgeSpend({ network: chain.network, account, slot, ...to }, spend) };
-  });
+  return inWaves(foreign, questionsAtOnce, async ({ spend, row }) => ({ row, verdict: await judge(chain, row, spend) }));
+}
+
+/**
+ * A withdrawal whose slot is used by none of its versions, by the spend that a pass before has read
+ * there: a ledger that was put back gives a slot anew that was used long before, and no block comes
+ * a second time. Null for a slot of which no spend was read.
+ */
+export async function judgeUsed(chain: WatchedChain, row: TransactionRow, slot: Slot): Promise<Judgement | null> {
+  const kept = spendOfSlot(chain.store.database, slot);
+  if (kept === undefined || signedBy(chain.store.database, kept.txHash) === row.id) return null;
+  const block = await chain.reader.block(kept.block, true);
+  const spend = chain.reader.spends([block], new Set([slot.account])).find(({ txHash }) => txHash === kept.txHash);
+  return spend === undefined ? null : judge(chain, row, spend);
+}
+
+async function judge(chain: WatchedChain, row: TransactionRow, spend: Spend): Promise<Judgement> {
+  const currency = chain.currencies.find(({ id }) => id === row.currency);
+  if (currency === undefined)
+    return { kind: "stuck", code: "WATCHER_SLOT_CONSUMED", detail: `currency ${row.currency} is not configured` };
+  const { account, slot } = spend;
+  const to = { contract: contractOf(row, currency), destination: row.receiverAddress, amountUnits: BigInt(row.amountUnits) };
+  return chain.reader.judgeSpend({ network: chain.network, account, slot, ...to }, spend);
 }
 
 function ownerOf(database: Database, network: string, { account, slot, txHash }: Spend): TransactionRow | null {

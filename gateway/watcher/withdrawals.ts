@@ -15,6 +15,7 @@ import type { Database } from "../store/store.ts";
 import { endWithdrawal, moveWithdrawal } from "../store/withdrawals.ts";
 import { contractOf, raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { checkIncluded } from "./deaths.ts";
+import { judgeUsed } from "./findings.ts";
 import { Turns } from "./turns.ts";
 
 interface OpenWithdrawal {
@@ -77,8 +78,18 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   const known = judged.filter((each) => each !== null);
   memory.doneKey = "";
   const early = known.filter((each) => isEarly(each, memory));
-  const late = known.filter((each) => !early.includes(each));
+  const held = known.filter((each) => !early.includes(each));
   remember(memory, known);
+  const found = await inWaves(held, questionsAtOnce, async (each): Promise<Judged | null> => {
+    try {
+      return isUsed(each) ? await usedBy(chain, each) : each;
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      fault ??= error;
+      return null;
+    }
+  });
+  const late = found.filter((each) => each !== null);
   const changed = late.length === 0 ? [] : chain.store.write((database) => applyAll(chain, database, late));
   for (const transactionId of changed) chain.signals.emit("changed", { transactionId });
   const isLast = memory.turns.left === 0;
@@ -120,8 +131,18 @@ function paymentOf(chain: WatchedChain, row: SignedWithdrawal): Payment | null {
  * A node that lags behind the counter it was asked for looks the same for a moment: it is said only
  * when it lasts.
  */
-function isEarly({ one, verdict }: Judged, memory: WithdrawalMemory): boolean {
-  return verdict.kind === "stuck" && verdict.code === "WATCHER_SLOT_CONSUMED" && !memory.suspects.has(one.row.id);
+function isEarly(each: Judged, memory: WithdrawalMemory): boolean {
+  return isUsed(each) && !memory.suspects.has(each.one.row.id);
+}
+
+function isUsed({ verdict }: Judged): boolean {
+  return verdict.kind === "stuck" && verdict.code === "WATCHER_SLOT_CONSUMED";
+}
+
+/** What used the slot may have been read before the withdrawal had it. */
+async function usedBy(chain: WatchedChain, { one, verdict }: Judged): Promise<Judged> {
+  const { network, account, slot } = one.payment;
+  return { one, verdict: (await judgeUsed(chain, one.row, { network, account, slot })) ?? verdict };
 }
 
 function remember(memory: WithdrawalMemory, judged: readonly Judged[]): void {

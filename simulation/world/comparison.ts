@@ -64,7 +64,7 @@ export class Comparison {
 
   /** Whether nothing that may be decided is there, and more of it is needed. */
   wantsNew(open: readonly WithdrawalView[]): boolean {
-    const isEmpty = this.#world.people.untaken.length === 0 && open.every((view) => view.state === "held" && !this.isDue(view));
+    const isEmpty = this.#world.people.untaken.length === 0 && unsettled(open).every((view) => view.state === "held" && !this.isDue(view));
     return isEmpty && !this.isOutlived;
   }
 
@@ -74,7 +74,7 @@ export class Comparison {
    */
   mayEnd(open: readonly WithdrawalView[]): boolean {
     if (!this.isNeeded) return true;
-    const isUnderWay = open.some(({ state }) => state !== "held" && state !== "quarantined");
+    const isUnderWay = unsettled(open).some(({ state }) => state !== "held" && state !== "quarantined");
     return this.isOutlived && this.#world.people.untaken.length === 0 && (!isUnderWay || showsAll(this.#world.plan));
   }
 
@@ -121,4 +121,12 @@ export class Comparison {
   get #final(): Block {
     return this.#chain.blocks[this.#chain.finalNumber] as Block;
   }
+}
+
+/**
+ * Less what is lost to something forgotten: its nonce is used, and the gateway may leave it to a
+ * person for good.
+ */
+function unsettled(open: readonly WithdrawalView[]): readonly WithdrawalView[] {
+  return open.filter(({ state }) => state !== "lost");
 }

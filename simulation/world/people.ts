@@ -244,19 +244,30 @@ export class People {
 
   /** What the gateway has no end of, and no person either. */
   get unended(): readonly Row[] {
-    // What a released agent was asked for stays with it, for a person.
-    const rows = this.#world.gateway.all<Row>(
+    return this.#pending.filter((row) => !this.#isOdd(row) && !(this.#world.weather.mayLock && row.lockedCode));
+  }
+
+  /** Ids of what the gateway leaves to a person, who may never come to an end with it. */
+  get left(): ReadonlySet<string> {
+    return new Set(this.#pending.filter((row) => this.#isOdd(row)).map(({ id }) => id));
+  }
+
+  /** What a released agent was asked for stays with it, for a person. */
+  get #pending(): readonly Row[] {
+    return this.#world.gateway.all<Row>(
       `SELECT t.id, t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id
          LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0 AND a.releasedAt IS NULL`,
     );
-    const { payments } = this.#world;
-    // Without a foreign hand nothing stays odd: what a node hid is found again, unless the gateway
-    // itself has forgotten it.
-    const isOdd = ({ id, stage }: Row): boolean => {
-      if (stage !== "stuck") return false;
-      const [bound] = this.#world.gateway.all<{ slot: string }>("SELECT slot FROM slots WHERE transactionId = ?", id);
-      return payments.foreign.size > 0 || payments.isForgottenNonce(Number(bound?.slot ?? -1));
-    };
-    return rows.filter((row) => !isOdd(row) && !(this.#world.weather.mayLock && row.lockedCode));
+  }
+
+  /**
+   * Without a foreign hand nothing stays odd: what a node hid is found again, unless the gateway
+   * itself has forgotten it.
+   */
+  #isOdd({ id, stage }: Row): boolean {
+    if (stage !== "stuck") return false;
+    const { payments, gateway } = this.#world;
+    const [bound] = gateway.all<{ slot: string }>("SELECT slot FROM slots WHERE transactionId = ?", id);
+    return payments.foreign.size > 0 || payments.isForgottenNonce(Number(bound?.slot ?? -1));
   }
 }

@@ -13,10 +13,12 @@ export function serving({ machines, takeover }: World): World["machines"] {
   return takeover.next === null ? machines : machines.filter((machine) => machine !== machines[0]);
 }
 
-/** What an agent has not brought to an end, though the gateway has. */
+/** What an agent has not brought to an end, though no person has still to look at it. */
 function unfinished(world: World): string {
   if (world.payments.foreign.size > 0) return "";
-  const busy = serving(world).find((one) => one.signer !== null && one.signer.signer.core.book.openCount > 0);
+  const { left } = world.people;
+  const isOpen = (core: Core): boolean => [...core.book.open()].some(({ transactionId }) => !left.has(transactionId));
+  const busy = serving(world).find(({ signer }) => signer !== null && isOpen(signer.signer.core));
   return busy === undefined || busy.signer?.signer.core.locked !== null ? "" : `${busy.name} has withdrawals open`;
 }
 

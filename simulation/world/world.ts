@@ -61,8 +61,8 @@ export class World {
   readonly #states = new Map<string, CoreSnapshot>();
   isFaulty = true;
   violation: Violation | null = null;
-  /** For the day's fees, once. */
-  #hasWaited = false;
+  /** Days, for what may be spent in fees on each. */
+  #daysWaited = 0;
   #calmSince = 0;
   /** Calm in which a ledger's time stood, and with it what waits for a later version. */
   #stoodMs = 0;
@@ -258,8 +258,9 @@ export class World {
     if (calmMs < mostMs + this.#stoodMs) return;
     if (unshown !== "") this.violated(new Violation("an agent that has stopped itself shows at its gateway", unshown));
     if (!this.weather.mustSettle) return;
-    if (!this.#hasWaited && haveFeesRunOut(this)) {
-      this.#hasWaited = true;
+    // In a market that rose each order may cost more than half of a day's fees.
+    if (this.#daysWaited < this.plan.orders.length && haveFeesRunOut(this)) {
+      this.#daysWaited += 1;
       this.leap(dayAndMoreMs, "a day passes, and with it what was spent in fees");
       this.#calmSince = kernel.scheduler.nowMs;
       return;

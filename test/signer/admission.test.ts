@@ -164,6 +164,37 @@ describe("an order that comes again", () => {
     expect(rig.records().at(-1)).toMatchObject({ kind: "REPEATED", code: "", sequence: 2 });
   });
 
+  it.each(["OPERATOR_REFUSED", "JOB_EXPIRED"] as const)(
+    "an order that left its address open and ended unsigned by %s gets that answer, also with the address that a copy's person gave it",
+    (code) => {
+      const rig = new Rig().ready();
+      const { orderId, transactionId } = rig.request({ mode: "manual", address: "", expiresAt: rig.now + 1_000 });
+      if (code === "OPERATOR_REFUSED") rig.operate("refuse", { transactionId });
+      else {
+        rig.now += 2_000;
+        rig.signer.tick();
+      }
+      rig.acknowledge();
+      rig.request({ orderId, mode: "manual", address: other });
+      expect(rig.records().at(-1)).toMatchObject({ kind: "REPEATED", transactionId, code: "" });
+      expect(rig.show(transactionId).code).toBe(code);
+      const entries = rig.statements.flatMap((statement) => statement.entries);
+      const decision = code === "JOB_EXPIRED" ? "expired" : "refused";
+      expect(entries.at(-1)).toMatchObject({ kind: "decision", transactionId, decision, code, address: "" });
+      rig.request({ orderId, mode: "manual", address: other, amount: "2" });
+      expect(rig.records().at(-1)).toMatchObject({ kind: "ALARM", code: "WITHDRAWAL_EXISTS_DIFFERENT_AMOUNT" });
+    },
+  );
+
+  it("an order that left its address open and was paid is an alarm with another address", () => {
+    const rig = new Rig().ready();
+    const { orderId, transactionId, approvalDigest: digest } = rig.request({ mode: "manual", address: "" });
+    rig.operate("approve", { transactionId, digest, address: shop });
+    rig.ask("sign", { transactionId, facts });
+    rig.request({ orderId, mode: "manual", address: other });
+    expect(rig.records().at(-1)).toMatchObject({ kind: "ALARM", code: "WITHDRAWAL_EXISTS_DIFFERENT_ADDRESS" });
+  });
+
   it.each([
     ["AMOUNT", { amount: "2" }],
     ["ADDRESS", { address: other }],

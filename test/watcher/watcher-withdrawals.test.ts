@@ -229,6 +229,22 @@ describe("a withdrawal on chain", () => {
     },
   );
 
+  it.each([
+    ["paid exactly this", {}, { status: 1, stage: "completed", code: "" }],
+    ["paid somebody else", { to: stranger, value: 1n }, { status: 2, stage: "failed", code: "chain_slot_consumed" }],
+  ])(
+    "a withdrawal on chain that gets its nonce after a transaction with it was read ends by that one, which %s",
+    async (_name, change, end) => {
+      await start();
+      chain.mine(payment("", 0, { hash: hashOf("forgotten"), ...change }));
+      chain.mineEmpty(3);
+      await until(() => db.store.database.all("SELECT txHash FROM spends").length === 1);
+      const id = signedWithdrawal(0);
+      await until(() => row(id).status !== 0);
+      expect(row(id)).toMatchObject({ ...end, txHash: hashOf("forgotten") });
+    },
+  );
+
   it("a withdrawal on chain whose nonce was used before the gateway looked is stuck, and not failed", async () => {
     chain.mine({ hash: hashOf("before"), from: keys.hotAddress, nonce: 0, to: stranger });
     chain.mineEmpty(3);

@@ -8,6 +8,7 @@ import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import { contentOf, differenceOf } from "../state/content.ts";
+import { unsignedEnds } from "../state/machine.ts";
 import { isUnjudged } from "../state/withdrawal.ts";
 import { decisionBody } from "./decide.ts";
 import { judgeKept } from "./kept.ts";
@@ -28,7 +29,7 @@ export function record(turn: Turn, { job, hash, text, signature }: FreshJob): vo
   const place = { transactionId, sequence, jobHash: hash };
   const known = core.book.contentOf(transactionId);
   // An id that its own order does not lead to contradicts whatever is here under it.
-  const code = known === undefined ? "" : differenceOf(known, contentOf(job)) || (isOwnId(turn, job) ? "" : "JOB_ID_MISMATCH");
+  const code = known === undefined ? "" : differenceIn(turn, known, job) || (isOwnId(turn, job) ? "" : "JOB_ID_MISMATCH");
   if (known === undefined) {
     core.expectJob(hash, job);
     turn.commit([{ kind: "REQUESTED", ...place, job: text, signature }, decide(turn, job, turn.nowMs)]);
@@ -59,6 +60,16 @@ function decide(turn: Turn, job: Job, requestedAt: number): RecordBody {
   // neither yes nor no, and a person looks.
   if (turn.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
   return decisionBody(transactionId, turn.core.policy.judge(job, requestedAt, turn.nowMs));
+}
+
+/**
+ * An order that left its address open may come again with the one that a person gave it at a copy
+ * of this ledger. Where it ended here before anything was signed for it, that end is the answer.
+ */
+function differenceIn({ core }: Turn, known: string, job: Job): ReturnType<typeof differenceOf> {
+  const state = core.book.stateOf(job.transactionId);
+  const isUnsigned = state !== undefined && unsignedEnds.has(state);
+  return isUnsigned && known === contentOf({ ...job, address: "" }) ? "" : differenceOf(known, contentOf(job));
 }
 
 /**

@@ -1,0 +1,42 @@
+/** What the courier makes of an acknowledgement that the signer does not take. */
+import { describe, expect, it } from "vitest";
+import { checkAcknowledged, release } from "../../agent/courier/gateway-link.ts";
+import { createMetrics } from "../../agent/courier/metrics.ts";
+import type { Shared } from "../../agent/courier/run-state.ts";
+
+/** A courier whose link stands, beside a signer that answers each acknowledgement with `code`. */
+function standing(code: string) {
+  const clock = { ms: 1_000 };
+  const dropped: string[] = [];
+  const shared = {
+    options: { monotonic: () => clock.ms, metrics: createMetrics(() => clock.ms), log: { warn: () => {} } },
+    signer: { request: async () => ({ ok: code === "", code, effect: "none", withdrawals: [] }) },
+    feed: () => {},
+    state: { link: "up", stated: null, skewedAtMs: null },
+  } as unknown as Shared;
+  const link = { drop: (why: string, detail: string) => dropped.push(`${why} ${detail}`) };
+  const check = async (ms: number): Promise<readonly string[]> => {
+    clock.ms = ms;
+    await checkAcknowledged(shared, link);
+    return dropped;
+  };
+  return { take: () => release(shared, link, Buffer.from("ack")), check, clock };
+}
+
+describe("an acknowledgement", () => {
+  it("an acknowledgement that the signer refuses for its clock begins the connection anew after half a minute, once", async () => {
+    const { take, check, clock } = standing("CLOCK_SKEW");
+    await take();
+    clock.ms = 20_000;
+    await take();
+    expect(await check(30_999)).toEqual([]);
+    expect(await check(31_000)).toEqual(["LINK_RESUME CLOCK_SKEW"]);
+    expect(await check(90_000)).toHaveLength(1);
+  });
+
+  it.each(["", "SIGNER_LOCKED"])("an acknowledgement that is answered with '%s' leaves the connection as it is", async (code) => {
+    const { take, check } = standing(code);
+    await take();
+    expect(await check(90_000)).toEqual([]);
+  });
+});
