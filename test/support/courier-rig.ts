@@ -40,6 +40,9 @@ export class RigGateway {
   readonly linkKey: KeyPair;
   readonly rig: Rig;
   acknowledges = true;
+  /** Whether statements get lost on their way here, and how many did. */
+  loses = false;
+  lost = 0;
   readonly sockets = new Set<WebSocket>();
   readonly statements: { readonly after: number; readonly head: number; readonly isGreeted: boolean }[] = [];
   connections = 0;
@@ -118,6 +121,10 @@ export class RigGateway {
       socket.send(sealEnvelope("beat", { agent: agentId, head: gateway.stored, at: Date.now() }, gateway.key));
       return;
     }
+    if (this.loses) {
+      this.lost += 1;
+      return;
+    }
     const publicKey = createPublicKey(vault.signerKey);
     const statement = parseStatement(openEnvelope(data, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
     const stored = gateway.stored?.seq ?? 0;
@@ -172,6 +179,8 @@ export class CourierRig {
   tamper: (verb: string, answer: Answer) => Answer = (_verb, answer) => answer;
   readonly asked: string[] = [];
   courier: Courier | null = null;
+  /** Time that has gone by for the courier beside the real one. */
+  aheadMs = 0;
   #server: LineServer | null = null;
   #ticking: NodeJS.Timeout | undefined;
   #nodes: readonly string[] = [];
@@ -253,7 +262,7 @@ export class CourierRig {
   startCourier(): void {
     const { settings } = this;
     const nodes = createEvmNodes({ urls: this.#nodes, chainId: 31337, confirmations: 2, timeoutMs: 1000 });
-    const monotonic = () => performance.now();
+    const monotonic = () => performance.now() + this.aheadMs;
     this.courier = createCourier({
       agent: agentId,
       address: linkAddress(settings.gatewayUrl),
