@@ -12,8 +12,8 @@ import { foresee } from "./nodes/foresight.ts";
 import { createReporter, type Reporter } from "./report/report.ts";
 import { askHello, type Hello, type RunOptions, type Shared } from "./run-state.ts";
 
-/** The newest statement is acknowledged long before this, else its turn is over. */
-const acknowledgedMs = 30_000;
+/** A statement is acknowledged long before this; a link without a new one for so long says so. */
+const quietMs = 30_000;
 
 /**
  * Dials the gateway; from here on its frames go to the signer, and the signer's statements to it.
@@ -81,24 +81,27 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
 
 /**
  * A statement or its acknowledgement may get lost on a line that stands, and the signer may refuse
- * one while clocks are apart, with the ends that it names. All of that comes again on another
- * connection, and on no other occasion: also what says that the signer is locked, of which nobody
- * else tells the gateway.
+ * one while clocks are apart, with the ends that it names: all of that comes again on another
+ * connection, and on no other occasion; also what says that the signer is locked, of which nobody
+ * else tells the gateway. The word that the signer took the greeting asks for no acknowledgement of
+ * its own; so a quiet link says it again and again.
  */
-export async function checkAcknowledged(shared: Shared, link: Pick<Link, "drop">): Promise<void> {
+export async function checkHeard(shared: Shared, link: Pick<Link, "drop">, reporter: Pick<Reporter, "ask">): Promise<void> {
   const { state, options } = shared;
   const { stated, skewedAtMs } = state;
-  const isDue = (atMs: number): boolean => state.link === "up" && options.monotonic() - atMs >= acknowledgedMs;
-  if (skewedAtMs !== null && isDue(skewedAtMs)) {
+  const isQuiet = (atMs: number): boolean => state.link === "up" && options.monotonic() - atMs >= quietMs;
+  if (skewedAtMs !== null && isQuiet(skewedAtMs)) {
     state.skewedAtMs = null;
     link.drop("LINK_RESUME", "CLOCK_SKEW");
     return;
   }
-  if (stated === null || !isDue(stated.atMs)) return;
-  state.stated = null;
-  const hello = await askHello(shared);
-  const isWaiting = "head" in hello && hello.acked < stated.seq;
-  if (isWaiting && state.stated === null) link.drop("LINK_RESUME", "no acknowledgement");
+  if (stated === null || !isQuiet(stated.atMs)) return;
+  const looked = { seq: stated.seq, atMs: options.monotonic() };
+  state.stated = looked;
+  const hello = stated.seq > state.acked ? await askHello(shared) : null;
+  if (state.stated !== looked || (hello !== null && !("head" in hello))) return;
+  if (hello !== null && hello.acked < stated.seq) link.drop("LINK_RESUME", "no acknowledgement");
+  else reporter.ask();
 }
 
 /**
@@ -126,6 +129,7 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
   if (hello.head.seq > state.head.seq) state.head = hello.head;
   const { agent, epoch, head } = hello;
   options.log.info({ event: "link-up", agent, epoch, ledger: head.seq }, "the link is up");
+  state.stated = { seq: hello.acked, atMs: options.monotonic() };
   // What the signer calls acknowledged, not the echo: only the signer knows whether that is of its
   // own ledger.
   reporter.resume(hello.acked);
@@ -208,7 +212,7 @@ export async function release(shared: Shared, link: Pick<Link, "drop">, frame: U
  */
 function keepAcknowledged(state: Shared["state"], frame: Uint8Array): void {
   const { head } = parseAck(frame.subarray(envelopeHeaderBytes));
-  if (state.stated !== null && state.stated.seq <= head.seq) state.stated = null;
+  state.acked = Math.max(state.acked, head.seq);
 }
 
 /**

@@ -70,10 +70,11 @@ export interface RunState {
   /** The gateway offers a recovery over this connection, and the desk knows. */
   isOffered: boolean;
   /**
-   * The newest statement handed to this connection, while nobody has looked whether it was
-   * acknowledged.
+   * The newest statement handed to this connection, or the last look at what became of it; null
+   * while there is no connection.
    */
   stated: { readonly seq: number; readonly atMs: number } | null;
+  acked: number; // up to where the gateway held the ledger when the signer was last asked
   /** Since when the signer refuses this connection's acknowledgements for its clock. */
   skewedAtMs: number | null;
   summary: SignerSummary | null; // the signer's last answer to `tell`
@@ -81,9 +82,11 @@ export interface RunState {
 }
 
 /** Asks the signer how things stand, for the desk and for the caller. */
-export async function askHello({ signer, feed, options }: Shared): Promise<Hello | DeskNo> {
+export async function askHello({ signer, feed, state, options }: Shared): Promise<Hello | DeskNo> {
   const askedAtMs = options.monotonic();
   const answer = await settled(signer.request("hello", {}));
-  if (answer.ok) feed({ kind: "hello", hello: answer, isFresh: false, askedAtMs });
+  if (!answer.ok) return answer;
+  state.acked = answer.acked;
+  feed({ kind: "hello", hello: answer, isFresh: false, askedAtMs });
   return answer;
 }

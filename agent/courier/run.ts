@@ -7,7 +7,7 @@ import type { Push } from "../socket/verbs.ts";
 import { watchChain, watchDeposit } from "./chain-watch.ts";
 import { openSlots } from "./desk/accounts.ts";
 import { createDesk, type DeskEvent, step, waiting } from "./desk/desk.ts";
-import { checkAcknowledged, openLink } from "./gateway-link.ts";
+import { checkHeard, openLink } from "./gateway-link.ts";
 import { createHands, type SignerSocket, settled } from "./hands.ts";
 import type { Reporter } from "./report/report.ts";
 import { askHello, type Hello, type RunOptions, type RunState, type Shared } from "./run-state.ts";
@@ -34,6 +34,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
       isOffered: false,
       stated: null,
       skewedAtMs: null,
+      acked: hello.acked,
       summary: null,
       chains: new Map(),
     },
@@ -77,7 +78,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   signer.onPush((push) => takePush(shared, reporter, push));
   const ticking = setInterval(() => {
     feed({ kind: "tick" });
-    checkAcknowledged(shared, link).catch(onBug);
+    checkHeard(shared, link, reporter).catch(onBug);
   }, tickMs);
   const telling = setInterval(tellStatus, statusMs);
   tellStatus();

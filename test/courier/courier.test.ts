@@ -115,6 +115,38 @@ describe("a withdrawal", () => {
     expect(rig.gateway.statements.slice(before)).toEqual([{ after: head, head, isGreeted: true }]);
   });
 
+  it("tells a line that stands once more that its greeting was taken, when that word was lost on it", async () => {
+    const rig = await rigOn();
+    await until(() => rig.signer.core.heads.acked.seq > 1 && rig.signer.core.outbox.size === 0);
+    await rig.gateway.stop();
+    rig.gateway.loses = Number.POSITIVE_INFINITY;
+    await rig.gateway.start();
+    await until(() => rig.gateway.lost === 1);
+    rig.gateway.loses = 0;
+    const [before, connections] = [rig.gateway.statements.length, rig.gateway.connections];
+    rig.aheadMs += 31_000;
+    await until(() => rig.gateway.statements.length > before);
+    const head = rig.signer.core.heads.acked.seq;
+    expect(rig.gateway.statements.slice(before)).toEqual([{ after: head, head, isGreeted: true }]);
+    expect(rig.gateway.connections).toBe(connections);
+  });
+
+  it("tells a quiet line what its signer said to somebody else", async () => {
+    const rig = await rigOn();
+    const { core, gateway, pushes } = rig.signer;
+    await until(() => core.heads.acked.seq > 1 && core.outbox.size === 0);
+    const { push } = pushes;
+    pushes.push = () => 0;
+    rig.gateway.order({ address: receiver(), mode: "manual" });
+    await until(() => core.outbox.size > 0 && rig.signer.signer.ledger.durableHead.seq === core.heads.head.seq);
+    rig.signer.ask("report", { after: core.heads.acked.seq });
+    pushes.push = push;
+    const { head } = core.heads;
+    expect(gateway.stored?.seq).toBeLessThan(head.seq);
+    rig.aheadMs += 31_000;
+    await until(() => (gateway.stored?.seq ?? 0) >= head.seq);
+  });
+
   it("tells the gateway of a lock, also when the acknowledgement before it was lost", async () => {
     const rig = await rigOn();
     const { core, gateway } = rig.signer;

@@ -173,9 +173,34 @@ describe("asking for a signature", () => {
     expect(only(newer.block(10), "gas")).toHaveLength(1);
   });
 
-  it("finishes an intent that a crash left without a signature", () => {
+  it("finishes an intent that a crash or an opened ledger left without a signature, at what its call costs", () => {
     const driver = drive([viewOf(1, "intent")]);
-    expect(asked(driver.block(10))).toEqual(["sign:1"]);
+    const effects = driver.block(10);
+    expect(asked(effects)).toEqual([]);
+    expect(only(effects, "gas")).toHaveLength(1);
+    const [ask, ...more] = only(gasFor(driver, 1), "ask");
+    expect(more).toEqual([]);
+    expect(ask).toMatchObject({ verb: "sign", body: { transactionId: idOf(1), facts: { gasLimit: "21000" } } });
+    // Prices were too high: what the call costs is asked for anew once the answer is old.
+    driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));
+    expect(asked(driver.block(11))).toEqual(["sign:1"]);
+    driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));
+    driver.tick(60_001);
+    expect(only(driver.block(12), "gas")).toHaveLength(1);
+  });
+
+  it("finishes an intent whose call would revert as well: its nonce has to be used up", () => {
+    const driver = drive([viewOf(1, "intent")]);
+    driver.block(10);
+    expect(only(revertFor(driver, 1), "ask")).toMatchObject([{ verb: "sign", body: { facts: { gasLimit: "100000" } } }]);
+  });
+
+  it("waits with an intent whose estimate the nodes do not give", () => {
+    const driver = drive([viewOf(1, "intent")]);
+    driver.block(10);
+    const answer = { ok: false, code: "NODE_TIMEOUT", effect: "none", wouldRevert: false } as const;
+    expect(driver.feed({ kind: "gas", transactionId: idOf(1), answer })).toEqual([]);
+    expect(only(driver.tick(2_000), "gas")).toHaveLength(1);
   });
 });
 

@@ -93,6 +93,20 @@ describe("reports", () => {
     reporter.pause();
   });
 
+  it("sends the word that a greeting was taken each time it asks, and not behind what has said so", async () => {
+    const { link, sent } = setUp();
+    const answers = [[statement(0, 1)], [statement(1, 1)], [statement(1, 1)], [statement(1, 1)]];
+    const reporter = createReporter({ link, report: async () => answers.shift() ?? [], onStatement: () => undefined });
+    reporter.resume(0);
+    await settle();
+    expect([sent, answers.length]).toEqual([["0-1"], 2]);
+    reporter.ask();
+    await settle();
+    reporter.ask();
+    await settle();
+    expect(sent).toEqual(["0-1", "1-1", "1-1"]);
+  });
+
   it("keeps what is pushed meanwhile behind what is fetched, and drops what the answer held already", async () => {
     const { reporter, sent, signer } = setUp(2);
     signer.holds = true;

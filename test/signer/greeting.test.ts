@@ -27,19 +27,17 @@ describe("that the greeting was taken", () => {
   const welcomed = (rig: Rig, digit: string, change: object = {}) =>
     rig.admit(rig.gateway.welcome(rig.nonce, { challenge: digit.repeat(64), at: ++rig.now, ...change }));
 
-  it("is said once for each greeting, without a record, by the acknowledged head", () => {
+  it("is said whenever it is asked for, without a record, by the acknowledged head", () => {
     const rig = new Rig().ready();
     rig.pay();
     rig.acknowledge();
-    expect(report(rig)).toEqual([]);
     const records = rig.records().length;
     for (const digit of ["1", "2"]) {
       expect(welcomed(rig, digit).ok).toBe(true);
       const { acked } = rig.core.heads;
-      expect(report(rig)).toMatchObject([
-        { greeted: digit.repeat(64), after: acked.seq, previous: acked.hash, head: acked, entries: [] },
-      ]);
-      expect(report(rig)).toEqual([]);
+      const word = { greeted: digit.repeat(64), after: acked.seq, previous: acked.hash, head: acked, entries: [] };
+      // Who asked may have kept it, and the line may have lost it.
+      for (let times = 0; times < 2; times += 1) expect(report(rig)).toMatchObject([word]);
     }
     expect(rig.records()).toHaveLength(records);
   });

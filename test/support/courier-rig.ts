@@ -40,8 +40,9 @@ export class RigGateway {
   readonly linkKey: KeyPair;
   readonly rig: Rig;
   acknowledges = true;
-  /** So many statements to come get lost on the way. */
+  /** So many statements to come get lost on the way; and how many did. */
   loses = 0;
+  lost = 0;
   readonly sockets = new Set<WebSocket>();
   readonly statements: { readonly after: number; readonly head: number; readonly isGreeted: boolean }[] = [];
   connections = 0;
@@ -122,6 +123,7 @@ export class RigGateway {
     }
     if (this.loses > 0) {
       this.loses -= 1;
+      this.lost += 1;
       return;
     }
     const publicKey = createPublicKey(vault.signerKey);

@@ -352,6 +352,7 @@ function takeItemEvent(
     takeGas(item, event.answer, nowMs, out);
     bump(item.account, nowMs, out);
     renew(item.account, nowMs, out);
+    if (item.view.state === "intent") steer(item, nowMs, out);
     return [item.account];
   }
   takeSent(item, event, nowMs, out);

@@ -157,13 +157,17 @@ function askSign(item: Item, facts: Facts, nowMs: number, out: DeskEffect[]): vo
   out.push({ kind: "ask", withdrawal: item.view, verb: "sign", body: { transactionId: item.view.transactionId, facts } });
 }
 
-/** An intent without a signature, as a crash leaves it: the signer finishes what it recorded. */
+/**
+ * An intent without a signature, as a crash or an opened ledger leaves it. The signer finishes what
+ * a crash left with the figures that it recorded; of what an opened ledger keeps it has none, and
+ * holds these against its ceilings.
+ */
 export function finishIntent(item: Item, nowMs: number, out: DeskEffect[]): void {
   const price = item.account.facts?.price ?? null;
   if (price === null) return;
-  const fees = feesOf(item.account);
-  // The signer takes the recorded figures, whatever these are.
-  askSign(item, fees.first(price, item.gas?.limit ?? fees.workUnknown), nowMs, out);
+  const work = gasOf(item, 0, nowMs);
+  if (work === null) askGas(item, nowMs, out);
+  else askSign(item, feesOf(item.account).first(price, work), nowMs, out);
 }
 
 type GasAnswer = Extract<DeskEvent, { kind: "gas" }>["answer"];
@@ -185,7 +189,7 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: DeskE
     setAside(item, "the chain would revert it", { notBeforeMs: nowMs + revertRetryMs });
     return;
   }
-  if (newest !== undefined) {
+  if (newest !== undefined || item.view.state === "intent") {
     // What is bound must use its slot up, whatever comes of it: the limit of before is as good as
     // any.
     item.gas = { limit: workOf(item, newest), atMs: nowMs };
@@ -212,8 +216,9 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: DeskE
   setAside(item, "the chain would revert it", { notBeforeMs: Math.max(nextAtMs, nowMs + faultRetryMs) });
 }
 
-function workOf({ account }: Item, { facts }: VersionView): bigint {
+function workOf({ account }: Item, newest: VersionView | undefined): bigint {
   const fees = feesOf(account);
+  const facts = newest?.facts ?? null;
   return facts === null ? fees.workUnknown : fees.workOf(facts);
 }
 

@@ -85,25 +85,36 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   const outbox = createOutbox(link);
 
   /** True unless this one does not go on where the last one sent has ended. */
-  const take = ({ frame, after, head }: Stated, isAnswer: boolean): boolean => {
-    // Nothing new in an answer: the signer's word that it took the greeting.
-    if (head.seq < sentSeq || (head.seq === sentSeq && !isAnswer)) return true;
-    // The gateway takes only what goes on exactly where it stands. What the signer cannot close, it
-    // must judge: it closes the link.
-    if (after !== sentSeq && !isAnswer) return false;
+  const take = (statement: Stated): boolean => {
+    if (statement.head.seq <= sentSeq) return true;
+    if (statement.after !== sentSeq) return false;
+    send(statement);
+    return true;
+  };
+  const send = ({ frame, head }: Stated): void => {
     sentSeq = head.seq;
     outbox.send(Buffer.from(frame, "base64"));
     onStatement(head);
-    return true;
   };
   const fetchAll = async (): Promise<void> => {
+    let said: string | null = null;
     for (let isMore = true; isMore && !isEnded; ) {
       await outbox.drained();
       isBehind = false;
       const frames = await report(sentSeq);
       if (isEnded) return;
       const before = sentSeq;
-      for (const frame of frames) take(placed(frame), true);
+      for (const frame of frames) {
+        const { greeted, ...statement } = placed(frame);
+        const { seq } = statement.head;
+        // One with nothing new is the signer's word that it took the greeting: sent unless what
+        // went before it said so.
+        if (seq < sentSeq || (seq === sentSeq && greeted === said)) continue;
+        // The gateway takes only what goes on exactly where it stands. What the signer cannot
+        // close, it must judge: it closes the link.
+        send(statement);
+        said = greeted;
+      }
       isMore = sentSeq > before || isBehind;
     }
   };
@@ -124,7 +135,7 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   const push = (statement: Stated): void => {
     if (isEnded) return;
     if (!isFetching) {
-      if (!take(statement, false)) start();
+      if (!take(statement)) start();
     } else if (pushes.length < pushesMax) pushes.push(statement);
     else isBehind = true;
   };
@@ -143,9 +154,9 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   };
 }
 
-function placed(frame: string): Stated {
-  const { after, head } = parseStatement(Buffer.from(frame, "base64").subarray(envelopeHeaderBytes));
-  return { frame, after, head };
+function placed(frame: string): Stated & { readonly greeted: string } {
+  const { after, head, greeted } = parseStatement(Buffer.from(frame, "base64").subarray(envelopeHeaderBytes));
+  return { frame, after, head, greeted };
 }
 
 interface Outbox {

@@ -33,8 +33,6 @@ interface StatementsOptions {
 export class Statements {
   readonly #options: StatementsOptions;
   #statedSeq = 0;
-  /** The greeting that was said to be taken last. */
-  #saidGreeting = "";
   #isSpeechLate = false;
   readonly #policy: string;
 
@@ -75,8 +73,8 @@ export class Statements {
 
   /**
    * Statements after `after` that the gateway has not acknowledged, the first of them. What they
-   * say is not pushed as well. When there are none, one without entries says once that the
-   * gateway's greeting was taken.
+   * say is not pushed as well. When there are none, one without entries says that the gateway's
+   * greeting was taken, each time: whether the one before came to the gateway, no answer tells.
    */
   after(after: number): readonly string[] {
     const { core, ledger, run } = this.#options;
@@ -86,8 +84,7 @@ export class Statements {
     this.#statedSeq = Math.max(this.#statedSeq, batches.at(-1)?.head.seq ?? Math.min(from, ledger.durableHead.seq));
     if (batches.length > 0) return batches.map((batch) => this.#frame(batch, true));
     const word = this.#nothingNew(from);
-    const greeted = this.#greetingAt(word.head);
-    if (greeted === "" || greeted === this.#saidGreeting) return [];
+    if (this.#greetingAt(word.head) === "") return [];
     this.#statedSeq = Math.max(this.#statedSeq, word.head.seq);
     return [this.#frame(word, true)];
   }
@@ -146,13 +143,11 @@ export class Statements {
   #frame({ after, previous, head, entries }: Batch, isAsked: boolean): string {
     const { core, signerKey } = this.#options;
     const { agent, epoch } = core.paired;
-    const greeted = this.#greetingAt(head);
-    if (greeted !== "") this.#saidGreeting = greeted;
     const isOpening = core.opened !== null && core.heads.acked.seq < core.opened.seq;
     const statement: Statement = {
       agent,
       epoch,
-      greeted,
+      greeted: this.#greetingAt(head),
       after,
       previous,
       head,
