@@ -16,7 +16,7 @@ import { countUnanswered } from "../store/jobs.ts";
 import type { Database } from "../store/store.ts";
 import { databaseBounds, type TimedStore } from "../store/timed.ts";
 import { listPendingByStage } from "../store/withdrawals.ts";
-import type { Watcher } from "../watcher/watcher.ts";
+import type { ChainNode, Watcher } from "../watcher/watcher.ts";
 
 /** @public */
 export interface MeasuresOptions {
@@ -121,10 +121,19 @@ function addAgentGauges(gauge: AddGauge, { database, hub }: MeasuresOptions): vo
   );
 }
 
-function addChainGauges(gauge: AddGauge, { database, watcher }: MeasuresOptions): void {
+function addChainGauges(gauge: AddGauge, { database, watcher, clock }: MeasuresOptions): void {
   const statuses = () => watcher()?.chainStatus() ?? [];
   gauge("autowithdraw_gateway_chain_up", "1 while the chain is read", ["chain"], () =>
     statuses().map(({ chain, ok }) => [chain, Number(ok)]),
+  );
+  const nodes = (read: (node: ChainNode) => number): Rows =>
+    statuses().flatMap(({ chain, nodes: all }) => all.map((node, at) => [chain, `${at}`, read(node)] as const));
+  const labels = ["chain", "node"];
+  const upHelp = "1 while the node is used; nodes are numbered as in gateway.config.json";
+  gauge("autowithdraw_gateway_node_up", upHelp, labels, () => nodes(({ ok }) => Number(ok)));
+  const outHelp = "Time since the node's first failure in a row, 0 while it answers";
+  gauge("autowithdraw_gateway_node_out_seconds", outHelp, labels, () =>
+    nodes(({ since }) => (since === null ? 0 : Math.max(0, clock() - since) / 1000)),
   );
   gauge("autowithdraw_gateway_deposit_lag_blocks", "Final blocks whose deposits are not read yet", ["chain"], () =>
     statuses().flatMap(({ chain, network, final }) => {
