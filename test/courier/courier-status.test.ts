@@ -1,6 +1,6 @@
 /**
- * What the courier says of its chains: which node is out and since when, and a chain whose nodes are
- * too few while the questions under way wait still.
+ * What the courier says of its chains: which node is out and since when, and a chain whose nodes
+ * are too few while the questions under way wait still.
  */
 import { describe, expect, it } from "vitest";
 import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
