@@ -101,7 +101,7 @@ export interface GatewayConfig {
   readonly prices: PriceSettings;
   readonly limits: GatewayLimits;
   readonly lifetimes: GatewayLifetimes;
-  readonly sweepsAtOnce: number; // open at once, of one merchant
+  readonly sweepsAtOnce: number; // on their way at once, of one merchant
   readonly callbacks: CallbackSettings;
   readonly contentTypeOnGet: boolean; // whether a GET must carry Content-Type
   readonly alerts: GatewayAlerts | null; // null: nobody is told

@@ -14,6 +14,7 @@ import { readCursor } from "../store/cursors.ts";
 import { listPendingDepositsByStage } from "../store/deposits.ts";
 import { countUnanswered } from "../store/jobs.ts";
 import type { Database } from "../store/store.ts";
+import { listOpenSweepsByStage } from "../store/sweeps.ts";
 import { databaseBounds, type TimedStore } from "../store/timed.ts";
 import { listPendingByStage } from "../store/withdrawals.ts";
 import type { ChainNode, Watcher } from "../watcher/watcher.ts";
@@ -78,6 +79,9 @@ function addWithdrawalGauges(gauge: AddGauge, { database, clock }: MeasuresOptio
   gauge("autowithdraw_gateway_withdrawal_oldest_seconds", "Age of the oldest of them, by stage", ["stage"], () => {
     return listPendingByStage(database).map(({ stage, oldestAt }) => [stage, Math.max(0, clock() - oldestAt) / 1000]);
   });
+  gauge("autowithdraw_gateway_sweeps", "Sweeps and top-ups that are not at their end, by stage", ["kind", "stage"], () =>
+    listOpenSweepsByStage(database).map(({ operation, stage, count }) => [operation, stage, count]),
+  );
   gauge("autowithdraw_gateway_jobs_waiting", "Jobs that no agent has answered", [], () => [[countUnanswered(database)]]);
 }
 
