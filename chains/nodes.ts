@@ -22,6 +22,7 @@ export interface NodeStatus {
   readonly url: string; // scheme, host and port only
   readonly ok: boolean;
   readonly detail: string; // "" when ok
+  readonly outForMs: number | null; // since its first failure in a row; null when ok or not asked yet
   readonly block: number | null; // newest head it showed
 }
 

@@ -137,7 +137,10 @@ function hindrance({ one, status }: Judged): Outlook | null {
     );
   const chain = courier.chains.find((known) => known.chain === one.chain);
   if (one.state !== "signed" && chain !== undefined && !chain.ok && !chain.isAsking)
-    return stuck(`no node of ${one.chain} can be used: ${chain.detail}`, remedyIn(chain.detail) || "look at the chain's nodes");
+    return stuck(
+      `too few nodes of ${one.chain} can be used: ${chain.detail}`,
+      remedyIn(chain.detail) || "look at the chain's nodes",
+    );
   return null;
 }
 

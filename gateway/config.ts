@@ -18,6 +18,7 @@ import { bareUrl } from "./bare-url.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
 import { expanded, type PresetOf } from "./chain-presets.ts";
 import { chainIdOf, chainShape, positive, url } from "./chain-settings.ts";
+import { withoutNodeKey } from "./node-keys.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
 import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefault } from "./sweep-settings.ts";
 
@@ -30,7 +31,8 @@ export interface GatewayChain {
   readonly explorer: string; // address that ends where a transaction's hash begins; "" for none
   readonly network: string; // CAIP-2, made from chainId
   readonly nodes: readonly string[];
-  readonly agentNodes: readonly string[]; // written into agents' config.json; the gateway's own unless told
+  // written into agents' config.json; unless told the gateway's own, without their keys
+  readonly agentNodes: readonly string[];
   readonly confirmations: number | "finalized";
 }
 
@@ -99,7 +101,7 @@ export interface GatewayConfig {
   readonly prices: PriceSettings;
   readonly limits: GatewayLimits;
   readonly lifetimes: GatewayLifetimes;
-  readonly sweepsAtOnce: number; // open at once, of one merchant
+  readonly sweepsAtOnce: number; // on their way at once, of one merchant
   readonly callbacks: CallbackSettings;
   readonly contentTypeOnGet: boolean; // whether a GET must carry Content-Type
   readonly alerts: GatewayAlerts | null; // null: nobody is told
@@ -208,7 +210,7 @@ function chainsOf(chains: File["chains"], presetOf: PresetOf): Record<string, Ga
     if (entry.nodes.length === 0) throw shapeFault(`config.chains.${name}.nodes`, "must name at least one node");
     if (networks.has(id)) throw shapeFault(`config.chains.${name}.chainId`, "is named by another chain too");
     networks.add(id);
-    const { agentNodes = entry.nodes, explorer = "" } = entry;
+    const { agentNodes = [...new Set(entry.nodes.map(withoutNodeKey))], explorer = "" } = entry;
     result[name] = { ...chain, preset: presetOf.get(name) ?? "", explorer, network: id, agentNodes };
   }
   return result;

@@ -58,12 +58,18 @@ function storeProbe(store: Store): Probe {
 }
 
 /**
- * Why a chain is not read, as anybody may know it: the code of the fault or the words that stand
- * for it, and how many nodes answer. Which node, and what it said, is for the log.
+ * How a chain does, as anybody may know it: the code of the fault or the words that stand for it,
+ * how many nodes answer, and since when which of them does not, by its place in the configuration.
+ * Its address, and what it said, is for the log. "" where all is well.
  */
-function chainCause({ detail, nodes }: ChainStatus): string {
+function chainDetail({ ok, detail, nodes }: ChainStatus): string {
   const [, code = detail] = /^([A-Z][A-Z0-9_]+): /.exec(detail) ?? [];
-  return `not read: ${code}; ${nodes.filter((node) => node.ok).length} of ${nodes.length} nodes answer`;
+  const out = nodes.flatMap(({ since }, at) =>
+    since === null ? [] : [`node ${at} is out since ${new Date(since).toISOString()}`],
+  );
+  if (ok && out.length === 0) return "";
+  const answering = `${nodes.filter((node) => node.ok).length} of ${nodes.length} nodes answer`;
+  return [...(ok ? [] : [`not read: ${code}`]), answering, ...out].join("; ");
 }
 
 /** One check per chain. */
@@ -73,7 +79,7 @@ function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): read
       ?.chainStatus()
       .find((one) => one.chain === name);
     if (status === undefined) return { name: `chain ${name}`, ok: false, detail: "not read: the gateway is starting" };
-    return { name: `chain ${name}`, ok: status.ok, detail: status.ok ? "" : chainCause(status) };
+    return { name: `chain ${name}`, ok: status.ok, detail: chainDetail(status) };
   });
 }
 

@@ -16,6 +16,12 @@ export interface GatewaySweep {
 
 /** As many accounts as an agent's hello has room for, beside the hot ones. */
 const sweepsAtOnceMax = 12;
+/**
+ * So many may be stuck beside them: the order of a recovery has room for both together
+ * (gateway/recovery/order.ts).
+ * @public
+ */
+export const stuckSweepsMax = 20;
 /** @public */
 export const sweepsAtOnceDefault = 8;
 const feeMultipleDefault = 20;

@@ -56,7 +56,13 @@ export const noticeTable = table({
     "the link to the gateway is down for `notify.awayMinutes`",
     "see status; is the gateway up?",
   ],
-  "nodes-away": ["courier", "warn", "chain", "no node of a chain can be used for `notify.awayMinutes`", "see status; add a node"],
+  "nodes-away": [
+    "courier",
+    "warn",
+    "chain",
+    "too few nodes of a chain can be used for `notify.awayMinutes`",
+    "see status; add a node",
+  ],
   "funds-low": ["courier", "warn", "currency", "the paying account has less than `notify.lowFunds` says", "fund the account"],
   "config-differs": ["courier", "warn", "config", "signer and courier go by two versions of config.json", "restart both"],
   "agent-away": [

@@ -76,7 +76,12 @@ export const agentEvents = table({
     "look `code` up in docs/errors.md, and the withdrawal with show",
   ],
   "chain-answers": ["courier", "info", "the nodes of a chain answer", nothing],
-  "chain-away": ["courier", "warn", "no node of a chain can be used", "see `nodes`; nothing of that chain is signed meanwhile"],
+  "chain-away": [
+    "courier",
+    "warn",
+    "too few nodes of a chain can be used",
+    "see `nodes`; nothing of that chain is signed meanwhile",
+  ],
   "node-failed": ["courier", "warn", "a node failed once", "nothing while others answer"],
   "node-recovered": ["courier", "info", "a node that had failed answers again", nothing],
   "node-wrong-chain": ["courier", "error", "a node is of another chain than config.json says", "correct nodes or chainId"],

@@ -106,6 +106,9 @@ function readChain(value: JsonValue, path: string): ChainSettings {
   const chainId = readChainId(family, needed(chain, "chainId", path), `${path}.chainId`);
   const nodes = asList(needed(chain, "nodes", path), `${path}.nodes`, nodesMax).map((node, index) => {
     const text = asText(node, `${path}.nodes[${index}]`);
+    const [placeholder] = /<[^<>]*>/.exec(text) ?? [];
+    if (placeholder !== undefined)
+      throw fault("CONFIG_PLACEHOLDER", `still to be replaced with your own: ${placeholder} in ${path}.nodes[${index}]`);
     if (parseUrl(text) === null) throw fault("CONFIG_NODE_URL", `${path}.nodes[${index}] is not an http or https address`);
     return text;
   });

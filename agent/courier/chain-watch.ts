@@ -61,7 +61,10 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
     onAway(code) {
       metrics.count("nodeFaults");
       known.away = code;
-      log.warn({ event: "chain-away", chain, code, nodes: nodesDetail(door) }, "the chain's nodes do not answer");
+      log.warn(
+        { event: "chain-away", chain, code, nodes: nodesDetail(door, options.clock()) },
+        "the chain's nodes do not answer",
+      );
       feed({ kind: "away", chain, code });
       tellStatus();
     },

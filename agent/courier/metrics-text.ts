@@ -120,6 +120,12 @@ function addOutsideGauges(gauge: AddGauge): void {
     nodes(({ ok }) => Number(ok)),
   );
   gauge(
+    "autowithdraw_node_out_seconds",
+    "Time since the node's first failure in a row, 0 while it answers",
+    labels,
+    nodes(({ outForMs }) => (outForMs ?? 0) / 1000),
+  );
+  gauge(
     "autowithdraw_node_block",
     "Newest block the node showed",
     labels,

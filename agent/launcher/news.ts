@@ -91,7 +91,7 @@ export function newsOf({ locked, lockedDetail, recovery, courier, counts }: Sign
   for (const { chain, ok, isAsking, detail } of courier.chains) {
     if (isAsking) continue;
     news.set(`chain ${chain}`, {
-      bad: ok ? "" : `no node of ${chain} can be used; they are tried again and again`,
+      bad: ok ? "" : `too few nodes of ${chain} can be used; they are tried again and again`,
       good: `the nodes of ${chain} answer`,
       detail,
     });

@@ -19,6 +19,7 @@ export interface CourierStatus {
     readonly detail: string; // last block seen, or what is wrong
     readonly block: number;
     readonly nativeBalance: string; // wei at the last final block, "" when unknown
+    readonly nodes: readonly CourierNode[]; // in the order of config.json
   }[];
   // e.g. funds, fee ceiling
   readonly waiting: readonly { readonly transactionId: string; readonly why: string }[];
@@ -36,6 +37,17 @@ export interface CourierStatus {
   readonly outOfService: readonly { readonly currency: string; readonly why: string }[];
   // decimal strings
   readonly lowFunds: readonly { readonly currency: string; readonly has: string; readonly wanted: string }[];
+}
+
+/**
+ * One node as it did lately.
+ * @public
+ */
+export interface CourierNode {
+  readonly url: string; // scheme, host and port only
+  readonly ok: boolean;
+  readonly detail: string; // "" when ok, else begins with a code, or says that it was not asked yet
+  readonly since: number; // of its first failure in a row; 0 when ok or not asked yet
 }
 
 /**

@@ -12,7 +12,15 @@ import type { NodeLog, NodeStatus } from "../nodes.ts";
  */
 export interface Client {
   readonly origin: string; // scheme, host and port only
+  /** A provider that has refused every question for some time, while those still wait. */
+  refusal?(): Refusal | null;
   close(): void;
+}
+
+/** @public */
+export interface Refusal {
+  readonly detail: string; // begins with a code
+  readonly forMs: number;
 }
 
 /** @public */
@@ -32,6 +40,7 @@ export interface PoolNode<C extends Client> {
   chain: "unchecked" | "right" | "wrong";
   checking: Promise<void> | null;
   failures: number; // in a row
+  outAt: number | null; // first of them, or since it was seen on another chain
   restUntil: number;
   detail: string;
   block: number | null;
@@ -79,7 +88,7 @@ const restMaxMs = 30_000;
 export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>): NodePool<C> {
   const nodes = options.clients.map(
     (rpc): PoolNode<C> => ({
-      ...{ rpc, chain: "unchecked", checking: null, failures: 0, restUntil: 0 },
+      ...{ rpc, chain: "unchecked", checking: null, failures: 0, outAt: null, restUntil: 0 },
       ...{ detail: "not asked yet", block: null },
     }),
   );
@@ -125,15 +134,20 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       const fault = checks.find((check) => !check.ok);
       if (fault !== undefined && !fault.ok && !checks.some((check) => check.ok)) throw fault.error;
     },
-    status: () =>
-      nodes.map((node) => {
-        const ok = node.chain === "right" && node.failures === 0;
-        return { url: node.rpc.origin, ok, detail: ok ? "" : node.detail, block: node.block };
-      }),
+    status: () => nodes.map((node) => statusOf(node, options.clock())),
     close: () => {
       for (const node of nodes) node.rpc.close();
     },
   };
+}
+
+function statusOf({ rpc, chain, failures, outAt, detail, block }: PoolNode<Client>, nowMs: number): NodeStatus {
+  const refusal = rpc.refusal?.() ?? null;
+  if (chain === "right" && failures === 0 && refusal === null)
+    return { url: rpc.origin, ok: true, detail: "", outForMs: null, block };
+  const failedForMs = outAt === null ? null : nowMs - outAt;
+  const outForMs = refusal === null ? failedForMs : Math.max(refusal.forMs, failedForMs ?? 0);
+  return { url: rpc.origin, ok: false, detail: refusal?.detail ?? detail, outForMs, block };
 }
 
 interface Gate<C extends Client> {
@@ -152,7 +166,10 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
       const answer = await exchange(node.rpc);
       if (node.failures > 0) log("node-recovered", { node: node.rpc.origin });
       node.failures = 0;
-      if (node.chain !== "wrong") node.restUntil = 0;
+      if (node.chain !== "wrong") {
+        node.restUntil = 0;
+        node.outAt = null;
+      }
       return answer;
     } catch (error) {
       if (error instanceof AgentError && error.code !== "NODE_CLOSED") fail(node, error);
@@ -162,6 +179,7 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
 
   function fail(node: PoolNode<C>, error: AgentError): void {
     node.failures += 1;
+    node.outAt ??= clock();
     node.detail = `${error.code}: ${error.message}`;
     node.restUntil = clock() + Math.min(restMaxMs, restFirstMs * 2 ** Math.min(node.failures - 1, 10));
     // Behind the same address may stand another machine when it comes back.
@@ -174,10 +192,12 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
     if (answered === chain) {
       node.chain = "right";
       node.restUntil = 0;
+      node.outAt = null;
       return;
     }
     if (node.chain !== "wrong") log("node-wrong-chain", { node: node.rpc.origin, expected: chain, answered });
     node.chain = "wrong";
+    node.outAt ??= clock();
     node.detail = `NODE_WRONG_CHAIN: chain id ${answered} instead of ${chain}`;
     node.restUntil = clock() + restMaxMs;
     throw wrongChain(node);

@@ -7,6 +7,7 @@
  * 10.2.3 (Retry-After).
  */
 import { AgentError } from "../../protocol/fault.ts";
+import type { Refusal } from "../providers/node-pool.ts";
 import { closedText, type Exchange, type Failure, failure, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
 import { parseJson } from "./rpc-json.ts";
 
@@ -34,6 +35,8 @@ export interface Api {
    * effect is none for reads
    */
   ask(path: string, fields: Readonly<Record<string, unknown>>, options: AskOptions): Promise<unknown>;
+  /** Null while the provider answers, or has refused for a moment only. */
+  refusal(): Refusal | null;
   /** Fails what is under way (NODE_CLOSED) and every later question. Calling twice is harmless. */
   close(): void;
 }
@@ -50,6 +53,8 @@ const gapFirstMs = 20;
 const gapMaxMs = 250;
 const gapGivenBack = 0.95;
 const gapNoneMs = 5;
+/** Refusals that last so long are told: a provider that counts by seconds answers again before. */
+const refusedToldMs = 5_000;
 /** So many characters of an answer are searched for the words of a limit. */
 const limitWordsMax = 512;
 
@@ -63,10 +68,11 @@ interface Waiting extends AskOptions {
   sentAt: number;
 }
 
-/** When the next question may go out. */
+/** When the next question may go out, and since when all are refused. */
 class Pace {
   readonly #clock: () => number;
   #gapMs = 0;
+  #refused: { readonly sinceMs: number; readonly words: string } | null = null; // since the last answer
   #slowedAt = 0;
   nextAt = 0; // no question before this
 
@@ -78,17 +84,30 @@ class Pace {
     this.nextAt = this.#clock() + this.#gapMs;
   }
 
-  giveBack(): void {
+  answered(): void {
+    this.#refused = null;
     this.#gapMs = this.#gapMs < gapNoneMs ? 0 : this.#gapMs * gapGivenBack;
   }
 
   /** What was under way together is refused together, and slows down once. */
-  slowDown(retryAfter: string, sentAt: number): void {
+  slowDown(retryAfter: string, sentAt: number, words: string): void {
+    this.#refused = { sinceMs: this.#refused?.sinceMs ?? this.#clock(), words };
     if (sentAt >= this.#slowedAt) this.#gapMs = Math.min(gapMaxMs, Math.max(gapFirstMs, this.#gapMs * 2));
     this.#slowedAt = this.#clock();
     const seconds = /^[0-9]{1,6}$/.test(retryAfter) ? Number(retryAfter) : quietMs / 1000;
     const quiet = Math.min(quietMsMax, Math.max(this.#gapMs, seconds * 1000));
     this.nextAt = Math.max(this.nextAt, this.#clock() + quiet);
+  }
+
+  /** A question has little time left after refusals, so a time-out is no news of the provider. */
+  failed(code: string): void {
+    if (code !== "NODE_TIMEOUT") this.#refused = null;
+  }
+
+  refusal(): Refusal | null {
+    if (this.#refused === null) return null;
+    const forMs = this.#clock() - this.#refused.sinceMs;
+    return forMs < refusedToldMs ? null : { detail: `NODE_HTTP: ${this.#refused.words}`, forMs };
   }
 }
 
@@ -131,6 +150,7 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
 
   function settle(question: Waiting, outcome: Outcome): void {
     if (!outcome.ok) {
+      pace.failed(outcome.code);
       // A kept connection that the provider had closed meanwhile.
       if (outcome.isCut && !question.isWrite && !question.isSecond && !isClosed) {
         queue.unshift({ ...question, isSecond: true });
@@ -141,12 +161,13 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
     }
     const quiet = quietOf(outcome);
     if (quiet !== null) {
-      pace.slowDown(quiet, question.sentAt);
+      const words = `asked too much: HTTP status ${outcome.status}`;
+      pace.slowDown(quiet, question.sentAt, words);
       if (!question.isWrite && pace.nextAt < question.untilMs && !isClosed) queue.unshift(question);
-      else fail(question, failure("NODE_HTTP", `asked too much: HTTP status ${outcome.status}`));
+      else fail(question, failure("NODE_HTTP", words));
       return;
     }
-    pace.giveBack();
+    pace.answered();
     const read = readAnswer(outcome);
     if (read.ok) question.resolve(read.value);
     else fail(question, read);
@@ -173,6 +194,7 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
         queue.push(waiting);
         pump();
       }),
+    refusal: () => pace.refusal(),
     close: () => {
       isClosed = true;
       if (timer !== null) clearTimeout(timer);

@@ -207,9 +207,7 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
     findings.found(codeIn(linkDetail) || "LINK_SOCKET", `the link to the gateway is down: ${linkDetail}`, linkRemedy(linkDetail));
   else if (linkDetail.startsWith("LEDGER_"))
     findings.found(codeIn(linkDetail), `orders wait at the gateway: ${linkDetail}`, remedyIn(linkDetail));
-  for (const { chain, ok, isAsking, detail } of courier.chains)
-    if (!ok && !isAsking)
-      findings.found(codeIn(detail) || "NODE_UNREACHABLE", `no node of ${chain} can be used: ${detail}`, remedyIn(detail));
+  for (const chain of courier.chains) chainProblems(chain, findings);
   for (const [code, why] of standstills) {
     const { length } = courier.waiting.filter((one) => one.why === code);
     if (length > 0) findings.found(code, `approved and not signed (${code}): ${length}, ${why}`, remedyIn(code));
@@ -223,6 +221,23 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
   moneyProblems(courier, findings);
   if (courier.notify?.ok === false)
     findings.found("COURIER_NOTIFY", `nobody is told of what happens: ${courier.notify.detail}`, remedyIn("COURIER_NOTIFY"));
+}
+
+/** A node that is out while the others are enough is a warning: one more, and payments wait. */
+function chainProblems({ chain, ok, isAsking, detail, nodes }: CourierStatus["chains"][number], findings: Findings): void {
+  if (isAsking) return;
+  if (!ok) {
+    const words = `too few nodes of ${chain} can be used: ${detail}`;
+    findings.found(codeIn(detail) || "NODE_UNREACHABLE", words, remedyIn(detail));
+    return;
+  }
+  for (const { url, detail: why, since } of nodes.filter((node) => node.since > 0))
+    findings.found(
+      codeIn(why) || "NODE_UNREACHABLE",
+      `a node of ${chain} is out since ${moment(since)}: ${url} ${why}`,
+      remedyIn(why),
+      true,
+    );
 }
 
 /** Withdrawals that wait for funds or for lower fees, and currencies below their threshold. */

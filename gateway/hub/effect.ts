@@ -9,6 +9,7 @@ import { findFamily } from "../../chains/families.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { versionsMax } from "../../protocol/payloads.ts";
+import { momentOf } from "../moment.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 
@@ -155,7 +156,9 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
   }
   const { until = 0 } = entry;
   if (waits(entry.network) !== until > 0 || (known !== null && known.untilMs !== until)) {
-    return contradiction(`version ${entry.version} of transaction ${row.id} was signed until ${until}`);
+    return contradiction(
+      `version ${entry.version} of transaction ${row.id} was signed ${until === 0 ? "without an end" : `until ${momentOf(until)}`}`,
+    );
   }
   if (entry.cancel === true && waits(entry.network))
     return contradiction(`version ${entry.version} of transaction ${row.id} is a cancel, and its chain has none`);

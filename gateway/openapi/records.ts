@@ -237,7 +237,7 @@ export const schemas: Readonly<Record<string, Json>> = {
       items: shape("One need.", {
         name: text("What is needed.", { examples: ["chain ethereum"] }),
         ok: flag("Whether it is there."),
-        detail: text("Why not; empty when it is."),
+        detail: text("Why not, or what is missing of it; empty when it is all there."),
       }),
     },
   }),

@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { familyNames } from "../../chains/family.ts";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { nodeKeyPlaceholder } from "../node-keys.ts";
 import { recordAct } from "../store/audit.ts";
 import { type MerchantSummary, merchantSummaries, merchantSummary, setMerchantDisabled } from "../store/merchants.ts";
 import { agentConfigText } from "./agent-config.ts";
@@ -119,7 +120,8 @@ function create(name: string, options: CreateOptions): void {
     const made =
       accounts.length === 0 ? { ok: true as const, ...createMerchant(by, wanted) } : createReceiver(by, wanted, ...accounts);
     if (!allowed(made)) return;
-    if (configOut !== undefined) writeOwnFile(configOut, agentConfigText(config));
+    const file = agentConfigText(config);
+    if (configOut !== undefined) writeOwnFile(configOut, file);
     const { ok: _, ...shown } = made;
     if (options.json === true) {
       printJson({ ...shown, ...firstAddresses(accounts) });
@@ -129,8 +131,18 @@ function create(name: string, options: CreateOptions): void {
     print("This is the only time the keys are shown. apiKey goes into config.json and only pairs a server;");
     print(`shopKey is the shop's: it orders and reads (${profile}). Make narrower ones with \`key create\`.`);
     if (accounts.length > 0) print(receivingWords(accounts));
-    if (configOut !== undefined) print(`Wrote ${configOut}: the merchant replaces the three secrets in it.`);
+    if (configOut !== undefined) print(writtenWords(configOut, file));
   });
+}
+
+/**
+ * Of the file for an agent: the operator's keys of providers are not in it, and a merchant has
+ * others.
+ */
+export function writtenWords(path: string, text: string): string {
+  if (!text.includes(nodeKeyPlaceholder)) return `Wrote ${path}: the merchant replaces the three secrets in it.`;
+  const nodes = `and each ${nodeKeyPlaceholder} in the address of a node by a key of their own`;
+  return `Wrote ${path}: the merchant replaces the three secrets in it, ${nodes}: yours are not in the file.`;
 }
 
 /** The key never goes through the command line's own errors, which would repeat a private one. */

@@ -6,6 +6,7 @@
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
 import { createKey, type NewKey, pairingScopes, revokeKey, shopScopes } from "../auth/keys.ts";
+import { momentOf } from "../moment.ts";
 import { hearing, unheardReason } from "../recovery/hearing.ts";
 import { beginRecovery } from "../recovery/recovery.ts";
 import { type AgentAccount, hotAddresses } from "../store/agent-accounts.ts";
@@ -146,7 +147,7 @@ export interface AgentLine {
 }
 
 /** ISO 8601, UTC; "" for never. */
-export const dateOf = (atMs: number | null): string => (atMs === null ? "" : new Date(atMs).toISOString());
+export const dateOf = (atMs: number | null): string => (atMs === null ? "" : momentOf(atMs));
 
 /**
  * Every agent, paired ones first.

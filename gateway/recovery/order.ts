@@ -39,7 +39,7 @@ import type { Database } from "../store/store.ts";
  */
 const partBytesMax = 40 * 1024;
 const dayMs = 86_400_000;
-/** More sweeps are never open at once; an order has room for so many accounts. */
+/** More sweeps are never open at once, stuck ones among them; an order has room for so many. */
 const sweptAccountsMax = 32;
 
 /** The run that is told, and how the gateway signs. */

@@ -90,12 +90,33 @@ export function newestSweepFrom(
 }
 
 /**
- * How many sweeps of an agent's merchant are open, on all networks.
+ * How many sweeps of an agent's merchant are open, on all networks: those on their way, and those
+ * that are stuck, themselves or by their top-up, and wait for a person.
  * @public
  */
-export function countOpenSweeps(database: Database, merchant: string): number {
-  const sql = "SELECT count(*) AS n FROM transactions WHERE operation = 'sweep' AND status = 0 AND merchant = ?";
-  return database.get<{ n: number }>(sql, merchant)?.n ?? 0;
+export function countOpenSweeps(database: Database, merchant: string): { readonly moving: number; readonly stuck: number } {
+  const counts = database.get<{ n: number; stuck: number }>(
+    `SELECT count(*) AS n, coalesce(sum(s.stage = 'stuck' OR EXISTS (
+       SELECT 1 FROM transactions u WHERE u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id
+         AND u.status = 0 AND u.stage = 'stuck')), 0) AS stuck
+     FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0 AND s.merchant = ?`,
+    merchant,
+  );
+  const { n, stuck } = counts ?? { n: 0, stuck: 0 };
+  return { moving: n - stuck, stuck };
+}
+
+/**
+ * Open sweeps and top-ups by stage.
+ * @public
+ */
+export function listOpenSweepsByStage(
+  database: Database,
+): readonly { readonly operation: string; readonly stage: string; readonly count: number }[] {
+  return database.all(
+    `SELECT operation, stage, count(*) AS count FROM transactions WHERE operation IN ('sweep', 'topup') AND status = 0
+     GROUP BY operation, stage ORDER BY operation, stage`,
+  );
 }
 
 /**

@@ -11,6 +11,7 @@ import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/fun
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
+import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import {
@@ -22,6 +23,7 @@ import {
   newestSweepFrom,
   type SweepableRow,
 } from "../store/sweeps.ts";
+import { stuckSweepsMax } from "../sweep-settings.ts";
 import type { Tip, WatchedChain } from "../watcher/chain.ts";
 import { pays } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
@@ -91,7 +93,7 @@ const currencyOf = (chain: WatchedChain, id: string): GatewayCurrency | undefine
 
 /** Looks at one candidate, and orders its sweep. Gives whether the chain was asked. */
 async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: SweepableRow): Promise<boolean> {
-  const { store, config, clock } = options;
+  const { store, clock } = options;
   if (row.open !== "" || BigInt(row.units) <= 0n) return false;
   const { database } = store;
   const currency = currencyOf(chain, row.currency);
@@ -104,7 +106,7 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
     if (!stands.ok) note(options, row, stands);
     return false;
   }
-  if (agent === undefined || countOpenSweeps(database, agent.merchant) >= config.sweepsAtOnce) return false;
+  if (agent === undefined || !hasRoom(options, row, agent)) return false;
   let measured: Measured | No;
   try {
     measured = await ask(chain, tip, row, currency, hotAddressOn(agent, row.network));
@@ -117,6 +119,14 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
   if (!measured.ok) note(options, row, measured);
   else order(options, row, currency, measured);
   return true;
+}
+
+/** A stuck sweep takes no other's place, until so many are that a person has to look first. */
+function hasRoom(options: SweepsOptions, row: SweepableRow, { merchant }: AgentRow): boolean {
+  const { moving, stuck } = countOpenSweeps(options.store.database, merchant);
+  if (stuck < stuckSweepsMax) return moving < options.config.sweepsAtOnce;
+  note(options, row, { ok: false, reason: "sweeps_stuck", detail: `${stuck}` });
+  return false;
 }
 
 /** What lies there at the final block, and what the sweep of it would cost at the most. */

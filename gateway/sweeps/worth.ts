@@ -25,6 +25,7 @@ export type Reason =
   | "below_fee"
   | "not_there" // the chain shows less than was credited
   | "would_revert"
+  | "sweeps_stuck" // so many that a person looks before another begins
   | "no_coin"; // the hot account cannot pay the top-up
 
 /** @public */

@@ -14,9 +14,10 @@ import { readCursor } from "../store/cursors.ts";
 import { listPendingDepositsByStage } from "../store/deposits.ts";
 import { countUnanswered } from "../store/jobs.ts";
 import type { Database } from "../store/store.ts";
+import { listOpenSweepsByStage } from "../store/sweeps.ts";
 import { databaseBounds, type TimedStore } from "../store/timed.ts";
 import { listPendingByStage } from "../store/withdrawals.ts";
-import type { Watcher } from "../watcher/watcher.ts";
+import type { ChainNode, Watcher } from "../watcher/watcher.ts";
 
 /** @public */
 export interface MeasuresOptions {
@@ -78,6 +79,9 @@ function addWithdrawalGauges(gauge: AddGauge, { database, clock }: MeasuresOptio
   gauge("autowithdraw_gateway_withdrawal_oldest_seconds", "Age of the oldest of them, by stage", ["stage"], () => {
     return listPendingByStage(database).map(({ stage, oldestAt }) => [stage, Math.max(0, clock() - oldestAt) / 1000]);
   });
+  gauge("autowithdraw_gateway_sweeps", "Sweeps and top-ups that are not at their end, by stage", ["kind", "stage"], () =>
+    listOpenSweepsByStage(database).map(({ operation, stage, count }) => [operation, stage, count]),
+  );
   gauge("autowithdraw_gateway_jobs_waiting", "Jobs that no agent has answered", [], () => [[countUnanswered(database)]]);
 }
 
@@ -121,10 +125,19 @@ function addAgentGauges(gauge: AddGauge, { database, hub }: MeasuresOptions): vo
   );
 }
 
-function addChainGauges(gauge: AddGauge, { database, watcher }: MeasuresOptions): void {
+function addChainGauges(gauge: AddGauge, { database, watcher, clock }: MeasuresOptions): void {
   const statuses = () => watcher()?.chainStatus() ?? [];
   gauge("autowithdraw_gateway_chain_up", "1 while the chain is read", ["chain"], () =>
     statuses().map(({ chain, ok }) => [chain, Number(ok)]),
+  );
+  const nodes = (read: (node: ChainNode) => number): Rows =>
+    statuses().flatMap(({ chain, nodes: all }) => all.map((node, at) => [chain, `${at}`, read(node)] as const));
+  const labels = ["chain", "node"];
+  const upHelp = "1 while the node is used; nodes are numbered as in gateway.config.json";
+  gauge("autowithdraw_gateway_node_up", upHelp, labels, () => nodes(({ ok }) => Number(ok)));
+  const outHelp = "Time since the node's first failure in a row, 0 while it answers";
+  gauge("autowithdraw_gateway_node_out_seconds", outHelp, labels, () =>
+    nodes(({ since }) => (since === null ? 0 : Math.max(0, clock() - since) / 1000)),
   );
   gauge("autowithdraw_gateway_deposit_lag_blocks", "Final blocks whose deposits are not read yet", ["chain"], () =>
     statuses().flatMap(({ chain, network, final }) => {

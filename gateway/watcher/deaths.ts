@@ -7,6 +7,7 @@
  */
 import { waitingOf } from "../../chains/families.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { momentOf } from "../moment.ts";
 import { recordAct } from "../store/audit.ts";
 import { deadSince, isAllDead, type LivingVersion, listLivingVersions, markDead, takeExpiry } from "../store/deaths.ts";
 import { spendOf } from "../store/spends.ts";
@@ -126,7 +127,7 @@ function keepOne(
     return { isDead: false, isOver: false };
   }
   if (!markDead(database, { txHash, untilMs }, nowMs)) return { isDead: false, isOver: false };
-  const detail = `${txHash} ended at ${untilMs}; solidified chain time ${chainMs} by ${witnesses} nodes`;
+  const detail = `${txHash} ended at ${momentOf(untilMs)}; solidified chain time ${momentOf(chainMs)} by ${witnesses} nodes`;
   recordAct(database, { at: nowMs, actor: "watcher", act: "version dead", subject: transactionId, detail });
   return { isDead: true, isOver: endExpired(database, transactionId, nowMs) };
 }
@@ -151,6 +152,6 @@ export function checkIncluded(
   const since = deadSince(database, txHash);
   const isOver = takeExpiry(database, id) !== undefined;
   if (since === undefined && !isOver) return;
-  const words = since === undefined ? "its agent called the withdrawal over" : `it was called dead at ${since}`;
+  const words = since === undefined ? "its agent called the withdrawal over" : `it was called dead at ${momentOf(since)}`;
   raiseAlarm(chain, database, "WATCHER_DEAD_INCLUDED", id, `${txHash} is in block ${block}, and ${words}`);
 }

@@ -52,7 +52,17 @@ export interface ChainStatus {
   readonly detail: string; // what is wrong, "" when ok
   readonly head: number | null;
   readonly final: number | null;
-  readonly nodes: readonly { readonly url: string; readonly ok: boolean; readonly detail: string }[];
+  readonly nodes: readonly ChainNode[]; // in the order of the configuration
+}
+
+/**
+ * @public
+ */
+export interface ChainNode {
+  readonly url: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  readonly since: number | null; // Unix milliseconds of its first failure in a row; null when ok or not asked yet
 }
 
 /**
@@ -154,7 +164,9 @@ class ChainWatch {
       detail: ok ? "" : this.#detail || (isHung ? "its nodes do not answer" : "no complete pass for a minute"),
       head: this.#tip?.head.number ?? null,
       final: this.#tip?.final.number ?? null,
-      nodes: this.#chain.reader.status().map(({ url, ok: isUp, detail }) => ({ url, ok: isUp, detail })),
+      nodes: this.#chain.reader.status().map(({ url, ok: isUp, detail, outForMs }) => {
+        return { url, ok: isUp, detail, since: outForMs === null ? null : Math.round(nowMs - outForMs) };
+      }),
     };
   }
 

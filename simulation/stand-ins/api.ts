@@ -17,6 +17,7 @@ export function createApi({ url }: ApiOptions): Api {
       }
       return door.call(path, [fields], isWrite);
     },
+    refusal: () => null,
     close() {
       isClosed = true;
     },

@@ -8,6 +8,7 @@ import { createPeers } from "../../gateway/api/peers.ts";
 import { parseConfig } from "../../gateway/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { writeOwnFile } from "../../gateway/operator/folder.ts";
+import { writtenWords } from "../../gateway/operator/merchants.ts";
 import { testConfig, usdtContract } from "../../rig/gateway-server.ts";
 
 describe("configuration", () => {
@@ -113,8 +114,9 @@ describe("configuration", () => {
     const path = join(folder, "both-families.json");
     const trx = { ...trc20, symbol: "TRX" };
     const nile = { ...tron, chainId: "0xcd8690dc" };
+    const agentNodes = tron.nodes;
     const more = { ...currencies, trx, "nile-trx": { ...trx, chain: "nile" } };
-    const text = agentConfigText(parse({ chains: { ...chains, tron, nile }, currencies: more }));
+    const text = agentConfigText(parse({ chains: { ...chains, tron: { ...tron, agentNodes }, nile }, currencies: more }));
     writeOwnFile(path, text);
     const { settings } = readAgentConfig(path, { requireSecrets: [] });
     expect([Object.keys(settings.chains), Object.keys(settings.currencies)]).toEqual([
@@ -125,6 +127,50 @@ describe("configuration", () => {
     const added = join(folder, "one-more.json");
     writeOwnFile(added, JSON.stringify({ ...file, chains: { ...file.chains, nile } }));
     expect(() => readAgentConfig(added, { requireSecrets: [] })).toThrow(expect.objectContaining({ code: "CONFIG_VALUE" }));
+  });
+
+  it("configuration leaves the gateway's own keys of providers out of the agent's file, which wants others in their place", () => {
+    const nodes = [
+      "https://0f1e2d3c-secret@api.trongrid.io/tron",
+      "https://user:secret@node.example",
+      "https://mainnet.example/v3/Secret0123456789",
+      "https://rpc.example/eth/secretsecretsecret/",
+      "https://rpc.example/?apikey=secret&chain=secret",
+      "https://rpc.example/#secret",
+    ];
+    const text = agentConfigText(parse({ chains: { ...chains, local: { ...chains.local, nodes } } }));
+    expect(text).not.toMatch(/secret/i);
+    expect(JSON.parse(text).chains.local.nodes).toEqual([
+      "https://<NODE_KEY>@api.trongrid.io/tron",
+      "https://<NODE_KEY>@node.example",
+      "https://mainnet.example/v3/<NODE_KEY>",
+      "https://rpc.example/eth/<NODE_KEY>/",
+      "https://rpc.example?apikey=<NODE_KEY>&chain=<NODE_KEY>",
+      "https://rpc.example",
+    ]);
+    expect(writtenWords("f", text)).toMatch(/^Wrote f: the merchant replaces the three secrets in it, and each <NODE_KEY> /);
+    const path = join(folder, "without-keys.json");
+    writeOwnFile(path, text);
+    expect(() => readAgentConfig(path, { requireSecrets: [] })).toThrow(
+      expect.objectContaining({
+        code: "CONFIG_PLACEHOLDER",
+        message: expect.stringContaining("<NODE_KEY> in chains.local.nodes[0]"),
+      }),
+    );
+    const filled = join(folder, "with-keys.json");
+    writeOwnFile(filled, text.replaceAll("<NODE_KEY>", "0123456789abcdef"));
+    expect(readAgentConfig(filled, { requireSecrets: [] }).settings.chains.local?.nodes).toHaveLength(6);
+  });
+
+  it("configuration writes nodes without a key to the letter, and those named for agents with the keys they have", () => {
+    const nodes = ["http://127.0.0.1:8545", "https://rpc.example/v1/jsonrpc", "https://Rpc.Example/"];
+    expect(writtenWords("f", agentConfigText(parse({})))).toBe("Wrote f: the merchant replaces the three secrets in it.");
+    const fileOf = (chain: object) =>
+      JSON.parse(agentConfigText(parse({ chains: { ...chains, local: { ...chains.local, ...chain } } }))).chains.local.nodes;
+    expect(fileOf({ nodes })).toEqual(nodes);
+    const agentNodes = ["https://theirs-0123456789abcdef@rpc.example"];
+    expect(fileOf({ nodes, agentNodes })).toEqual(agentNodes);
+    expect(fileOf({ nodes: ["https://one-secret@rpc.example", "https://two-secret@rpc.example"] })).toHaveLength(1);
   });
 
   it("configuration makes the agent's own file, which the agent takes but for the three secrets", () => {

@@ -41,8 +41,8 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-function prepared(): GatewayConfig {
-  const local = { ...testConfig.chains.local, nodes: [node.url] };
+function prepared(nodes: readonly string[] = [node.url]): GatewayConfig {
+  const local = { ...testConfig.chains.local, nodes };
   const { eth, usdt } = testConfig.currencies;
   const text = JSON.stringify({ ...testConfig, chains: { local }, currencies: { eth, usdt } });
   const config = parseConfig(text, dir, 0);
@@ -63,9 +63,25 @@ const answering =
     method === "eth_call" ? word : honest;
 
 async function checked(): Promise<{ readonly status: number; readonly token: Check | undefined }> {
+  const { status, named } = await askReady();
+  return { status, token: named("currency usdt") };
+}
+
+async function askReady() {
   const answer = await fetch(`${running?.url}/ready`);
   const { checks } = (await answer.json()) as { readonly checks: readonly Check[] };
-  return { status: answer.status, token: checks.find(({ name }) => name === "currency usdt") };
+  return { status: answer.status, named: (wanted: string): Check | undefined => checks.find(({ name }) => name === wanted) };
+}
+
+/** The chain's check, once it says so. */
+async function chainSays(words: RegExp): Promise<{ readonly status: number; readonly ok: boolean; readonly detail: string }> {
+  for (let tries = 0; tries < 200; tries += 1) {
+    const { status, named } = await askReady();
+    const { ok = false, detail = "nothing" } = named("chain local") ?? {};
+    if (words.test(detail)) return { status, ok, detail };
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  throw new Error(`the chain's check never says ${words}`);
 }
 
 /** The log's own words for it are waited for, then /ready is asked. */
@@ -94,6 +110,28 @@ it("a token whose contract counts as configured is in service, and the log has n
   expect(await checked()).toMatchObject({ status: 200, token: { ok: true } });
   expect(lines.filter((line) => String(line.event).startsWith("currency-"))).toEqual([]);
 });
+
+it("/ready says which of three nodes is out and since when, while the chain is read, and nothing of it once it answers", async () => {
+  const others = [await serveChain(node.chain), await serveChain(node.chain)];
+  try {
+    await begin(prepared([node.url, ...others.map(({ url }) => url)]));
+    expect(await chainSays(/^$/)).toMatchObject({ status: 200, ok: true });
+    const before = Date.now();
+    others[0]!.isDown = true;
+    const words = /^2 of 3 nodes answer; node 1 is out since (\S+)$/;
+    const { status, ok, detail } = await chainSays(words);
+    expect([status, ok]).toEqual([200, true]);
+    const since = Date.parse(words.exec(detail)?.[1] ?? "");
+    expect(since).toBeGreaterThanOrEqual(before - 1);
+    expect(since).toBeLessThanOrEqual(Date.now());
+    others[0]!.isDown = false;
+    expect(await chainSays(/^$/)).toMatchObject({ status: 200, ok: true });
+  } finally {
+    await running?.close();
+    running = null;
+    for (const other of others) await other.close();
+  }
+}, 40_000);
 
 it("reserved sums that are not what the withdrawals make are counted again at the start, and that is told", async () => {
   const config = prepared();

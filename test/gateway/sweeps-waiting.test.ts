@@ -11,7 +11,7 @@ import { createSignals } from "../../gateway/store/signals.ts";
 import { listSweepNotes } from "../../gateway/store/sweeps.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
-import { silentLog } from "../../rig/gateway-database.ts";
+import { insertTransaction, readTransaction, silentLog } from "../../rig/gateway-database.ts";
 import { type Inhabitant, inhabitant, payer, usdt } from "../support/tron-town.ts";
 import {
   alarms,
@@ -185,6 +185,54 @@ describe("a top-up that no block took", () => {
     clock.nowMs += hourMs;
     await comesTo(() => ordered("sweep").length > 1);
     expect([ordered("sweep")[1]?.stage, ordered("topup").length]).toEqual(["queued", 1]);
+  });
+});
+
+describe("sweeps that are stuck", () => {
+  const stick = (id: string): boolean =>
+    db.store.write((database) => updateWithdrawal(database, id, { stage: "stuck" }, clock.nowMs));
+  const pays4 = async (): Promise<void> => {
+    for (let at = 0; at < 4; at += 1) await pays(depositAddress(`one of four ${at}`), 50_000_000n);
+    await comesTo(() => ordered("topup").length === 4);
+  };
+
+  it("sweeps that are stuck, by themselves or by their top-up, take no place of others; those on their way do", async () => {
+    await pays4();
+    const fifth = depositAddress("the fifth");
+    await pays(fifth, 50_000_000n);
+    await lives(3);
+    expect(ordered("sweep")).toHaveLength(4);
+    stick(ordered("sweep")[0]!.id);
+    await comesTo(() => ordered("sweep").length === 5);
+    await pays(depositAddress("the sixth"), 50_000_000n);
+    await lives(3);
+    expect(ordered("sweep")).toHaveLength(5);
+    stick(ordered("topup")[1]!.id);
+    await comesTo(() => ordered("sweep").length === 6);
+  });
+
+  it("twenty sweeps that are stuck stop the next one, and the list says so; nineteen do not", async () => {
+    const stuckBefore = (count: number): void => {
+      const { id } = ordered("sweep")[0]!;
+      const row = readTransaction(db.store, id);
+      for (let at = 0; at < count; at += 1) {
+        const other = `${at}`.padStart(32, "5");
+        insertTransaction(db.store, { ...row, id: other, orderId: `stuck-${at}`, depositAddress: `T${at}`, stage: "stuck" });
+      }
+    };
+    await pays(depositAddress("the first"), 50_000_000n);
+    await comesTo(() => ordered("sweep").length === 1);
+    stuckBefore(19);
+    await pays(depositAddress("beside nineteen"), 50_000_000n);
+    await comesTo(() => ordered("topup").length === 2);
+    stick(ordered("sweep")[0]!.id);
+    const at = depositAddress("beside twenty");
+    await pays(at, 50_000_000n);
+    await comesTo(() => listSweepNotes(db.store.database, network).length > 0);
+    expect(listSweepNotes(db.store.database, network)).toMatchObject([
+      { address: at.address, reason: "sweeps_stuck", detail: "20" },
+    ]);
+    expect(ordered("topup")).toHaveLength(2);
   });
 });
 

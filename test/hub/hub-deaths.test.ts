@@ -104,7 +104,7 @@ describe("a version that ends", () => {
     states(agent, 2, [version(ids[0]!)]);
     expect((await agent.next("ack")).head).toEqual(headAt(3));
     states(agent, 3, [version(ids[0]!, 1, { until: until + 9 })]);
-    await isStopped(agent, `was signed until ${until + 9}`);
+    await isStopped(agent, `was signed until ${new Date(until + 9).toISOString()}`);
     expect(signatures()).toMatchObject([{ untilMs: until + 1 }]);
   });
 
@@ -113,7 +113,7 @@ describe("a version that ends", () => {
     const agent = await greeted();
     const { until: _, ...endless } = version(id) as SignedEntry;
     states(agent, 0, [word(id, "approved"), endless]);
-    await isStopped(agent, "was signed until 0");
+    await isStopped(agent, "was signed without an end");
     expect(signatures()).toEqual([]);
   });
 
@@ -127,6 +127,13 @@ describe("a version that ends", () => {
     expect(signatures()).toMatchObject([{ transactionId: first, cancel: 0 }]);
   });
 
+  it("a version with an end that no calendar has is answered as any other wrong one", async () => {
+    const { agent, ids } = await paying();
+    const never = Number.MAX_SAFE_INTEGER;
+    states(agent, 2, [version(ids[0]!, 1, { until: never })]);
+    await isStopped(agent, `was signed until ${never} ms after 1970`);
+  });
+
   it("a version with an end is not taken where slots keep others out, and its twin without one is", async () => {
     const accounts = JSON.stringify([{ family: "evm", purpose: "hot", id: keys.hotAddress, firstAddress: keys.hotAddress }]);
     db.store.database.run("UPDATE agents SET accounts = ?", accounts);
@@ -135,7 +142,7 @@ describe("a version that ends", () => {
     states(agent, 0, [decision(first, "approved"), signed(first, "0")]);
     await agent.next("ack");
     states(agent, 2, [decision(second, "approved"), signed(second, "1", { until })]);
-    await isStopped(agent, `was signed until ${until}`);
+    await isStopped(agent, `was signed until ${new Date(until).toISOString()}`);
   });
 
   it("a second version is taken once the first is dead, and not before", async () => {

@@ -137,7 +137,7 @@ describe("crypto", () => {
     const status = await agent.cli("status");
     expect(status.code).toBe(1);
     expect(status.output).toContain("LINK DOWN");
-    expect(status.output).toContain("no node of local can be used");
+    expect(status.output).toContain("too few nodes of local can be used");
   });
 
   it("takes encKey from a file or a descriptor before config.json", async () => {

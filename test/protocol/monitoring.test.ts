@@ -90,9 +90,12 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   clocked.store.database.get("SELECT 1 FROM meta");
   clocked.store.write(() => undefined);
   const server = fastify();
+  const readChain = { ...{ chain: "tron", network: "tron:0x2b6653dc", ok: true, detail: "" }, ...{ head: 9, final: null } };
+  const answering = { url: "http://one", ok: true, detail: "", since: null };
+  const outAt = gateway.clock.nowMs + 30_000;
   const measures = createMeasures({
     ...{ server: server as never, database: store.database, hub, notices: alerts.counts, clock: () => gateway.clock.nowMs },
-    watcher: () => ({ chainStatus: () => [], outOfService: () => new Map() }),
+    watcher: () => ({ chainStatus: () => [{ ...readChain, nodes: [answering, { ...answering, ok: false, since: outAt }] }] }),
     residentBytes: () => 1,
     callbacksWaiting: () => 7,
     databaseTimes: clocked.times,
@@ -132,6 +135,10 @@ describe("metrics", () => {
     expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="0.005",kind="read"} 1');
     expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="1",kind="write"} 0');
     expect(gateway).toContain('autowithdraw_gateway_database_seconds_sum{kind="write"} 2');
+    expect(gateway).toContain('autowithdraw_gateway_node_up{chain="tron",node="0"} 1');
+    expect(gateway).toContain('autowithdraw_gateway_node_up{chain="tron",node="1"} 0');
+    expect(gateway).toContain('autowithdraw_gateway_node_out_seconds{chain="tron",node="0"} 0');
+    expect(gateway).toContain('autowithdraw_gateway_node_out_seconds{chain="tron",node="1"} 60');
     expect(gateway).not.toMatch(/secret-order|nowhere/);
 
     const help = new Map([...helpOf(agent), ...helpOf(gateway)]);

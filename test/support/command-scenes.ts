@@ -88,6 +88,16 @@ const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId
 const noNode = {
   chains: [{ ...chain, ok: false, detail: "NODE_UNREACHABLE; http://10.0.0.7:8545 ECONNREFUSED", nativeBalance: "" }],
 };
+const outNode = {
+  url: "http://10.0.0.8:8545",
+  ok: false,
+  detail: "NODE_HTTP: asked too much: HTTP status 429",
+  since: nowMs - 600_000,
+};
+const goodNode = { url: "http://10.0.0.7:8545", ok: true, detail: "", since: 0 };
+const oneOut = {
+  chains: [{ ...chain, nodes: [goodNode, outNode, { ...goodNode, url: "http://10.0.0.9:8545" }] }],
+};
 const away = { link: "down" as const, linkDetail: "LINK_SOCKET: ECONNREFUSED" };
 const long = { requestedAt: nowMs - 7_200_000, changedAt: nowMs - 3_600_000 };
 
@@ -473,6 +483,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   "cancelled where none bids": ending(undefined, true),
   "dead where none bids": ending("both"),
   "one of many dead is a person's": ill({ resign: { transactionId, network: tronNetwork, slot: "7", versions: 2 } }),
+  "one of three nodes is out": ill({}, oneOut),
   "one is stuck where none bids": ill({ stuck: stuckAt({ network: tronNetwork, slot: "7" }) }),
   stopped: () => rig.signer.close(),
   ...states,

@@ -153,6 +153,7 @@ export const well: SignerStatus = {
         detail: "block 21000000",
         block: 21000000,
         nativeBalance: "1250000000000000000",
+        nodes: [{ url: "http://10.0.0.7:8545", ok: true, detail: "", since: 0 }],
       },
     ],
     waiting: [],

@@ -161,8 +161,8 @@ it("payouts on ten chains go on at the same pace while two are down, and status 
   expect(notOk.find(({ chain }) => chain === "polygon")?.detail).toContain(`NODE_TIMEOUT; ${polygon.anvil.url}`);
   expect(notOk.find(({ chain }) => chain === "own-two")?.detail).toContain(`NODE_UNREACHABLE; ${ownTwo.anvil.url}`);
   const words = await rig.cli("status");
-  expect(words.output).toContain("no node of polygon can be used: NODE_TIMEOUT");
-  expect(words.output).toContain("no node of own-two can be used: NODE_UNREACHABLE");
+  expect(words.output).toContain("too few nodes of polygon can be used: NODE_TIMEOUT");
+  expect(words.output).toContain("too few nodes of own-two can be used: NODE_UNREACHABLE");
 
   process.kill(polygon.anvil.pid, "SIGCONT");
   await until("the late one Completed", 90_000, async () => ((await shop.transaction(late)).status === 1 ? true : undefined));

@@ -267,7 +267,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
 
   it("waits for a node that is away, and says so", async () => {
     await night.town.ask("node", { how: "away" });
-    await night.says(1, /no node of local can be used/);
+    await night.says(1, /too few nodes of local can be used/);
     await night.town.ask("node", { how: "back" });
     await night.well();
     await night.works();

@@ -58,11 +58,12 @@ describe("a version that no block holds", () => {
     expect([isAllDead(db.store.database, id), listDeadHashes(db.store.database, keys.id)]).toEqual([true, [version.txHash]]);
     expect(told).toEqual(["dead 1"]);
     const { timestampMs } = town.node.chain.blocks[town.node.chain.solid]!;
+    const iso = (ms: number): string => new Date(ms).toISOString();
     expect(audit()).toEqual([
       {
         act: "version dead",
         subject: id,
-        detail: `${version.txHash} ended at ${version.untilMs}; solidified chain time ${timestampMs} by 2 nodes`,
+        detail: `${version.txHash} ended at ${iso(version.untilMs)}; solidified chain time ${iso(timestampMs)} by 2 nodes`,
       },
     ]);
   });
@@ -299,6 +300,9 @@ describe("a dead version in a block", () => {
     await until(() => row(id).status === 1);
     await readsAll();
     expect([signature(version.txHash).deadAt, alarms()]).toEqual([7, ["WATCHER_DEAD_INCLUDED"]]);
+    expect(audit().find(({ act }) => act === "alarm WATCHER_DEAD_INCLUDED")?.detail).toMatch(
+      /and it was called dead at 1970-01-01T00:00:00\.007Z$/,
+    );
   });
 
   it("a dead version in a block is an alarm also after its withdrawal was given up", async () => {

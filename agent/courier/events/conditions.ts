@@ -35,7 +35,7 @@ export function conditionsOf(
       ? []
       : [condition("link-down", "gateway", "the link to the gateway is down", { detail: outlook.linkDetail }, awayMs)]),
     ...outlook.chains.flatMap(({ chain, ok, isAsking, detail }) =>
-      ok || isAsking ? [] : [condition("nodes-away", chain, `no node of ${chain} can be used`, { detail }, awayMs)],
+      ok || isAsking ? [] : [condition("nodes-away", chain, `too few nodes of ${chain} can be used`, { detail }, awayMs)],
     ),
     ...outlook.items.flatMap((item) => withdrawalConditions(item, stuckMs)),
     ...feeConditions(outlook.items),

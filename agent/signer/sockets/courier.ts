@@ -58,6 +58,7 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
       detail: text,
       block: integer(),
       nativeBalance: string({ max: 78, pattern: /^[0-9]*$/ }),
+      nodes: list(object({ url: text, ok: boolean(), detail: text, since: integer({ min: 0 }) }), 8),
     }),
     64,
   ),

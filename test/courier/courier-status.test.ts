@@ -1,0 +1,60 @@
+/**
+ * What the courier says of its chains: which node is out and since when, and a chain whose nodes
+ * are too few while the questions under way wait still.
+ */
+import { describe, expect, it } from "vitest";
+import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
+import type { KnownChain } from "../../agent/courier/run-state.ts";
+import { statusOf } from "../../agent/courier/status.ts";
+import type { NodeStatus, PayerNodes } from "../../chains/nodes.ts";
+
+const nowMs = 1_795_211_100_000;
+const good: NodeStatus = { url: "http://one", ok: true, detail: "", outForMs: null, block: 9 };
+const refused: NodeStatus = {
+  url: "http://two",
+  ok: false,
+  detail: "NODE_HTTP: asked too much: HTTP status 429",
+  outForMs: 60_000,
+  block: 8,
+};
+const known: KnownChain = { away: "", block: 9, nativeBalance: "7", balances: new Map(), unfit: new Map(), hasCode: false };
+
+function saidOf(nodes: readonly NodeStatus[], change: Partial<KnownChain> = {}) {
+  const door = createChainDoor({ status: () => nodes } as unknown as PayerNodes, () => 0);
+  const options = { doors: new Map([["tron", door]]), clock: () => nowMs, currencies: {}, configDigest: "" };
+  const metrics = { durableMedianUs: () => 0 };
+  const state = { link: "up", linkDetail: "", chains: new Map([["tron", { ...known, ...change }]]), summary: null };
+  const shared = { options: { ...options, metrics }, state } as unknown as Parameters<typeof statusOf>[0];
+  return statusOf(shared, []).chains[0];
+}
+
+describe("a chain in the courier's status", () => {
+  it("a chain whose second of two providers refuses every question is not ok before a question fails", () => {
+    const since = new Date(nowMs - 60_000).toISOString();
+    expect(saidOf([good, refused])).toMatchObject({
+      ok: false,
+      detail: `NODE_HTTP; http://two since ${since}: NODE_HTTP: asked too much: HTTP status 429`,
+      nodes: [
+        { url: "http://one", ok: true, detail: "", since: 0 },
+        { url: "http://two", ok: false, detail: refused.detail, since: nowMs - 60_000 },
+      ],
+    });
+    expect(saidOf([good, { ...refused, outForMs: 4_999 }])).toMatchObject({ ok: true });
+  });
+
+  it("a chain with two of three providers is ok, and names the third with the time since when it is out", () => {
+    const third = { ...good, url: "http://three" };
+    expect(saidOf([good, refused, third])).toMatchObject({ ok: true, nodes: [{}, { since: nowMs - 60_000 }, {}] });
+    expect(saidOf([good, good, third])).toMatchObject({ ok: true, detail: "block 9" });
+  });
+
+  it("a chain with a node that was not asked yet is ok, and that node is out since no time", () => {
+    const fresh = { ...good, ok: false, detail: "not asked yet" };
+    expect(saidOf([good, fresh])).toMatchObject({ ok: true, nodes: [{}, { ok: false, since: 0 }] });
+  });
+
+  it("a fault that a question met comes before the count of nodes", () => {
+    expect(saidOf([good, refused], { away: "NODE_DISAGREE: prices" })?.detail).toMatch(/^NODE_DISAGREE: prices; /);
+    expect(saidOf([good, good], { away: "asking" })).toMatchObject({ ok: false, isAsking: true });
+  });
+});
