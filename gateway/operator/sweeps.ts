@@ -10,12 +10,13 @@ import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { csvCell } from "../answer/csv-cell.ts";
 import { nativeOf } from "../balance/funds.ts";
 import type { GatewayConfig } from "../config.ts";
-import { type Act, listActsOn, recordAct } from "../store/audit.ts";
+import { type Act, listActsOn } from "../store/audit.ts";
 import { jobOf } from "../store/jobs.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
-import { keepWish, listSweepableAt, listSweepNotes, listSweeps, type SweepNoteRow, topUpOf } from "../store/sweeps.ts";
+import { listSweepNotes, listSweeps, type SweepNoteRow, topUpOf } from "../store/sweeps.ts";
 import { readTransaction } from "../store/transactions.ts";
+import { orderSweeps } from "../sweeps/wishes.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
 import { dateOf, type Operator } from "./people.ts";
 import { amountText, describeActs, type ListOptions, listedActs, withFilters } from "./records.ts";
@@ -123,32 +124,6 @@ function show(id: string, options: JsonOption): void {
     if (agentId !== "") print(`  agent ${agentId}`);
     for (const one of versions) print(`  version ${one.version}, slot ${one.slot} of ${one.account}, ${one.txHash}`);
     if (acts.length > 0) print(describeActs(acts));
-  });
-}
-
-/** @public */
-export interface Wished {
-  readonly ok: true;
-  readonly wished: readonly { readonly currency: string; readonly network: string; readonly units: string }[];
-}
-
-/**
- * Has everything on an address swept, or one currency of it, also what its fee would hardly be
- * worth. Refuses GATEWAY_NOTHING_HELD. Twice is harmless.
- * @public
- */
-export function orderSweeps(by: Operator, address: string, currency: string | undefined): Wished | Refusal {
-  return by.store.write((database) => {
-    const held = listSweepableAt(database, address).filter(
-      (row) => BigInt(row.units) > 0n && (currency === undefined || row.currency === currency),
-    );
-    if (held.length === 0) return refuse("GATEWAY_NOTHING_HELD", address);
-    for (const row of held) {
-      keepWish(database, row, by.nowMs);
-      const detail = `${row.currency} on ${address}`;
-      recordAct(database, { at: by.nowMs, actor: "operator", act: "sweep ordered", subject: row.request, detail });
-    }
-    return { ok: true, wished: held.map(({ currency: id, network, units }) => ({ currency: id, network, units })) };
   });
 }
 

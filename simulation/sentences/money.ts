@@ -9,7 +9,6 @@ import type { Books, MovedRow } from "./sweeps.ts";
 /** Whose bytes they are, as the signer says. */
 export interface Whose {
   readonly transactionId: string;
-  readonly mode: string;
 }
 
 export interface Money {

@@ -26,9 +26,16 @@ export class WaitingSweeps implements MovedMoney {
   readonly #ownerOf = new Map<string, Move>(); // by hash
   readonly #hot = addressHex(hot);
   readonly #derived = new Set(derivedAddresses().map(addressHex));
+  readonly #expected: readonly DepositOrder[];
 
-  constructor(chain: TronChain) {
+  constructor(chain: TronChain, expected: readonly DepositOrder[]) {
     this.#chain = chain;
+    this.#expected = expected;
+  }
+
+  /** Whether these bytes are of a sweep or a top-up, and not of anything that was ordered. */
+  isOwn({ owner, receiver }: SignedTransfer): boolean {
+    return this.#expected.length > 0 && (owner !== this.#hot || this.#derived.has(receiver));
   }
 
   has(hash: string): boolean {
@@ -43,8 +50,10 @@ export class WaitingSweeps implements MovedMoney {
     return [...this.#moves.values()].flatMap(({ versions }) => [...versions.values()]);
   }
 
-  left(transfer: SignedTransfer, id: string, mode: Move["mode"]): void {
+  /** Signed bytes that left a signer for the first time. */
+  left(transfer: SignedTransfer, id: string): void {
     const { hash, owner, receiver, contract: token } = transfer;
+    const mode = owner === this.#hot ? "topup" : "sweep";
     const [from, to] = mode === "sweep" ? [owner, receiver] : [receiver, owner];
     must(this.#derived.has(from), "only addresses of the wallet are swept", () => from);
     must(to === this.#hot, "a sweep goes to the hot address alone", () => `${from} to ${to}`);

@@ -34,7 +34,7 @@ export class WaitingMoney implements Money {
 
   constructor(chain: TronChain, plan: Plan) {
     this.#chain = chain;
-    this.#moved = new WaitingSweeps(chain);
+    this.#moved = new WaitingSweeps(chain, plan.deposits);
     this.sweeps = this.#moved;
     for (const order of plan.orders) this.expect(order);
   }
@@ -66,14 +66,14 @@ export class WaitingMoney implements Money {
   helped(): void {}
   cancelled(): void {}
 
-  left(raw: string, { transactionId, mode }: Whose): { readonly hash: string; readonly nonce: string } {
+  left(raw: string, { transactionId }: Whose): { readonly hash: string; readonly nonce: string } {
     const transfer = readTransfer(raw);
     if (transfer === null) throw new Violation("only a payment leaves", "bytes that are no transfer");
     const { hash, owner, signer } = transfer;
     must(owner === signer, "only the own account pays", () => `${owner} by ${signer}`);
     const short = { hash, nonce: hash.slice(0, 8) };
-    if (mode === "sweep" || mode === "topup") {
-      this.#moved.left(transfer, transactionId, mode);
+    if (this.#moved.isOwn(transfer)) {
+      this.#moved.left(transfer, transactionId);
       return short;
     }
     const fate = this.#byId.get(transactionId);

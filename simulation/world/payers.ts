@@ -1,14 +1,16 @@
 /**
- * Shops that ask for deposits and payers who pay them, for the world of sweeps: the same request is
- * asked for until it has its address, the money comes once, and as much again where the plan says
- * so.
+ * Shops that ask for deposits and payers who pay them, for the worlds with sweeps: the same request
+ * is asked for until it has its address, the money comes once, and as much again where the plan
+ * says so. A person at the gateway has swept once more what a sweep failed to move.
  */
+import { orderSweeps } from "../../gateway/sweeps/wishes.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { DepositOrder } from "./plan.ts";
 import { contract } from "./setting.ts";
 import type { World } from "./world.ts";
 
 const askAgainMs = 2_000;
+const lookMs = 20_000;
 
 export class Payers {
   readonly #world: World;
@@ -22,7 +24,9 @@ export class Payers {
 
   begin(): void {
     const { scheduler } = kernel;
-    for (const order of this.#world.plan.deposits) {
+    const { deposits } = this.#world.plan;
+    if (deposits.length > 0) scheduler.every(lookMs, scheduler.world, () => this.#look());
+    for (const order of deposits) {
       this.#left += order.moreMs === 0 ? 1 : 2;
       scheduler.after(order.atMs, scheduler.world, () => this.#ask(order, false));
     }
@@ -47,6 +51,22 @@ export class Payers {
   #pay(address: string, { currency, units }: DepositOrder): void {
     this.#left -= 1;
     this.#world.ground.payIn(address, currency === "usdt" ? contract : "", units);
+  }
+
+  /** A sweep that the chain took back waits for a person, who reads of it in `sweeps list`. */
+  #look(): void {
+    const { gateway } = this.#world;
+    type Failed = { readonly address: string; readonly currency: string };
+    const failed = gateway.all<Failed>(
+      `SELECT n.address, n.currency FROM sweepNotes n WHERE n.reason = 'last_sweep_failed'
+         AND NOT EXISTS (SELECT 1 FROM sweepWishes w WHERE w.address = n.address AND w.currency = n.currency)`,
+    );
+    for (const { address, currency } of failed) {
+      gateway.command(
+        (by) => orderSweeps(by, address, currency),
+        (said) => note("orders a sweep", said?.ok === true ? "ok" : "", () => `${currency} on ${address.toLowerCase()}`),
+      );
+    }
   }
 
   /**

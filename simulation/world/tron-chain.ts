@@ -20,6 +20,8 @@ export interface Done {
 export interface Purse {
   readonly sun: bigint;
   readonly units: bigint; // of the token
+  /** Coins came here once: a token alone makes no account. */
+  readonly isActive: boolean;
 }
 
 export interface TronBlock {
@@ -59,8 +61,8 @@ export const energyOfHolder = 64_285n;
 export const energyOfNew = 130_285n;
 const resultBytes = 64;
 const dayMs = 86_400_000;
-const firstPurse: Purse = { sun: 1_000_000n * 10n ** 6n, units: 1_000_000n * 10n ** 6n };
-const emptyPurse: Purse = { sun: 0n, units: 0n };
+const firstPurse: Purse = { sun: 1_000_000n * 10n ** 6n, units: 1_000_000n * 10n ** 6n, isActive: true };
+const emptyPurse: Purse = { sun: 0n, units: 0n, isActive: false };
 /** Blocks of before the run begins, above those that are solidified. */
 const earlierBlocks = 2;
 
@@ -251,7 +253,7 @@ export class TronChain {
   #carryOut(transfer: SignedTransfer, purses: Map<string, Purse>, isForGood: boolean): Done | null {
     const { owner, contract, receiver, units, feeLimitSun } = transfer;
     const purse = purses.get(owner) ?? emptyPurse;
-    const isNew = contract === "" && !purses.has(receiver);
+    const isNew = contract === "" && purses.get(receiver)?.isActive !== true;
     const bandwidthSun = isNew ? createAccountSun + activationSun : BigInt(transfer.bytes + resultBytes) * byteSun;
     if (purse.sun < bandwidthSun + (contract === "" ? units : 0n)) return null;
     if (contract === "") {
@@ -267,7 +269,7 @@ export class TronChain {
     const energyFee = (isShort ? affordable : energy) * this.energySun;
     const ret = isShort ? "OUT_OF_ENERGY" : reverts ? "REVERT" : "SUCCESS";
     const isPaid = ret === "SUCCESS";
-    purses.set(owner, { sun: left - energyFee, units: purse.units - (isPaid ? units : 0n) });
+    purses.set(owner, { ...purse, sun: left - energyFee, units: purse.units - (isPaid ? units : 0n) });
     if (isPaid) receive(purses, transfer);
     return { transfer, ret, feeSun: bandwidthSun + energyFee };
   }
@@ -292,8 +294,8 @@ export class TronChain {
 
 function receive(purses: Map<string, Purse>, { receiver, contract, units }: SignedTransfer): void {
   const purse = purses.get(receiver) ?? emptyPurse;
-  const isToken = contract !== "";
-  purses.set(receiver, { sun: purse.sun + (isToken ? 0n : units), units: purse.units + (isToken ? units : 0n) });
+  if (contract !== "") purses.set(receiver, { ...purse, units: purse.units + units });
+  else purses.set(receiver, { ...purse, sun: purse.sun + units, isActive: true });
 }
 
 function smaller(a: bigint, b: bigint): bigint {

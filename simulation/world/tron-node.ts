@@ -151,7 +151,7 @@ export class TronNode implements RpcDoor {
   #account(address: string, top: TronBlock): Json {
     if (this.#rejects(address)) return { address, type: "Contract" };
     const purse = top.purses.get(address);
-    return purse === undefined ? {} : { address, balance: Number(purse.sun) };
+    return purse?.isActive !== true ? {} : { address, balance: Number(purse.sun) };
   }
 
   #trial({ contract_address: contract, data }: Json, top: TronBlock): Json {

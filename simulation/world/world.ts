@@ -285,7 +285,7 @@ export class World {
     if (isWhole && alarm !== undefined) this.violated(new Violation("no gateway takes itself for a backup", alarm.detail));
     this.ground.finish(() => this.violation !== null);
     this.holds(() => this.payments.told(this.witness.told()));
-    this.holds(() => this.payments.sweeps.ends(this.payers.paid));
+    if (this.weather.mustSettle) this.holds(() => this.payments.sweeps.ends(this.payers.paid));
     for (const machine of serving(this)) {
       this.holds(() => this.#remembers(machine));
       this.holds(() => this.#closes(machine));

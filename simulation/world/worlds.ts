@@ -38,7 +38,7 @@ export function inWorld(drawn: Drawn, seed: number, chance: Chance): Omit<Plan, 
   if (isIn("lying-node", seed)) return lyingNode(plan, chance);
   if (isIn("sweeps", seed)) return withDeposits(plan, chance);
   if (isIn("same-epoch", seed)) return sameEpoch(plan, chance);
-  return isIn("waiting", seed) ? waiting(plan, chance) : plan;
+  return isIn("waiting", seed) ? withPayers(waiting(plan, chance), chance) : plan;
 }
 
 function lyingNode<P extends Drawn>(plan: P, chance: Chance): P {
@@ -145,6 +145,40 @@ function waiting<P extends Drawn>(plan: P, chance: Chance): P {
     refusing: plan.refusing === "" ? "" : receivers[1],
     resignAbove: chance.pick("signs anew above", ["", "", "0.2"]),
     faultsMs: chance.pick("faults last for minutes", [1, 2, 4, 8, 12, 16, 22]) * 60_000,
+  };
+}
+
+/** In one run of four payers pay in, and what they pay is swept. */
+const payersOf = 4;
+/** What keeps no deposit and no sweep from its end, once it has stopped. */
+const swept: readonly FaultKind[] = [
+  ...passing,
+  ...(["powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "lineHangs", "frameLost", "frameTwice"] as const),
+  ...(["framesSwapped", "frameDamaged", "nodeSilence", "nodeLies", "reverts", "ordersRepeated", "operatorSlow"] as const),
+  ...(["chainHalts", "chainJams", "sleeps", "branchesOld", "receiptsMissing", "timeLeaps"] as const),
+];
+
+/**
+ * Deposits that are swept on a chain where nothing but time excludes: one of coins is of so many
+ * that their sweep is worth its fee, and one of a token needs a top-up first.
+ */
+function withPayers<P extends Drawn>(plan: P, chance: Chance): P {
+  if (chance.below("waiting with payers", payersOf) !== 0) return plan;
+  const count = chance.between("deposits", 1, 3);
+  const deposits = Array.from({ length: count }, (_, index): DepositOrder => {
+    const currency = chance.pick("deposited", ["trx", "usdt", "usdt"] as const);
+    const [amount, units] =
+      currency === "trx" ? [`${20 + index}`, BigInt(20 + index) * 10n ** 6n] : [`0.${6 + index}`, BigInt(6 + index) * 10n ** 5n];
+    return {
+      ...{ orderId: `deposit-${index + 1}`, currency, amount, units },
+      atMs: 500 + chance.below("deposit at", 60_000),
+      moreMs: chance.below("more comes", 3) === 0 ? chance.between("more comes after", 10, 200) * 1_000 : 0,
+    };
+  });
+  return {
+    ...plan,
+    rates: limitedTo(plan.rates, swept),
+    ...{ rescue: false, rules: "", policy: "wide", refusing: "", helps: 0, deposits },
   };
 }
 

@@ -1,0 +1,43 @@
+/**
+ * A person's word that an address is to be swept, worth it or not. The gateway that runs carries it
+ * out after its next pass. Source: docs/api.md, Sweeps.
+ */
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { recordAct } from "../store/audit.ts";
+import type { Store } from "../store/store.ts";
+import { keepWish, listSweepableAt } from "../store/sweeps.ts";
+
+/**
+ * Who says so, beside the gateway.
+ * @public
+ */
+export interface Wishing {
+  readonly store: Store;
+  readonly nowMs: number;
+}
+
+/** @public */
+export interface Wished {
+  readonly ok: true;
+  readonly wished: readonly { readonly currency: string; readonly network: string; readonly units: string }[];
+}
+
+/**
+ * Has everything on an address swept, or one currency of it, also what its fee would hardly be
+ * worth. Refuses GATEWAY_NOTHING_HELD. Twice is harmless.
+ * @public
+ */
+export function orderSweeps(by: Wishing, address: string, currency: string | undefined): Wished | Refusal {
+  return by.store.write((database) => {
+    const held = listSweepableAt(database, address).filter(
+      (row) => BigInt(row.units) > 0n && (currency === undefined || row.currency === currency),
+    );
+    if (held.length === 0) return refuse("GATEWAY_NOTHING_HELD", address);
+    for (const row of held) {
+      keepWish(database, row, by.nowMs);
+      const detail = `${row.currency} on ${address}`;
+      recordAct(database, { at: by.nowMs, actor: "operator", act: "sweep ordered", subject: row.request, detail });
+    }
+    return { ok: true, wished: held.map(({ currency: id, network, units }) => ({ currency: id, network, units })) };
+  });
+}
