@@ -101,8 +101,14 @@ export async function freePort(): Promise<number> {
 }
 
 /**
- * Asks `look` every `everyMs` until it gives something, at most `timeoutMs`; the error names `what`
- * and ends with `context()`.
+ * A look that starts a process takes the cores from whatever it waits for: the pause after it is as
+ * long as the look was, up to this.
+ */
+const pauseMsMax = 1_000;
+
+/**
+ * Asks `look` every `everyMs` or more until it gives something, at most `timeoutMs`; the error names
+ * `what` and ends with `context()`.
  */
 export async function until<T>(
   what: string,
@@ -114,13 +120,15 @@ export async function until<T>(
   const end = Date.now() + timeoutMs;
   let last = "";
   while (Date.now() < end) {
+    const lookedAt = Date.now();
     try {
       const found = await look();
       if (found !== undefined) return found;
     } catch (error) {
       last = error instanceof Error ? error.message : String(error);
     }
-    await new Promise((resolve) => setTimeout(resolve, everyMs));
+    const pauseMs = Math.max(everyMs, Math.min(Date.now() - lookedAt, pauseMsMax));
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
   throw new Error(`${what}: not within ${timeoutMs} ms${last === "" ? "" : ` (last: ${last})`}\n${context()}`);
 }

@@ -20,6 +20,7 @@ export interface Patch {
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const entry = "simulation/run.ts";
+const trees = join(root, "dist", "simulated");
 
 interface StandIn {
   readonly file?: string; // only in this one
@@ -75,11 +76,19 @@ function patched(text: string, { file, find, replace }: Patch): string {
   return parts.join(replace);
 }
 
+/** A text is compiled once for all commands of a build; a new build has a new dist/. */
 function compile(text: string, file: string): string {
+  const name = createHash("sha256").update(`${ts.version}\n${text}`).digest("hex").slice(0, 32);
+  const place = join(trees, "compiled", `${name}.js`);
+  if (existsSync(place)) return readFileSync(place, "utf8");
   const { outputText } = ts.transpileModule(text, {
     fileName: file,
     compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true },
   });
+  mkdirSync(dirname(place), { recursive: true });
+  const unfinished = `${place}.${process.pid}`;
+  writeFileSync(unfinished, outputText);
+  renameSync(unfinished, place);
   return outputText;
 }
 
@@ -129,7 +138,7 @@ export function buildTree(patch: Patch | null = null): string {
   if (patch !== null && !files.has(patch.file)) throw new Error(`no run reaches ${patch.file}`);
   const hash = createHash("sha256");
   for (const file of [...files.keys()].sort()) hash.update(`${file}\n${files.get(file)}\n`);
-  const folder = join(root, "dist", "simulated", hash.digest("hex").slice(0, 20));
+  const folder = join(trees, hash.digest("hex").slice(0, 20));
   if (existsSync(folder)) return folder;
   const unfinished = `${folder}.${process.pid}`;
   for (const [file, text] of files) {

@@ -338,11 +338,13 @@ group("deposits of every shape, with replaced blocks and providers in trouble", 
         if (chance.chance(4)) await scanner.read(watcher);
         if (chance.chance(12)) {
           watcher.close();
-          watcher = watch();
+          watcher = watch(hasty);
           restarts += 1;
         }
       }
       for (const front of fronts) front.suffer({});
+      watcher.close();
+      watcher = watch(); // no node hangs from here on
       chain.mine(25);
       await expect.poll(() => scanner.read(watcher), { timeout: 30_000 }).toBe(true);
       const wrong = addresses.flatMap((each) =>

@@ -104,20 +104,13 @@ export class Night {
       order.answer = await this.#ask(order);
       return undefined;
     });
-    const state = async (): Promise<string> => (await this.status()).output;
-    let shown = "";
-    await until(
-      `${order.orderId} is Completed`,
-      completedMs,
-      async () => {
-        const record = await this.town.ask<{ status: number }>("record", { transactionId: order.answer.transactionId });
-        if (record.status === 2) throw new Error("it is Failed");
-        if (record.status === 1) return true;
-        shown = await state();
-        return undefined;
-      },
-      () => shown,
-    );
+    await until(`${order.orderId} is Completed`, completedMs, async () => {
+      const record = await this.town.ask<{ status: number }>("record", { transactionId: order.answer.transactionId });
+      if (record.status === 2) throw new Error("it is Failed");
+      return record.status === 1 ? true : undefined;
+    }).catch(async (error: Error) => {
+      throw new Error(`${error.message}${(await this.status()).output}`, { cause: error });
+    });
     const { wei } = await this.town.ask<{ wei: string }>("received", { address: order.receiver });
     if (BigInt(wei) !== order.wei) throw new Error(`${order.orderId}: the receiver has ${wei} wei, not ${order.wei}`);
   }
