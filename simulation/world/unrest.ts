@@ -23,11 +23,25 @@ function unfinished(world: World): string {
 }
 
 /**
+ * Somebody else used a nonce that the agent had bound, a lying courier told an end of it first, and
+ * the gateway said that it ended: nobody asks the signer's chain about it any more. The gateway
+ * itself knows whose transaction that was, and its operator has the alarm.
+ */
+function isHidden(world: World, nonce: number): boolean {
+  if (!world.weather.isDeceived) return false;
+  const alarmed = `SELECT t.id FROM slots s JOIN transactions t ON t.id = s.transactionId JOIN audit a ON a.subject = t.id
+    WHERE s.account = ? AND s.slot = ? AND t.code = 'chain_slot_consumed' AND a.act = 'alarm WATCHER_PAYMENT_FAILED'`;
+  const [failed] = world.gateway.all<{ id: string }>(alarmed, hot, `${nonce}`);
+  // While it is open there, an honest courier can still say whose it was.
+  return failed !== undefined && !serving(world).some(({ signer }) => signer?.signer.core.book.openOne(failed.id));
+}
+
+/**
  * Somebody else used a nonce of the account for good since it was adopted, and the agent has not
  * stopped.
  */
 function unnoticed(world: World): string {
-  const nonces = world.payments.foreignNonces;
+  const nonces = world.payments.foreignNonces.filter((nonce) => !isHidden(world, nonce));
   const blind = serving(world).find(({ signer }) => {
     const { locked, accounts } = signer?.signer.core ?? { locked: null, accounts: null };
     const adopted = accounts?.find(network, hot)?.adopted;
