@@ -24,8 +24,8 @@ export class Witness {
   readonly #places = new Map<string, string>(); // hash of a job, by agent, epoch and sequence
   readonly #jobs = new Set<string>(); // every text that was ever committed
   /**
-   * Hashes of jobs that ledger and database were both put back to before. Whoever carries frames may
-   * bring one again; the agent locks itself once the job comes that has this place now.
+   * Hashes of jobs that ledger and database were both put back to before. Whoever carries frames
+   * may bring one again; the agent locks itself once the job comes that has this place now.
    */
   readonly #outdated = new Set<string>();
   readonly #known = new Set<string>(); // hashes that a committed database held, ever

@@ -135,7 +135,7 @@ export function signedWithdrawal(number: number, change: Partial<TransactionRow>
 
 export function addVersion(id: string, version: number, nonce: number): void {
   const hash = versionHash(id, version);
-  const sql = "INSERT INTO signatures VALUES (?, ?, ?, ?, ?, ?, ?, '21000', ?, 0, NULL)";
+  const sql = "INSERT INTO signatures VALUES (?, ?, ?, ?, ?, ?, ?, '21000', ?, 0, NULL, 0)";
   db.store.database.run(sql, id, version, keys.id, network, keys.hotAddress, `${nonce}`, hash, version);
 }
 

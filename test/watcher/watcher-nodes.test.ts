@@ -199,7 +199,7 @@ describe("a real chain", () => {
         const nonce = await transactionCount(anvil.url, hot);
         const hash = await sendUnlocked(anvil.url, transaction);
         db.store.database.run("INSERT INTO slots VALUES (?, ?, ?, ?)", network, hot, `${nonce}`, id);
-        const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1, 0, NULL)";
+        const sql = "INSERT INTO signatures VALUES (?, 1, ?, ?, ?, ?, ?, '21000', 1, 0, NULL, 0)";
         db.store.database.run(sql, id, keys.id, network, hot, `${nonce}`, hash);
       }
       await until(() => paying.every(([id]) => row(id).stage === "confirming"));
