@@ -67,7 +67,10 @@ interface Reading {
   readonly units: bigint;
 }
 
-/** Whether these values are of this block. A value that stands as it was kept is of every block since. */
+/**
+ * Whether these values are of this block. A value that stands as it was kept is of every block
+ * since.
+ */
 async function areOf(
   { reader, store }: WatchedChain,
   final: BlockId,
