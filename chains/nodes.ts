@@ -343,6 +343,8 @@ export interface WatcherNodes extends Watched {
    * a later one.
    */
   balance(account: string, contract: string, block: number): Promise<bigint>;
+  /** True where `balance` may be of a later block. */
+  readonly tellsNewestBalances?: boolean;
   /** The decimals that a token names, agreed. */
   decimals(contract: string): Promise<bigint>;
   /**

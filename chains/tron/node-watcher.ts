@@ -73,6 +73,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       const head = await pool.first((node) => pool.ask(node, headQuestion("/wallet", number)));
       return Math.floor((head?.timestampMs ?? 0) / 1000);
     },
+    tellsNewestBalances: true,
     balance: (account, contract, block) => balanceAt(pool, account, contract, block),
     decimals: (contract) =>
       pool.agree((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)), String, `decimals of ${contract}`),

@@ -7,18 +7,28 @@ import type { BlockId } from "../../chains/nodes.ts";
 import { inWaves } from "../../chains/waves.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { listAccountsNow } from "../store/agents.ts";
-import { keepBalance } from "../store/balances.ts";
+import { keepBalance, readBalanceRow } from "../store/balances.ts";
 import type { WatchedChain } from "./chain.ts";
 
 const questionsAtOnce = 64;
 
 export interface BalanceMemory {
   doneKey: string; // final block and accounts of the last complete reading
+  moved: number; // readings in a row that were given up because the final block moved meanwhile
 }
+
+export function newBalanceMemory(): BalanceMemory {
+  return { doneKey: "", moved: 0 };
+}
+
+/** Of a chain whose final block moves faster than balances are read, the next reading is kept. */
+const movedMax = 3;
 
 /**
  * Reads again when the final block moved or an agent came. @throws AgentError NODE_* when some
- * could not be read; the others were.
+ * could not be read; the others were. Where nodes tell of their newest final block alone, new
+ * values are kept only while that is the block they are kept for: what ended in a later one would
+ * be counted twice, in the value and beside it.
  */
 export async function readBalances(chain: WatchedChain, final: BlockId, memory: BalanceMemory): Promise<void> {
   const accounts = listAccountsNow(chain.store.database, chain.network);
@@ -38,6 +48,7 @@ export async function readBalances(chain: WatchedChain, final: BlockId, memory: 
     }
   });
   const balances = answers.filter((answer) => answer !== null);
+  if (!(await areOf(chain, final, balances, memory))) return;
   if (balances.length > 0) {
     const nowMs = chain.clock();
     chain.store.write((database) => {
@@ -48,4 +59,32 @@ export async function readBalances(chain: WatchedChain, final: BlockId, memory: 
   }
   if (fault !== null) throw fault;
   memory.doneKey = key;
+}
+
+interface Reading {
+  readonly account: string;
+  readonly currency: string;
+  readonly units: bigint;
+}
+
+/**
+ * Whether these values are of this block. A value that stands as it was kept is of every block
+ * since.
+ */
+async function areOf(
+  { reader, store }: WatchedChain,
+  final: BlockId,
+  balances: readonly Reading[],
+  memory: BalanceMemory,
+): Promise<boolean> {
+  const isNew = ({ account, currency, units }: Reading): boolean =>
+    readBalanceRow(store.database, account, currency)?.units !== units.toString();
+  if (reader.tellsNewestBalances !== true || memory.moved >= movedMax || !balances.some(isNew)) {
+    memory.moved = 0;
+    return true;
+  }
+  // Enough nodes stand at this block still, so of those that agreed on a value one read it there.
+  const isStill = (await reader.finalTip()).hash === final.hash;
+  memory.moved = isStill ? 0 : memory.moved + 1;
+  return isStill;
 }

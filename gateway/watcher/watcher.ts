@@ -12,7 +12,7 @@ import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayChain, GatewayConfig } from "../config.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
-import { type BalanceMemory, readBalances } from "./balances.ts";
+import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
 import { checkDeaths, type DeathMemory, newDeathMemory } from "./deaths.ts";
 import { newTokenMemory } from "./decimals.ts";
@@ -116,7 +116,7 @@ class ChainWatch {
   readonly #onPass: NonNullable<WatcherOptions["onPass"]>;
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
   readonly #deposits: DepositMemory;
-  readonly #balances: BalanceMemory = { doneKey: "" };
+  readonly #balances: BalanceMemory = newBalanceMemory();
   readonly #deaths: DeathMemory = newDeathMemory();
   #tip: Tip | null = null;
   #detail = "not read yet";

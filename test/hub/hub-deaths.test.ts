@@ -127,7 +127,7 @@ describe("a version that ends", () => {
     expect(signatures()).toMatchObject([{ transactionId: first, cancel: 0 }]);
   });
 
-  it("a version with an end that no calendar has is answered as any other wrong one", async () => {
+  it("a version with an end that no calendar has is refused like every wrong one", async () => {
     const { agent, ids } = await paying();
     const never = Number.MAX_SAFE_INTEGER;
     states(agent, 2, [version(ids[0]!, 1, { until: never })]);

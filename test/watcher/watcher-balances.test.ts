@@ -1,0 +1,76 @@
+/**
+ * The block that a balance is kept for, where nodes tell of their newest final block alone: it is
+ * the block of the value, also while blocks become final between two questions.
+ */
+import { afterEach, beforeEach, expect, it } from "vitest";
+import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
+import { readBalanceRow } from "../../gateway/store/balances.ts";
+import { createSignals } from "../../gateway/store/signals.ts";
+import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
+import type { WatchedChain } from "../../gateway/watcher/chain.ts";
+import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
+import { type AgentKeys, type GatewayDatabase, gatewayDatabase, pairAgent, silentLog } from "../../rig/gateway-database.ts";
+import { currency, network } from "../support/watched-chain.ts";
+
+let db: GatewayDatabase;
+let keys: AgentKeys;
+let height = 10;
+/** What comes final before a balance is told. */
+let arriving = 0;
+
+const blockAt = (number: number): BlockId => ({ number, hash: `hash ${number}` });
+/** So many units at a block, whoever asks. */
+const unitsAt = (number: number): bigint => BigInt(number * 100);
+
+function chainWith(isNewestAlone: boolean): WatchedChain {
+  const reader = {
+    tellsNewestBalances: isNewestAlone,
+    finalTip: async () => blockAt(height),
+    balance: async (_account: string, _contract: string, block: number) => {
+      height += arriving;
+      return unitsAt(isNewestAlone ? height : block);
+    },
+  } as unknown as WatcherNodes;
+  return {
+    ...{ name: "one", network, reader, currencies: [currency("eth", "")], tokens: newTokenMemory() },
+    ...{ store: db.store, signals: createSignals(), log: silentLog, clock: () => 5_000, run: "" },
+  };
+}
+
+const kept = () => readBalanceRow(db.store.database, keys.hotAddress, "eth");
+
+beforeEach(() => {
+  db = gatewayDatabase();
+  keys = pairAgent(db.store);
+  height = 10;
+  arriving = 0;
+});
+afterEach(() => db.remove());
+
+it("a balance is kept for the block it is of, and one told of a later block is asked for again", async () => {
+  const [chain, memory] = [chainWith(true), newBalanceMemory()];
+  await readBalances(chain, blockAt(10), memory);
+  expect(kept()).toMatchObject({ block: 10, units: "1000" });
+  height = 11;
+  arriving = 1;
+  await readBalances(chain, blockAt(11), memory);
+  expect(kept()).toMatchObject({ block: 10, units: "1000" });
+  arriving = 0;
+  await readBalances(chain, blockAt(12), memory);
+  expect(kept()).toMatchObject({ block: 12, units: "1200" });
+});
+
+it("a balance at the block asked for is kept at once, whatever becomes final meanwhile", async () => {
+  arriving = 1;
+  await readBalances(chainWith(false), blockAt(10), newBalanceMemory());
+  expect(kept()).toMatchObject({ block: 10, units: "1000" });
+});
+
+it("a balance of a chain that never stands still is kept by the fourth reading", async () => {
+  const [chain, memory] = [chainWith(true), newBalanceMemory()];
+  arriving = 1;
+  for (let reading = 0; reading < 3; reading += 1) await readBalances(chain, blockAt(height), memory);
+  expect(kept()).toBeUndefined();
+  await readBalances(chain, blockAt(height), memory);
+  expect(kept()).toMatchObject({ block: 13, units: "1400" });
+});
