@@ -24,7 +24,10 @@ const { values, whole } = readCommandLine({
       takes: "N",
       says: `so many seeds (${seedsDefault}); with --mutants at most so many for each (${mutantSeedsDefault})`,
     },
-    world: { takes: "NAME", says: `the seeds of one world: ${Object.keys(worlds).join(", ")}` },
+    world: {
+      takes: "NAME",
+      says: `the seeds of one world, or with --mutants its mutants alone: ${Object.keys(worlds).join(", ")}`,
+    },
     from: { takes: "SEED", default: "1", says: "the first of them" },
     workers: { takes: "N", default: String(Math.min(16, availableParallelism())), says: "so many processes" },
     trace: { says: "everything that happened, with --seeds 1" },
@@ -76,8 +79,12 @@ function worldOf(name: string | undefined): number {
 
 async function main(): Promise<number> {
   const seeds = whole("seeds", { least: 1, otherwise: values.mutants ? mutantSeedsDefault : seedsDefault });
-  const [from, workers] = [whole("from") + worldOf(values.world), whole("workers", { least: 1 })];
-  if (values.mutants) return huntMutants({ only: values.only, seeds, from, workers, isJson: values.json });
+  const [first, workers] = [worldOf(values.world), whole("workers", { least: 1 })];
+  if (values.mutants) {
+    const { only, json: isJson, world = null } = values;
+    return huntMutants({ only, world, seeds, from: whole("from"), workers, isJson });
+  }
+  const from = whole("from") + first;
   const patch =
     values.patch === undefined
       ? values.hostile

@@ -30,6 +30,7 @@ export interface RunOptions {
   readonly monotonic: () => number; // never back, for what waits
   readonly random: () => number;
   readonly pollMs: { readonly min: number; readonly max: number };
+  readonly statusMs?: number; // between two views of the outside that the signer is given, 2000 unless told
   readonly linkTimes?: LinkOptions["times"];
   readonly log: AgentLog;
   readonly metrics: Metrics;

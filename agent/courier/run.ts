@@ -14,7 +14,7 @@ import { askHello, type Hello, type RunOptions, type RunState, type Shared } fro
 import { outlookOf, statusOf } from "./status.ts";
 
 const tickMs = 1000;
-const statusMs = 2000;
+const statusMsDefault = 2000;
 
 /**
  * Takes over a connected signer that has answered `hello`. @returns what ends the run, with the
@@ -80,7 +80,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
     feed({ kind: "tick" });
     checkHeard(shared, link, reporter).catch(onBug);
   }, tickMs);
-  const telling = setInterval(tellStatus, statusMs);
+  const telling = setInterval(tellStatus, options.statusMs ?? statusMsDefault);
   tellStatus();
   return {
     end() {

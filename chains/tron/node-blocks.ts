@@ -95,12 +95,16 @@ export function createBlocks(pool: NodePool): Blocks {
     },
     solidHead: async () => {
       const settled = await pool.all((node) => pool.ask(node, headQuestion("/walletsolidity", null)), graceMs);
-      const numbers = settled.flatMap((one) => (one.ok ? [one.value.number] : [])).sort((a, b) => b - a);
+      const heads = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b.number - a.number);
       // The highest that enough nodes have reached: one that lags, or runs ahead, moves nothing.
-      const number = numbers[pool.witnessesMin - 1];
+      const reached = heads[pool.witnessesMin - 1];
       const fault = settled.find((one) => !one.ok);
-      if (number === undefined) throw fault !== undefined && !fault.ok ? fault.error : noNode();
-      const head = await agreedHead(number);
+      if (reached === undefined) throw fault !== undefined && !fault.ok ? fault.error : noNode();
+      const { number } = reached;
+      // Nodes that stand at one block have said all there is to agree on: providers charge by the
+      // question.
+      const alike = heads.filter((one) => headKey(one) === headKey(reached));
+      const head = alike.length >= pool.witnessesMin ? reached : await agreedHead(number);
       if (kept.get(number)?.hash !== head.hash && kept.has(number)) kept.clear();
       return head;
     },

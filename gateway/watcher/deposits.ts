@@ -225,10 +225,15 @@ function creditCoins(database: Database, chain: WatchedChain, row: TransactionRo
 }
 
 /**
- * Blocks above the cursor up to the head, as seen. @returns false when there is more to read at
- * once.
+ * Blocks above the cursor up to the head, as seen; none while there is no address to find in them.
+ * @returns false when there is more to read at once.
  */
 async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, head: BlockId): Promise<boolean> {
+  if (memory.list.size === 0) {
+    // The first address has them read from the cursor on.
+    memory.seen = [];
+    return true;
+  }
   for (let run = 0; ; run += 1) {
     const last = memory.seen.at(-1) ?? cursor;
     if (last.number > head.number) return true; // a node that lags says nothing new

@@ -9,17 +9,18 @@ import { lineOf, summaryOf } from "./summary.ts";
 /** @returns the exit code: 1 when one is alive, or none has the name. */
 export async function huntMutants(options: {
   readonly only: string | undefined; // names, by commas
+  readonly world: string | null; // whose they are; null for all
   readonly seeds: number; // most schedules for one mutant
   readonly from: number;
   readonly workers: number;
   readonly isJson: boolean;
 }): Promise<number> {
-  const { only, seeds, from, workers, isJson } = options;
+  const { only, world, seeds, from, workers, isJson } = options;
   const say = (line: string): void => void process.stdout.write(`${line}\n`);
   const begunMs = performance.now();
   const all = await hunt({
     only: only === undefined ? null : new Set(only.split(",")),
-    ...{ from, seeds, workers },
+    ...{ world, from, seeds, workers },
     monotonic: () => performance.now(),
     onHunted: (hunted) => say(isJson ? JSON.stringify(hunted) : lineOf(hunted)),
   });

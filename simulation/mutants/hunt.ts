@@ -38,6 +38,7 @@ export type Found = Omit<Hunted, "mutant" | "elapsedMs">;
 
 export interface HuntOptions {
   readonly only: ReadonlySet<string> | null; // names; null for all
+  readonly world: string | null; // whose they are; null for all
   readonly from: number;
   readonly seeds: number; // most schedules for one mutant
   readonly workers: number;
@@ -50,8 +51,10 @@ export interface HuntOptions {
  * or a hunter fails
  */
 export async function hunt(options: HuntOptions): Promise<readonly Hunted[]> {
-  const { only, workers } = options;
-  const waiting = mutants.filter((mutant) => only === null || only.has(mutant.name));
+  const { only, world, workers } = options;
+  const isMeant = (mutant: Mutant): boolean =>
+    (only === null || only.has(mutant.name)) && (world === null || mutant.world === world);
+  const waiting = mutants.filter(isMeant);
   const sound = buildTree();
   const found = new Map<string, Hunted>();
   const work = async (): Promise<void> => {

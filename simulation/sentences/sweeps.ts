@@ -42,10 +42,16 @@ export interface Books {
 /** Places below the account for deposits that a run can come to. */
 const placesMax = 8;
 
-/** Every address for deposits that a run can come to. */
+const derived = new Map<string, readonly string[]>();
+
+/** Every address for deposits that a run can come to; derived once per process. */
 export function derivedAddresses(): readonly string[] {
-  const { depositAddress } = families[stage.family];
-  return Array.from({ length: placesMax }, (_, index) => depositAddress(stage.depositsId, index));
+  const { family, depositsId } = stage;
+  const known = derived.get(depositsId);
+  if (known !== undefined) return known;
+  const made = Array.from({ length: placesMax }, (_, index) => families[family].depositAddress(depositsId, index));
+  derived.set(depositsId, made);
+  return made;
 }
 
 export class Sweeps {

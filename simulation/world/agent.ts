@@ -42,6 +42,7 @@ import {
   currencies,
   gatewayKey,
   gatewayUrl,
+  linkDeadMs,
   merchant,
   seal,
   signerSettings,
@@ -55,7 +56,6 @@ const linkTimes = {
   capMs: 3_000,
   handshakeMs: 3_000,
   beatMs: 6_000,
-  deadMs: 14_000,
   settledMs: 3_000,
   closeMs: 500,
 };
@@ -64,6 +64,7 @@ const tickMs = 2_000;
 const roomBytesMin = 65_536;
 /** Where payments wait for minutes nobody looks every other second. */
 const pollMs = { evm: { min: 2_500, max: 4_000 }, tron: { min: 5_000, max: 8_000 } } as const;
+const statusMs = { evm: 2_000, tron: 6_000 } as const;
 
 /** The world as an agent's machine sees it. */
 export interface Surroundings {
@@ -237,7 +238,8 @@ export class Machine {
         configDigest: "c0".repeat(32),
         clock: this.clock,
         monotonic,
-        linkTimes,
+        linkTimes: { ...linkTimes, deadMs: linkDeadMs[stage.family] },
+        statusMs: statusMs[stage.family],
       },
       random: () => kernel.chance.below("courier random", 1_000) / 1_000,
       pollMs: pollMs[stage.family],

@@ -6,7 +6,6 @@
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import type { DatabaseSync } from "@photostructure/sqlite";
-import { familyOf } from "../../chains/families.ts";
 import { requestDeposit } from "../../gateway/deposits/deposits.ts";
 import { startHub } from "../../gateway/hub/hub.ts";
 import type { Operator } from "../../gateway/operator/people.ts";
@@ -24,16 +23,28 @@ import { publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
+import { derivedAddresses } from "../sentences/sweeps.ts";
 import type { Machine } from "./agent.ts";
 import { logOf } from "./log.ts";
 import type { Network } from "./network.ts";
 import type { Plan } from "./plan.ts";
-import { accounts, begun, gatewayConfig, gatewayKey, merchant, network, pairedCurrencies, stage, wallet } from "./setting.ts";
+import {
+  accounts,
+  begun,
+  gatewayConfig,
+  gatewayKey,
+  linkDeadMs,
+  merchant,
+  network,
+  pairedCurrencies,
+  stage,
+  wallet,
+} from "./setting.ts";
 import { Tables } from "./tables.ts";
 
 type Raw = InstanceType<typeof DatabaseSync>;
 
-const linkLimits = { helloMs: 3_000, beatMs: 6_000, deadMs: 14_000, resendMs: 8_000 };
+const linkLimits = { helloMs: 3_000, beatMs: 6_000, resendMs: 8_000 };
 const pollMs = { evm: 5_000, tron: 10_000 } as const;
 
 /**
@@ -44,10 +55,10 @@ export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails befor
 
 /** As pairing leaves them in the agent's row. */
 function rowAccounts() {
-  return accounts.map(({ family, purpose, id }) => {
-    const firstAddress = purpose === "hot" ? id : familyOf(network).depositAddress(id, 0);
-    return { family, purpose, id, firstAddress };
-  });
+  const [firstDerived = ""] = derivedAddresses();
+  return accounts.map(({ family, purpose, id }) => ({
+    ...{ family, purpose, id, firstAddress: purpose === "hot" ? id : firstDerived },
+  }));
 }
 
 const tables = new Tables();
@@ -165,7 +176,8 @@ export class Gateway {
     const config = gatewayConfig(plan);
     const { clock, run } = this;
     const server = new EventEmitter() as EventEmitter & Server;
-    startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits: linkLimits, run });
+    const limits = { ...linkLimits, deadMs: linkDeadMs[stage.family] };
+    startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits, run });
     const { onPass } = createSweeps({ store, signals, config, log, clock, run });
     const watching = { store, signals, config, log, clock, run, pollMs: pollMs[stage.family] };
     const watcher = startWatcher(plan.deposits.length === 0 ? watching : { ...watching, onPass });

@@ -6,9 +6,10 @@
 import type { Answer, SignerStatus, UnstickPlan, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
+import { stage } from "./setting.ts";
 import type { World } from "./world.ts";
 
-const lookMs = 2_500;
+const lookMs = { evm: 2_500, tron: 5_000 } as const;
 const approver = "ann";
 
 const waiting: ReadonlySet<string> = new Set(["approved", "intent", "signed", "quarantined"]);
@@ -29,7 +30,7 @@ export class OnCall {
 
   begin(): void {
     const { scheduler } = kernel;
-    scheduler.every(lookMs, scheduler.world, () => {
+    scheduler.every(lookMs[stage.family], scheduler.world, () => {
       for (const machine of this.#world.machines) {
         if (machine.signer === null) continue;
         if (this.#world.isFaulty) this.#meddle(machine);

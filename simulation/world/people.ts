@@ -13,7 +13,7 @@ import { chainName, merchant, stage } from "./setting.ts";
 import type { World } from "./world.ts";
 
 const askAgainMs = 2_000;
-const operatorMs = 2_500;
+const operatorMs = { evm: 2_500, tron: 5_000 } as const;
 /** What policy has still to judge, and what waits for the chain. */
 const undecidable: ReadonlySet<string> = new Set(["SIGNER_NOT_GREETED", "SLOT_CONTESTED"]);
 /** What the names of orders begin with that come after everything else. */
@@ -45,7 +45,7 @@ export class People {
     for (const order of this.#world.plan.orders) {
       scheduler.after(order.atMs, scheduler.world, () => this.#order(order));
     }
-    scheduler.every(operatorMs, scheduler.world, () => {
+    scheduler.every(operatorMs[stage.family], scheduler.world, () => {
       this.#lookAtHeld();
       for (const machine of this.#world.machines) this.#adopt(machine);
     });

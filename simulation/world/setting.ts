@@ -28,6 +28,12 @@ export const chainName = "local";
 export const begun = 1_700_006_392_000;
 export const gatewayUrl = "http://127.0.0.1:9";
 
+/**
+ * After so long without a word a line is given up. Where machines sleep for most of a run it
+ * outlives a short sleep, as most of such a run would be greetings otherwise; longer ones end it.
+ */
+export const linkDeadMs = { evm: 14_000, tron: 100_000 } as const;
+
 /** Of every ledger: a machine's clone has the same keystore. */
 export const seal = new LedgerSeal(new Uint8Array(32).fill(99));
 

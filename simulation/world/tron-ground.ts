@@ -22,9 +22,9 @@ const sleepsMs = [30_000, minuteMs, 3 * minuteMs, 5 * minuteMs, 8 * minuteMs] as
 /**
  * Machines sleep most of the time that such a chain needs, so that runs of an hour are told fast.
  */
-const awakeAtOnceMs = 12_000;
-const calmSleepMs = 45_000;
-const naps = [0, 0, 15_000, 45_000, 45_000, 90_000, 150_000] as const;
+const awakeAtOnceMs = 8_000;
+const calmSleepMs = 75_000;
+const naps = [0, 0, 15_000, 45_000, 75_000, 75_000, 120_000, 180_000] as const;
 const lifeMs = 300_000;
 /** So far past its end, in solidified time, nobody calls a version dead. */
 const marginMs = 120_000;

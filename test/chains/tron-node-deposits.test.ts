@@ -142,6 +142,17 @@ group("what a deposit on Tron is", () => {
     await expect(watcher.balance(one, "", number + 1)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
   });
 
+  it("the final block of nodes that stand at one costs one question of each, and of nodes that stand apart one more", async () => {
+    await begin(2);
+    const asked = (): readonly number[] => town.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblock") ?? 0);
+    const { number, hash } = await watcher.finalTip();
+    expect(hash).toBe(town.node.chain.blocks[number]!.id);
+    expect(asked()).toEqual([1, 1]);
+    town.node.fronts[0]!.suffer({ lagBlocks: 1 });
+    expect(await watcher.finalTip()).toEqual({ number: number - 1, hash: town.node.chain.blocks[number - 1]!.id });
+    expect(asked()).toEqual([3, 3]);
+  });
+
   it("a balance is of the block asked for or a later one, also by nodes that stand apart", async () => {
     await begin(2);
     await mined(town.token(payer, usdt, one, 1_000n));

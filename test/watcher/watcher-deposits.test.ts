@@ -256,4 +256,23 @@ describe("the cursor", () => {
     expect(audit()).toEqual(["alarm WATCHER_FINAL_REORG", "alarm WATCHER_FINAL_REORG"]);
     expect(payments()).toHaveLength(2);
   });
+
+  it("the cursor's blocks above the final one are read once there is an address to find in them, and from the final one on", async () => {
+    const read = new Set<number>();
+    nodes[0]!.lie = counting((method, params, honest) => {
+      const [block, isWhole] = params as readonly [string, boolean];
+      if (method === "eth_getBlockByNumber" && isWhole && block.startsWith("0x")) read.add(Number(block));
+      return honest;
+    });
+    await start();
+    await passes();
+    const head = chain.mine();
+    await passes();
+    // Three confirmations: the newest two blocks are not final.
+    expect([...read].filter((block) => block >= head - 1)).toEqual([]);
+    const { id, address } = request(0);
+    chain.mine({ hash: hashOf("a"), from: stranger, to: address, value: eth / 2n });
+    await until(() => row(id).stage === "seen");
+    expect([...read]).toEqual(expect.arrayContaining([head, head + 1]));
+  });
 });
