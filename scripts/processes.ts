@@ -107,8 +107,8 @@ export async function freePort(): Promise<number> {
 const pauseMsMax = 1_000;
 
 /**
- * Asks `look` every `everyMs` or more until it gives something, at most `timeoutMs`; the error names
- * `what` and ends with `context()`.
+ * Asks `look` every `everyMs` or more until it gives something, at most `timeoutMs`; the error
+ * names `what` and ends with `context()`.
  */
 export async function until<T>(
   what: string,

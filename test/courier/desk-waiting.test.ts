@@ -395,14 +395,17 @@ describe("random worlds where versions end by waiting", () => {
   // The same thirty each time show what the last test wants; others are new.
   const kept = Array.from({ length: 30 }, (_, at) => at + 1);
 
-  it.each([155, 2046517498, ...kept, ...seedsOfRun(10)])("end every withdrawal, pay none twice and break no rule, SEED=%i", (seed) => {
-    const { ended, broken, counts: seen } = runWaitingWorld(seed);
-    expect(broken, `SEED=${seed}`).toEqual([]);
-    expect(ended, `SEED=${seed}`).toEqual({});
-    counts.deaths += seen.deaths;
-    counts.expired += seen.expired;
-    if (seen.versions > 1) counts.again += 1;
-  });
+  it.each([155, 2046517498, ...kept, ...seedsOfRun(10)])(
+    "end every withdrawal, pay none twice and break no rule, SEED=%i",
+    (seed) => {
+      const { ended, broken, counts: seen } = runWaitingWorld(seed);
+      expect(broken, `SEED=${seed}`).toEqual([]);
+      expect(ended, `SEED=${seed}`).toEqual({});
+      counts.deaths += seen.deaths;
+      counts.expired += seen.expired;
+      if (seen.versions > 1) counts.again += 1;
+    },
+  );
 
   it("have seen deaths, second versions and ends without payment", () => {
     expect(

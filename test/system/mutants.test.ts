@@ -44,8 +44,8 @@ interface Changed {
 }
 
 /**
- * The names that each changed file uses and nobody declares. Each stands as a file of its own beside
- * the one it is of, so that one program holds them all and the sources are read once.
+ * The names that each changed file uses and nobody declares. Each stands as a file of its own
+ * beside the one it is of, so that one program holds them all and the sources are read once.
  */
 function unknownIn(all: readonly Changed[]): readonly (readonly string[])[] {
   const fail = (): void => undefined;
