@@ -48,13 +48,13 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
     },
     onDown({ code, detail, wasUp, retryMs }) {
       metrics.count("linkDown");
+      state.skewedAtMs = null;
       reporter.pause();
       const text = `${code}: ${detail}`;
       const isNews = wasUp || state.linkDetail !== text;
       state.link = "down";
       state.isOffered = false;
       state.stated = null;
-      state.skewedAtMs = null;
       state.linkDetail = text;
       if (isNews) log.warn({ event: "link-down", code, detail, retryMs }, "the link is down");
       else log.debug({ event: "link-retry", code, detail, retryMs }, "the link is still down");
@@ -79,19 +79,12 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
 
 /**
  * A statement or its acknowledgement may get lost on a line that stands, and the signer may refuse
- * one while clocks are apart, with the ends that it names. All of that comes again on another
- * connection, and on no other occasion.
+ * one while clocks are apart. Both come again on another connection, and on no other occasion.
  */
-export async function checkAcknowledged(shared: Shared, link: Pick<Link, "drop">): Promise<void> {
+export async function checkAcknowledged(shared: Shared, link: Link): Promise<void> {
   const { state, options } = shared;
-  const { stated, skewedAtMs } = state;
-  const isDue = (atMs: number): boolean => state.link === "up" && options.monotonic() - atMs >= acknowledgedMs;
-  if (skewedAtMs !== null && isDue(skewedAtMs)) {
-    state.skewedAtMs = null;
-    link.drop("LINK_RESUME", "CLOCK_SKEW");
-    return;
-  }
-  if (stated === null || !isDue(stated.atMs)) return;
+  const { stated } = state;
+  if (stated === null || state.link !== "up" || options.monotonic() - stated.atMs < acknowledgedMs) return;
   state.stated = null;
   const hello = await askHello(shared);
   const isWaiting = "head" in hello && hello.locked === "" && hello.acked < stated.seq;

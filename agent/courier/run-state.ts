@@ -66,6 +66,7 @@ export interface RunState {
   link: "up" | "down";
   linkDetail: string;
   linkUps: number;
+  skewedAtMs: number | null; // since when the signer refuses this connection's word for its clock
   isEnded: boolean;
   /** The gateway offers a recovery over this connection, and the desk knows. */
   isOffered: boolean;
@@ -74,8 +75,6 @@ export interface RunState {
    * acknowledged.
    */
   stated: { readonly seq: number; readonly atMs: number } | null;
-  /** Since when the signer refuses this connection's acknowledgements for its clock. */
-  skewedAtMs: number | null;
   summary: SignerSummary | null; // the signer's last answer to `tell`
   readonly chains: Map<string, KnownChain>;
 }
