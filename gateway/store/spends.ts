@@ -27,7 +27,10 @@ export function spendOf(database: Database, network: string, txHash: string): Sp
   return database.get<SpendRow>("SELECT * FROM spends WHERE txHash = ? AND network = ?", txHash, network);
 }
 
-/** The one that used a slot. @public */
+/**
+ * The one that used a slot.
+ * @public
+ */
 export function spendOfSlot(database: Database, { network, account, slot }: Slot): SpendRow | undefined {
   const sql = "SELECT * FROM spends WHERE network = ? AND account = ? AND slot = ? AND slot <> ''";
   return database.get<SpendRow>(sql, network, account, slot);

@@ -64,7 +64,8 @@ export class Comparison {
 
   /** Whether nothing that may be decided is there, and more of it is needed. */
   wantsNew(open: readonly WithdrawalView[]): boolean {
-    const isEmpty = this.#world.people.untaken.length === 0 && unsettled(open).every((view) => view.state === "held" && !this.isDue(view));
+    const isEmpty =
+      this.#world.people.untaken.length === 0 && unsettled(open).every((view) => view.state === "held" && !this.isDue(view));
     return isEmpty && !this.isOutlived;
   }
 

@@ -76,7 +76,10 @@ const machine: Readonly<Record<State, Row>> = {
   cancelled: { ...ends, ...versionsIn("cancelled") },
 };
 
-/** Ends of what was never signed. */
+/**
+ * Ends of what was never signed.
+ * @public
+ */
 export const unsignedEnds: ReadonlySet<State> = new Set(["refused", "expired"]);
 /** Ends. */
 export const ended: ReadonlySet<State> = new Set([...unsignedEnds, "paid", "reverted", "lost", "cancelled"]);
