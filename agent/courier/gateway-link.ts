@@ -50,13 +50,13 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
     },
     onDown({ code, detail, wasUp, retryMs }) {
       metrics.count("linkDown");
+      state.skewedAtMs = null;
       reporter.pause();
       const text = `${code}: ${detail}`;
       const isNews = wasUp || state.linkDetail !== text;
       state.link = "down";
       state.isOffered = false;
       state.stated = null;
-      state.skewedAtMs = null;
       state.linkDetail = text;
       if (isNews) log.warn({ event: "link-down", code, detail, retryMs }, "the link is down");
       else log.debug({ event: "link-retry", code, detail, retryMs }, "the link is still down");
@@ -81,21 +81,14 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
 
 /**
  * A statement or its acknowledgement may get lost on a line that stands, and the signer may refuse
- * one while clocks are apart, with the ends that it names: all of that comes again on another
- * connection, and on no other occasion; also what says that the signer is locked, of which nobody
- * else tells the gateway. The word that the signer took the greeting asks for no acknowledgement of
- * its own; so a quiet link says it again and again.
+ * one while clocks are apart: both come again on another connection; also what says that the signer
+ * is locked, of which nobody else tells the gateway. The word that the signer took the greeting asks
+ * for no acknowledgement of its own; so a quiet link says it again and again.
  */
-export async function checkHeard(shared: Shared, link: Pick<Link, "drop">, reporter: Pick<Reporter, "ask">): Promise<void> {
+export async function checkHeard(shared: Shared, link: Link, reporter: Reporter): Promise<void> {
   const { state, options } = shared;
-  const { stated, skewedAtMs } = state;
-  const isQuiet = (atMs: number): boolean => state.link === "up" && options.monotonic() - atMs >= quietMs;
-  if (skewedAtMs !== null && isQuiet(skewedAtMs)) {
-    state.skewedAtMs = null;
-    link.drop("LINK_RESUME", "CLOCK_SKEW");
-    return;
-  }
-  if (stated === null || !isQuiet(stated.atMs)) return;
+  const { stated } = state;
+  if (stated === null || state.link !== "up" || options.monotonic() - stated.atMs < quietMs) return;
   const looked = { seq: stated.seq, atMs: options.monotonic() };
   state.stated = looked;
   const hello = stated.seq > state.acked ? await askHello(shared) : null;

@@ -67,6 +67,7 @@ export interface RunState {
   link: "up" | "down";
   linkDetail: string;
   linkUps: number;
+  skewedAtMs: number | null; // since when the signer refuses this connection's word for its clock
   isEnded: boolean;
   /** The gateway offers a recovery over this connection, and the desk knows. */
   isOffered: boolean;
@@ -76,8 +77,6 @@ export interface RunState {
    */
   stated: { readonly seq: number; readonly atMs: number } | null;
   acked: number; // up to where the gateway held the ledger when the signer was last asked
-  /** Since when the signer refuses this connection's acknowledgements for its clock. */
-  skewedAtMs: number | null;
   summary: SignerSummary | null; // the signer's last answer to `tell`
   readonly chains: Map<string, KnownChain>;
 }

@@ -11,6 +11,7 @@ import { checkHeard, openLink } from "./gateway-link.ts";
 import { createHands, type SignerSocket, settled } from "./hands.ts";
 import type { Reporter } from "./report/report.ts";
 import { askHello, type Hello, type RunOptions, type RunState, type Shared } from "./run-state.ts";
+import { checkSkewed } from "./skew.ts";
 import { outlookOf, statusOf } from "./status.ts";
 
 const tickMs = 1000;
@@ -30,10 +31,10 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
       link: "down",
       linkDetail: "dialling",
       linkUps: 0,
+      skewedAtMs: null,
       isEnded: false,
       isOffered: false,
       stated: null,
-      skewedAtMs: null,
       acked: hello.acked,
       summary: null,
       chains: new Map(),
@@ -77,6 +78,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   const { link, reporter } = openLink(shared, hello);
   signer.onPush((push) => takePush(shared, reporter, push));
   const ticking = setInterval(() => {
+    checkSkewed(shared, link);
     feed({ kind: "tick" });
     checkHeard(shared, link, reporter).catch(onBug);
   }, tickMs);

@@ -1,8 +1,9 @@
 /** What the courier makes of an acknowledgement that the signer does not take. */
 import { describe, expect, it } from "vitest";
-import { checkHeard, release } from "../../agent/courier/gateway-link.ts";
+import { release } from "../../agent/courier/gateway-link.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";
 import type { Shared } from "../../agent/courier/run-state.ts";
+import { checkSkewed } from "../../agent/courier/skew.ts";
 
 /** A courier whose link stands, beside a signer that answers each acknowledgement with `code`. */
 function standing(code: string) {
@@ -12,12 +13,12 @@ function standing(code: string) {
     options: { monotonic: () => clock.ms, metrics: createMetrics(() => clock.ms), log: { warn: () => {} } },
     signer: { request: async () => ({ ok: code === "", code, effect: "none", withdrawals: [] }) },
     feed: () => {},
-    state: { link: "up", stated: null, acked: 0, skewedAtMs: null },
+    state: { link: "up", skewedAtMs: null },
   } as unknown as Shared;
   const link = { drop: (why: string, detail: string) => dropped.push(`${why} ${detail}`) };
-  const check = async (ms: number): Promise<readonly string[]> => {
+  const check = (ms: number): readonly string[] => {
     clock.ms = ms;
-    await checkHeard(shared, link, { ask: () => {} });
+    checkSkewed(shared, link);
     return dropped;
   };
   return { take: () => release(shared, link, Buffer.from("ack")), check, clock };
@@ -29,14 +30,14 @@ describe("an acknowledgement", () => {
     await take();
     clock.ms = 20_000;
     await take();
-    expect(await check(30_999)).toEqual([]);
-    expect(await check(31_000)).toEqual(["LINK_RESUME CLOCK_SKEW"]);
-    expect(await check(90_000)).toHaveLength(1);
+    expect(check(30_999)).toEqual([]);
+    expect(check(31_000)).toEqual(["LINK_RESUME CLOCK_SKEW"]);
+    expect(check(90_000)).toHaveLength(1);
   });
 
   it("an acknowledgement that the signer takes leaves the connection as it is", async () => {
     const { take, check } = standing("");
     await take();
-    expect(await check(90_000)).toEqual([]);
+    expect(check(90_000)).toEqual([]);
   });
 });
