@@ -35,6 +35,7 @@ const standIns: readonly StandIn[] = [
   { from: "ws", to: "simulation/stand-ins/socket.ts" },
   { file: "agent/ledger/disk.ts", from: "node:fs", to: "simulation/stand-ins/files.ts" },
   { file: "agent/ledger/disk.ts", from: "../files/trusted.ts", to: "simulation/stand-ins/trusted.ts" },
+  { from: "../curve/account-node.ts", to: "simulation/stand-ins/account-node.ts" },
   { file: "chains/evm/node-pool.ts", from: "./rpc.ts", to: "simulation/stand-ins/rpc.ts" },
   { file: "chains/tron/node-pool.ts", from: "./rpc.ts", to: "simulation/stand-ins/api.ts" },
   { file: "protocol/envelope.ts", from: "./point.ts", to: "simulation/stand-ins/point.ts" },

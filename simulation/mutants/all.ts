@@ -18,6 +18,7 @@ import { sweepMutants } from "./sweeps.ts";
 import { tokenMutants } from "./tokens.ts";
 import { unstickMutants } from "./unstick.ts";
 import { waitingMutants } from "./waiting.ts";
+import { waitingSweepMutants } from "./waiting-sweeps.ts";
 import { watcherMutants } from "./watcher.ts";
 
 /**
@@ -44,4 +45,5 @@ export const mutants: readonly Mutant[] = [
   ...watcherMutants,
   ...sweepMutants,
   ...waitingMutants,
+  ...waitingSweepMutants,
 ];

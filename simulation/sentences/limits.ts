@@ -124,6 +124,13 @@ export class Limits {
     must(fees <= scaled(maxFeePerDay, this.#terms.coinDecimal), "no day's fees are above their ceiling", say);
   }
 
+  /** The most that one top-up may bring, which is what a fee may be where nothing else is said. */
+  toppedUpWithin(units: bigint, lane: string, say: () => string): void {
+    const { sweeps, maxFee } = this.#terms.policy;
+    const most = this.unitsOf(sweeps?.maxTopUp ?? maxFee, lane);
+    must(!lane.endsWith(":topup") || units <= most, "no top-up is above its ceiling", say);
+  }
+
   /** What top-ups may take in a day is what fees may. */
   #termsOf(lane: string): Pick<PolicySettings, "maxPerHour" | "maxPerDay"> {
     const { policy } = this.#terms;

@@ -321,6 +321,7 @@ export class RecordSentences {
     const units = BigInt(record.amountUnits);
     if (isInternal(one.job.mode)) {
       this.#staysOwn(one, record.address, say);
+      this.#limits.toppedUpWithin(units, laneOf(one.job), say);
       one.decision = "approved";
       Object.assign(one, { units, address: record.address, approvedAt: record.at });
       this.#limits.within("approved", laneOf(one.job), record.at, say);

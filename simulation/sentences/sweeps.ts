@@ -23,6 +23,7 @@ export interface MovedRow {
   readonly status: 0 | 1 | 2;
   readonly txHash: string;
   readonly feeUnits: string;
+  readonly feeMax: string | null; // of the version that ended it
   readonly finalBlock: number | null;
 }
 

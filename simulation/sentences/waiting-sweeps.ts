@@ -62,10 +62,19 @@ export class WaitingSweeps implements MovedMoney {
     const move = this.#moves.get(id) ?? { mode, id, versions: new Map() };
     this.#moves.set(id, move);
     must((this.#ownerOf.get(hash) ?? move) === move, "an id is of one payment", () => `${hash}: ${key}`);
+    const address = mode === "sweep" ? owner : receiver;
+    const other = [...this.#moves.values()].find((one) => one !== move && this.#isOnItsWay(one, address));
+    must(other === undefined, "an address has one sweep or top-up at a time", () => `${key} and ${other?.mode} ${other?.id}`);
     const living = [...move.versions.values()].find((one) => one.hash !== hash && this.#chain.canTake(one));
     must(living === undefined, "another version leaves when no block can take the one before", () => `${key}: ${living?.hash}`);
     move.versions.set(hash, transfer);
     this.#ownerOf.set(hash, move);
+  }
+
+  /** A block may still take it, or has it and may be replaced. */
+  #isOnItsWay({ versions }: Move, address: string): boolean {
+    const isOf = ({ owner, receiver }: SignedTransfer): boolean => owner === address || receiver === address;
+    return [...versions.values()].some((one) => isOf(one) && !this.#chain.isSolid(one.hash) && this.#chain.canTake(one));
   }
 
   added(block: TronBlock): void {
@@ -90,6 +99,8 @@ export class WaitingSweeps implements MovedMoney {
       const isTrue = status !== 1 || (this.#chain.isSolid(txHash) && this.#ownerOf.has(txHash));
       must(isTrue, "completed means final on chain, sweeps as well", () => `${id} by ${txHash}`);
     }
+    const dear = moved.find(({ feeUnits, feeMax }) => feeUnits !== "" && BigInt(feeUnits) > BigInt(feeMax ?? "0"));
+    must(dear === undefined, "nothing costs more than was signed for", () => `${dear?.id}: ${dear?.feeUnits}`);
     for (const { txHash } of payments) {
       must(this.#chain.outside.has(txHash), "only what came from outside is a deposit", () => txHash);
     }

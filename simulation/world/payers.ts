@@ -10,7 +10,7 @@ import { contract } from "./setting.ts";
 import type { World } from "./world.ts";
 
 const askAgainMs = 2_000;
-const lookMs = 20_000;
+const lookMs = 60_000;
 
 export class Payers {
   readonly #world: World;

@@ -136,6 +136,8 @@ export interface Plan {
   readonly isForged: boolean;
   /** Above it a second version needs a person, where the chain counts nothing; "" for no limit. */
   readonly resignAbove: string;
+  /** The most that one top-up may bring to an address; "" for what a fee may be. */
+  readonly maxTopUp: string;
   /** How often a person replaces, cancels, pauses or resumes without need, of 10,000 looks. */
   readonly helps: number;
 }
@@ -249,7 +251,7 @@ function drawAny(chance: Chance): Omit<Plan, "isForged" | "isPutBackAgain"> {
     faultsMs: faultsMs + oldMs + wayBackMs + (rules === "destinations" ? twinMsMax : 0),
     deposits: [],
     family: "evm",
-    resignAbove: "",
+    ...{ resignAbove: "", maxTopUp: "" },
     rules,
     rescue,
     takeover,

@@ -157,7 +157,8 @@ export function policyOf(plan: Plan): PolicySettings {
   const isTaken = plan.rates.hostileCourier > 0;
   const feePerDay = isTaken && stage.family === "evm" ? { maxFeePerDay: "0.012" } : {};
   const resign = plan.resignAbove === "" ? {} : { resignAbove: plan.resignAbove };
-  return { ...policies[plan.policy], ...stage.fees, ...feePerDay, ...rules[plan.rules], ...resign };
+  const sweeps = plan.maxTopUp === "" ? {} : { sweeps: { maxTopUp: plan.maxTopUp } };
+  return { ...policies[plan.policy], ...stage.fees, ...feePerDay, ...rules[plan.rules], ...resign, ...sweeps };
 }
 
 function chainOf(): SignerSettings["chains"][string] {

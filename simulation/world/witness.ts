@@ -182,7 +182,10 @@ export class Witness {
 
   /** Every sweep and top-up. */
   moved(): readonly MovedRow[] {
-    return this.#world.gateway.all<MovedRow>("SELECT * FROM transactions WHERE operation IN ('sweep', 'topup')");
+    return this.#world.gateway.all<MovedRow>(
+      `SELECT t.*, (SELECT s.feeMax FROM signatures s WHERE s.transactionId = t.id AND s.txHash = t.txHash) AS feeMax
+         FROM transactions t WHERE t.operation IN ('sweep', 'topup')`,
+    );
   }
 
   /** What the gateway says of each withdrawal. */

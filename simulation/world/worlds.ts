@@ -153,14 +153,20 @@ function waiting<P extends Drawn>(plan: P, chance: Chance): P {
   };
 }
 
+/** In TRX: a sweep of a token needs some 9 of them, and four times that when energy is dear. */
+const maxTopUp = "20";
 /** In one run of four payers pay in, and what they pay is swept. */
 const payersOf = 4;
-/** What keeps no deposit and no sweep from its end, once it has stopped. */
+/**
+ * What keeps no deposit and no sweep from its end, once it has stopped. A clock that jumps is not
+ * among it: ledger time may stand in next month for good, and each sweep has run out before it.
+ */
 const swept: readonly FaultKind[] = [
   ...passing,
   ...(["powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "lineHangs", "frameLost", "frameTwice"] as const),
   ...(["framesSwapped", "frameDamaged", "nodeSilence", "nodeLies", "reverts", "ordersRepeated", "operatorSlow"] as const),
-  ...(["chainHalts", "chainJams", "sleeps", "branchesOld", "receiptsMissing", "timeLeaps"] as const),
+  ...(["chainHalts", "chainJams", "sleeps", "branchesOld", "receiptsMissing", "timeLeaps", "hostileCourier"] as const),
+  ...(["commitFails", "frameOld", "ordersAltered"] as const),
 ];
 
 /**
@@ -183,7 +189,7 @@ function withPayers<P extends Drawn>(plan: P, chance: Chance): P {
   return {
     ...plan,
     rates: limitedTo(plan.rates, swept),
-    ...{ rescue: false, rules: "", policy: "wide", refusing: "", helps: 0, deposits },
+    ...{ rescue: false, rules: "", policy: "wide", refusing: "", deposits, maxTopUp },
   };
 }
 

@@ -1,0 +1,164 @@
+/**
+ * Mutants of sweeps and top-ups where nothing but time excludes a payment: a top-up too many, or
+ * for too much, a version beside a living one, an address that is not the wallet's, money that
+ * counts too early, twice or not at all, and a death that nobody asks about.
+ */
+import type { Plan } from "../world/plan.ts";
+import type { Mutant } from "./mutant.ts";
+
+const orders = "gateway/sweeps/orders.ts";
+const asked = "agent/signer/policy/asked.ts";
+const acts = "agent/signer/acts/waiting.ts";
+const ends = '  return { ok: true, address: question.mode === "sweep" ? hotOn(rules, question.network) : deposit.address };';
+const alive = `  if (!isDead(withdrawal)) return stillAlive(withdrawal);
+  if (!isHeardDead(turn, withdrawal)) return`;
+const aliveUnless = (mode: string): string => `  if (job.mode !== "${mode}" && !isDead(withdrawal)) return stillAlive(withdrawal);
+  if (job.mode !== "${mode}" && !isHeardDead(turn, withdrawal)) return`;
+const world = "waiting";
+
+const pays = ({ deposits }: Plan): boolean => deposits.length > 0;
+const paysTokens = ({ deposits }: Plan): boolean => deposits.some(({ currency }) => currency === "usdt");
+
+export const waitingSweepMutants: readonly Mutant[] = [
+  {
+    name: "waiting-topped-up-twice",
+    file: orders,
+    find: "    if (sweep.topUpStatus === 0) continue;\n",
+    replace: `    const again = sweep.id.split("").reverse().join("");
+    const agent = holderOf(database, sweep);
+    const [row] = listSweepableAt(database, sweep.depositAddress);
+    const id = transactionIdOf({ merchant: sweep.merchant, operation: "topup", orderId: again });
+    if (agent !== undefined && row !== undefined && readTransaction(database, id) === undefined) {
+      const order = { mode: "topup", orderId: again, row, units: 2_000_000n, decimal: 6, stage: "queued" } as const;
+      makeJob(database, agent, insert(database, agent, { run, nowMs, lifetimeMs: 3_600_000 }, order), run);
+    }
+    if (sweep.topUpStatus === 0) continue;
+`,
+    sentence: "While a top-up waits for its block the gateway orders another one for the same sweep (a sweep has one top-up).",
+    world,
+    when: paysTokens,
+  },
+  {
+    name: "top-up-again-beside-a-living-one",
+    file: acts,
+    find: alive,
+    replace: aliveUnless("topup"),
+    sentence: "A second version of a top-up is signed while a block may take the first (exclusion).",
+    world,
+    when: (plan) => paysTokens(plan) && plan.rates.hostileCourier + plan.helps > 0,
+  },
+  {
+    name: "sweep-again-beside-a-living-one",
+    file: acts,
+    find: alive,
+    replace: aliveUnless("sweep"),
+    sentence: "A second version of a sweep is signed while a block may take the first (exclusion).",
+    world,
+    when: (plan) => pays(plan) && plan.rates.hostileCourier + plan.helps > 0,
+  },
+  {
+    name: "sweep-to-an-address-not-derived",
+    file: asked,
+    find: ends,
+    replace:
+      '  return { ok: true, address: question.mode === "sweep" ? (derived(rules, { network: question.network, depositIndex: 99 }) ?? "") : deposit.address };',
+    sentence: "A sweep goes where no key of the wallet's hot account is (a sweep stays in the wallet).",
+    world,
+    when: pays,
+  },
+  {
+    name: "sweep-of-another-place",
+    file: orders,
+    find: "metadata: writePlace(row.addressIndex)",
+    replace: "metadata: writePlace(row.addressIndex + 1)",
+    sentence: "A job names another place than its address has, and what the signer refuses is never swept (liveness).",
+    world,
+    when: pays,
+  },
+  {
+    name: "top-up-without-a-ceiling",
+    file: "agent/signer/policy/rules.ts",
+    find: "sweeps.maxTopUp ?? sweeps.maxFee ?? maxFee),",
+    replace: "sweeps.maxFee ?? maxFee),",
+    sentence: "Energy is dear, and a top-up brings more to an address than its own ceiling allows (limits).",
+    world,
+    when: (plan) => paysTokens(plan) && plan.rates.feeSpikes > 0,
+  },
+  {
+    name: "top-up-of-the-swept-token",
+    file: asked,
+    find: '  return { ...asset, contract: "", decimal: asset.family.fees.decimal };',
+    replace: "  return { ...asset, decimal: asset.family.fees.decimal };",
+    sentence: "A top-up brings the token that is to be swept, and nothing that pays for its sweep (a top-up pays the fees).",
+    world,
+    when: paysTokens,
+  },
+  {
+    name: "top-up-there-before-final",
+    file: "gateway/watcher/withdrawals.ts",
+    find: '    case "confirming":\n',
+    replace: `    case "confirming":
+      if (row.operation === "topup") {
+        const final = { txHash: verdict.txHash, block: verdict.block, feeUnits: 0n };
+        return end(chain, database, row, { status: 1, stage: "completed", code: "", final });
+      }
+`,
+    sentence: "A top-up in a block that may be replaced lets its sweep begin, which finds nothing to pay with (truth).",
+    world,
+    when: paysTokens,
+  },
+  {
+    name: "swept-twice-side-by-side",
+    file: "gateway/store/sweeps.ts",
+    find: "    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0\n",
+    replace: "    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 3\n",
+    sentence: "What comes while a sweep waits for its end is swept beside it (one at a time).",
+    world,
+    when: ({ deposits }) => deposits.some(({ moreMs }) => moreMs > 0),
+  },
+  {
+    name: "own-top-up-credited",
+    file: "gateway/watcher/findings.ts",
+    find: "  const paid = found.filter(({ txHash }) => signedBy(chain.store.database, txHash) === undefined);",
+    replace: "  const paid = found.filter(({ contract, txHash }) => contract === \"\" || signedBy(chain.store.database, txHash) === undefined);",
+    sentence: "TRX that the wallet sends to its own address counts as paid in by somebody (no unit appears).",
+    world,
+    when: paysTokens,
+  },
+  {
+    name: "fee-of-a-failed-sweep-forgotten",
+    file: "gateway/store/holdings.ts",
+    find: '    native === undefined || row.feeUnits === "" ? []',
+    replace: '    native === undefined || row.feeUnits === "" || status === 2 ? []',
+    sentence: "A sweep that ran out of energy cost its limit, and the sum of the address still has it (no unit appears).",
+    world,
+    when: (plan) => paysTokens(plan) && plan.rates.feeSpikes + plan.rates.reverts > 0,
+  },
+  {
+    name: "activation-not-counted",
+    file: "chains/tron/node-payer.ts",
+    find: "work: exists ? workCoin : workActivation };",
+    replace: "work: exists || !isContract ? workCoin : workActivation };",
+    sentence: "A top-up makes its address an account, and costs more than its version said (limits).",
+    world,
+    when: paysTokens,
+  },
+  {
+    name: "deaths-of-sweeps-not-asked",
+    file: "gateway/store/deaths.ts",
+    find: "     WHERE t.operation IN ('withdraw', 'sweep', 'topup') AND t.status = 0 AND t.network = ?",
+    replace: "     WHERE t.operation IN ('withdraw') AND t.status = 0 AND t.network = ?",
+    sentence: "No block took a sweep or its top-up, the gateway says of neither that it is dead, and neither ends (liveness).",
+    world,
+    when: (plan) => pays(plan) && plan.rates.poolForgets + plan.rates.blocksSkip + plan.rates.chainJams > 0,
+  },
+  {
+    name: "failed-top-up-lets-its-sweep-go-on",
+    file: orders,
+    find: "    if (sweep.topUpStatus === 2) {",
+    replace: "    if (sweep.topUpStatus === 2 && network === \"\") {",
+    sentence: "A top-up was refused, and its sweep waits for coins that nobody sends (liveness).",
+    world,
+    when: (plan) => paysTokens(plan) && plan.rates.feeSpikes > 0,
+  },
+];
