@@ -82,8 +82,8 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
 /**
  * A statement or its acknowledgement may get lost on a line that stands, and the signer may refuse
  * one while clocks are apart: both come again on another connection; also what says that the signer
- * is locked, of which nobody else tells the gateway. The word that the signer took the greeting asks
- * for no acknowledgement of its own; so a quiet link says it again and again.
+ * is locked, of which nobody else tells the gateway. The word that the signer took the greeting
+ * asks for no acknowledgement of its own; so a quiet link says it again and again.
  */
 export async function checkHeard(shared: Shared, link: Link, reporter: Reporter): Promise<void> {
   const { state, options } = shared;
