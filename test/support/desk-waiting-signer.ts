@@ -79,6 +79,7 @@ export class WaitingSigner {
     }
     if (verb === "observed") return this.#observe(payment, body as never);
     const above = "above" in body ? (body.above as number) : 0;
+    if (view.state === "refused") return "WITHDRAWAL_CLOSED";
     if (payment.versions.length > above) return "";
     if (["paid", "included", "expired"].includes(view.state)) return "WITHDRAWAL_INCLUDED";
     if (verb === "replace") {
