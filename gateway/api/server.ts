@@ -15,6 +15,7 @@ import { addressBlock } from "../auth/rate.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Service } from "../service.ts";
 import { isBusy } from "../store/store.ts";
+import { endConnections } from "./closing.ts";
 import { createPeers } from "./peers.ts";
 import { answerBelow, answerToNoise } from "./wire.ts";
 
@@ -137,6 +138,7 @@ export function createServer(service: Service): FastifyInstance {
   const peers = createPeers(service.config);
   let isProxyTold = false;
   answerBelow(server.server, peers.mayComePlain);
+  endConnections(server);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   server.decorateRequest("language", "en");

@@ -7,7 +7,7 @@ import { once } from "node:events";
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
 import { get as getSecure } from "node:https";
-import { type AddressInfo, createServer } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -46,6 +46,22 @@ describe("startGateway", () => {
     running = null;
   });
   afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+  it("startGateway stops though connections ask nothing, or half a request", async () => {
+    const config = prepare(mkdtempSync(join(dir, "z-")));
+    running = await startGateway(config, deps);
+    const port = Number(new URL(running.url).port);
+    const [silent, half] = [connect(port, "127.0.0.1"), connect(port, "127.0.0.1")];
+    for (const socket of [silent, half]) socket.on("error", () => {});
+    await Promise.all([once(silent, "connect"), once(half, "connect")]);
+    half.write("POST /api/v1/autoWithdraw HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n");
+    const over = Promise.all([silent, half].map((socket) => new Promise((done) => socket.once("close", done))));
+    const begunMs = performance.now();
+    await running.close();
+    // Node itself leaves them their ten and fifteen seconds.
+    expect(performance.now() - begunMs).toBeLessThan(9_000);
+    await over;
+  });
 
   it("startGateway serves REST and the agents' link on one port, is not ready without its chains, and stops whole", async () => {
     const config = prepare(mkdtempSync(join(dir, "a-")));
