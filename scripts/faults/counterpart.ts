@@ -257,9 +257,10 @@ export class Counterpart {
   async hear(client: Client, folder: SignerFolder, pushed: readonly string[]): Promise<void> {
     for (const frame of pushed) this.#store(folder, frame, false);
     for (let isMore = true; isMore; ) {
-      const { frames } = await ask(client, "report", { after: this.gateway.stored?.seq ?? 0 });
+      const before = this.gateway.stored?.seq ?? 0;
+      const { frames } = await ask(client, "report", { after: before });
       for (const frame of frames) this.#store(folder, frame, true);
-      isMore = frames.length > 0;
+      isMore = (this.gateway.stored?.seq ?? 0) > before;
       if (this.gateway.stored === null) return;
       const ack = this.gateway.ack(this.gateway.stored, { at: Date.now() }, this.#key);
       for (const view of (await ask(client, "release", { frame: base64(ack) })).withdrawals) this.#see(view);
