@@ -186,7 +186,9 @@ export function observe(item: Item, nowMs: number, out: DeskEffect[]): void {
   const next = observation(item);
   if (next === null || (next.stage !== "dead" && isPassing(item, nowMs))) return;
   const key = observationKey(next.stage, next.txHash, next.block);
-  if (key === item.told) return;
+  // The signer may have heard of a block since, from a courier before this one.
+  const isOutdated = next.stage === "broadcast" && item.view.state === "included";
+  if (key === item.told && !isOutdated) return;
   item.asking = ask("observed", nowMs, key);
   file(item);
   out.push({ kind: "ask", withdrawal: item.view, verb: "observed", body: { transactionId: item.view.transactionId, ...next } });
