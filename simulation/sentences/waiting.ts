@@ -34,7 +34,7 @@ export class WaitingMoney implements Money {
 
   constructor(chain: TronChain, plan: Plan) {
     this.#chain = chain;
-    this.#moved = new WaitingSweeps(chain, plan.deposits);
+    this.#moved = new WaitingSweeps(chain, plan);
     this.sweeps = this.#moved;
     for (const order of plan.orders) this.expect(order);
   }

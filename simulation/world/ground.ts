@@ -11,7 +11,8 @@ export type Strikes = (kind: FaultKind, label: string) => boolean;
 
 /** What a taken courier names, of the family. */
 export interface Hostilities {
-  fair(): Readonly<Record<string, string>>;
+  /** As an honest one has it, for a token unless told. */
+  fair(contract?: string): Readonly<Record<string, string>>;
   facts(): Readonly<Record<string, string>>;
   /** As a hurried one has it: with less work than it needs. */
   hurried(): Readonly<Record<string, string>>;

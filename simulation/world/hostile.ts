@@ -121,12 +121,12 @@ export class Hostile {
     if (machine === undefined || machine.signer === null) return;
     const socket = this.#connected(machine);
     const drop = (): void => {};
-    for (const { transactionId, state, versions } of this.#views) {
+    for (const { transactionId, state, versions, contract } of this.#views) {
       const { hostilities } = this.#world.ground;
       const facts = hostilities.hurried();
       if (state === "approved") socket.request("sign", { transactionId, facts }).catch(drop);
       else if (versions.length > 0)
-        socket.request("replace", { transactionId, above: versions.length, facts: hostilities.fair() }).catch(drop);
+        socket.request("replace", { transactionId, above: versions.length, facts: hostilities.fair(contract) }).catch(drop);
       // What has a slot by now, though no signature yet, is nobody's to end as never signed.
       if (kernel.chance.below("declines it at once", 3) === 0)
         socket.request("decline", { transactionId, code: "CHAIN_WOULD_REVERT" }).catch(drop);

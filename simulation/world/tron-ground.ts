@@ -76,7 +76,7 @@ export class TronGround implements Ground {
       return { ...fair, ...lives, ...(chance.below("names a limit", 2) === 0 ? limits : {}) };
     },
     hurried: () => ({ ...this.#fair(0), feeLimitSun: kernel.chance.pick("hurried limit", ["16285625", "2000000"]) }),
-    fair: () => this.#fair(0),
+    fair: (contract) => ({ ...this.#fair(0), ...(contract === "" ? { feeLimitSun: "0", energy: "0" } : {}) }),
   };
 
   /** As an honest courier would, for a token. */

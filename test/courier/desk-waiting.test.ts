@@ -200,6 +200,21 @@ describe("the nodes' word that a version is dead", () => {
     expect(later.map(({ stage }) => stage)).toEqual(["dead"]);
   });
 
+  it("comes after the signer has heard once more that no block has it, where it heard of one from elsewhere", () => {
+    const driver = driveWaiting([waitingView(1, "broadcast")]);
+    driver.at(past);
+    const answered = (state: "broadcast" | "included", changedAt: number) => {
+      const withdrawal = waitingView(1, state, [deadBy(undefined)], { changedAt });
+      return driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
+    };
+    expect(observedBody(buried(driver, [1], true)).map(({ stage }) => stage)).toEqual(["dead"]);
+    // A claim of another connection came first, and the signer keeps that one.
+    const stages = [...observedBody(answered("included", 2)), ...observedBody(driver.tick(36_000))].map(({ stage }) => stage);
+    expect(stages).toEqual(["broadcast"]);
+    const later = [...observedBody(answered("broadcast", 3)), ...observedBody(driver.at(past + 3_000))];
+    expect(later.map(({ stage }) => stage)).toEqual(["dead"]);
+  });
+
   it("that came while it was in a block counts for nothing when that block is gone", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
@@ -325,6 +340,14 @@ describe("another version", () => {
       [tether, 1_000_000n],
     ]);
     expect(asked(token.at(past + 3_000, { balances }))).toEqual(["replace:1"]);
+  });
+
+  it("waits for no more than its own cost, whatever the one before was bound with", () => {
+    const dear = driveWaiting([waitingView(1, "broadcast", [{ ...deadBy("both"), feeMax: "16000000" }])]);
+    looked(dear, 1, null);
+    dear.at(past, { balances: new Map([["", 1_276_999n]]) });
+    expect(asked(workFor(dear, 1))).toEqual([]);
+    expect(asked(dear.at(past + 3_000, { balances: new Map([["", 1_277_000n]]) }))).toEqual(["replace:1"]);
   });
 
   it("is not asked for while the chain would revert it, and is afterwards", () => {

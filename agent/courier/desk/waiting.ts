@@ -201,9 +201,10 @@ function askAnother(
   const facts = fees.first(price, work);
   const most = fees.most(facts);
   const bound = item.reserved.native - (view.contract === "" ? item.amountUnits : 0n);
-  // All that is bound, this one's amount included, has to be there still.
+  // All that is bound has to be there still, this one's amount included, and of its fee what this
+  // version may cost: the one before is dead, whatever it was bound with.
   const isThere = (contract: string, more: bigint): boolean => (freeUnits(account, contract) ?? -1n) >= more;
-  if (!isThere("", most > bound ? most - bound : 0n) || !isThere(view.contract, 0n)) {
+  if (!isThere("", most - bound) || (view.contract !== "" && !isThere(view.contract, 0n))) {
     item.waiting = fundsForAnother;
     return;
   }
