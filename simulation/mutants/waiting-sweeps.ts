@@ -120,7 +120,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
     name: "own-top-up-credited",
     file: "gateway/watcher/findings.ts",
     find: "  const paid = found.filter(({ txHash }) => signedBy(chain.store.database, txHash) === undefined);",
-    replace: "  const paid = found.filter(({ contract, txHash }) => contract === \"\" || signedBy(chain.store.database, txHash) === undefined);",
+    replace:
+      '  const paid = found.filter(({ contract, txHash }) => contract === "" || signedBy(chain.store.database, txHash) === undefined);',
     sentence: "TRX that the wallet sends to its own address counts as paid in by somebody (no unit appears).",
     world,
     when: paysTokens,
@@ -156,7 +157,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
     name: "failed-top-up-lets-its-sweep-go-on",
     file: orders,
     find: "    if (sweep.topUpStatus === 2) {",
-    replace: "    if (sweep.topUpStatus === 2 && network === \"\") {",
+    replace: '    if (sweep.topUpStatus === 2 && network === "") {',
     sentence: "A top-up was refused, and its sweep waits for coins that nobody sends (liveness).",
     world,
     when: (plan) => paysTokens(plan) && plan.rates.feeSpikes > 0,
