@@ -186,8 +186,8 @@ export function observe(item: Item, nowMs: number, out: DeskEffect[]): void {
   const next = observation(item);
   if (next === null || (next.stage !== "dead" && isPassing(item, nowMs))) return;
   const key = observationKey(next.stage, next.txHash, next.block);
-  // The signer may have heard of a block since: from a courier before this one, or in an answer that
-  // got lost.
+  // The signer may have heard of a block since: from a courier before this one, or in an answer
+  // that got lost.
   const isOvertaken = next.stage === "broadcast" && item.view.state === "included";
   if (key === item.told && !isOvertaken) return;
   item.asking = ask("observed", nowMs, key);
