@@ -136,7 +136,8 @@ export class Book {
   }
 
   /**
-   * A ledger was opened at this time, and heard then of what it keeps and never heard of before.
+   * What an opened ledger keeps, and the one before never heard of, counts as asked for when the
+   * ledger was opened.
    */
   hear(at: number): void {
     for (const withdrawal of this.#open.values())
