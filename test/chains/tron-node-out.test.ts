@@ -58,14 +58,14 @@ group("a provider of Tron that is out", () => {
   it("a provider that is down is out since its first failure, not its last", async () => {
     await begin();
     town.node.fronts[1]!.suffer({ isCut: true });
-    const asked = performance.now();
-    await expect(door.facts(payer.address)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
-    const failed = performance.now();
+    const facts = () => expect(door.facts(payer.address)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
+    await facts();
+    // One node's failure ends the question; the other node's own may be heard a moment later.
+    await until(() => second().outForMs !== null);
+    const { outForMs } = second();
     await new Promise((done) => setTimeout(done, 300));
-    await expect(door.facts(payer.address)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
-    const { ok, outForMs } = second();
-    expect(ok).toBe(false);
-    expect(outForMs).toBeLessThanOrEqual(performance.now() - asked);
-    expect(outForMs).toBeGreaterThanOrEqual(performance.now() - failed - 1);
+    await facts();
+    expect(second().ok).toBe(false);
+    expect(second().outForMs).toBeGreaterThanOrEqual(outForMs! + 290);
   });
 });
