@@ -44,7 +44,9 @@ export const releaseMutants: readonly Mutant[] = [
     replace: "  const closed = (turn.run.telling === null ? null : toldGate(turn)) ?? skewOf(turn, ack);",
     sentence:
       "A signer that locked itself, or that nobody greeted, still lets bytes out when an acknowledgement comes (monotone).",
-    when: ({ rates }) => rates.foreignSpend > 0 && rates.lineSlow + rates.frameOld + rates.frameTwice > 0,
+    // An acknowledgement has to be on its way when the lock is found.
+    when: ({ orders, rates, blockMs, linkSlowMs }) =>
+      orders.length > 1 && rates.foreignSpend > 0 && rates.lineSlow > 0 && linkSlowMs >= 150 && blockMs <= 1_000,
   },
   {
     name: "locked-but-greeted",

@@ -65,9 +65,14 @@ export const waitingMutants: readonly Mutant[] = [
   },
   {
     name: "couriers-word-alone",
-    file: state,
-    find: both,
-    replace: 'versions.every(({ txHash, dead }) => txHash === "" || dead === "both" || dead === "courier");',
+    file: acts,
+    find: '  turn.commit([{ kind: "OBSERVED", transactionId, stage: "dead", outcome: "", txHash, block }]);\n',
+    replace: `  turn.run.deadHeard.add(txHash);
+  turn.commit([
+    { kind: "OBSERVED", transactionId, stage: "dead", outcome: "", txHash, block },
+    { kind: "DEAD", txHashes: [txHash] },
+  ]);
+`,
     sentence: "A courier that lies has a second version made, and both are paid (two words).",
     world,
     when: ({ rates }) => rates.hostileCourier > 0,
