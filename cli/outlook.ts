@@ -28,6 +28,7 @@ interface Judged {
 }
 
 const seeStatus = "look at it with status";
+const wouldRevert = "the chain would revert it"; // as the courier's desk says it
 const slowMs = 600_000;
 /**
  * The courier reports waiting withdrawals every few seconds; a younger withdrawal may not be in its
@@ -177,7 +178,19 @@ function waitingOutlook(why: string, one: WithdrawalView): Outlook {
     );
   const code = codeIn(why);
   if (code !== "") return stuck(`${codes[code][3]} (${code})`, remedyIn(code) || seeStatus);
+  if (why === wouldRevert && one.versions.length > 0) return revertingOutlook(one);
   return stuck(why, waitRemedies[why] ?? seeStatus);
+}
+
+/**
+ * What was signed is dead, and the chain would carry out no other version: a person may wait for
+ * the receiver, or end it.
+ */
+function revertingOutlook({ transactionId }: WithdrawalView): Outlook {
+  return stuck(
+    `every version so far is dead, and ${wouldRevert} as well if it were signed again`,
+    `look whether the receiver can take this token: then it is signed again by itself; or ${typed(`cancel ${transactionId}`)}, and it ends unpaid`,
+  );
 }
 
 /**
@@ -205,7 +218,7 @@ const fundsFor: Readonly<Record<string, string>> = {
 
 const waitRemedies: Readonly<Record<string, string>> = {
   "no node takes it": "look at the chain's nodes, or name better ones in config.json; it is handed to them again by itself",
-  "the chain would revert it": "look whether the receiver can take this token; after some minutes it is refused by itself",
+  [wouldRevert]: "look whether the receiver can take this token; after some minutes it is refused by itself",
   "the token's balance cannot be read": "check contract and nodes of this currency in config.json",
 };
 

@@ -77,9 +77,14 @@ export class OnCall {
       // What a recovery has quarantined is for whoever carries that out; what has left nowhere
       // waits for something else.
       if (stuck === null || !this.#isNeeded || waiting.has(stuck.state) || this.#followed.has(stuck.transactionId)) return;
-      // Where nobody bids a person lets one version more be made, and each time anew.
+      // Where nobody bids a person lets one version more be made, and each time anew; but no version
+      // helps where the receiver takes none.
       const isOnce = this.#world.plan.family === "evm";
-      this.#unstick(machine, "replace", stuck.transactionId, () => isOnce && this.#followed.add(stuck.transactionId));
+      const isRefused = status?.courier?.waiting.some(
+        ({ transactionId, why }) => transactionId === stuck.transactionId && why === "the chain would revert it",
+      );
+      const verb = isRefused === true && !isOnce ? "cancel" : "replace";
+      this.#unstick(machine, verb, stuck.transactionId, () => isOnce && this.#followed.add(stuck.transactionId));
     });
   }
 

@@ -142,6 +142,10 @@ export const states: Readonly<Record<string, () => void>> = {
     waits("waits for chain time 12:05:30 (UTC), now 12:08:10; NODE_DISAGREE: receipt"),
   ),
   "dead without funds": shown({ state: "broadcast", ...bound }, waits("funds for another version")),
+  "dead and would revert": shown(
+    { ...tronWithdrawal, state: "broadcast", versions: [{ ...tronVersion, dead: "both" }] },
+    waits("the chain would revert it"),
+  ),
   "broadcast where none bids": shown({ state: "broadcast", network: "tron:0x2b6653dc", slot: "7" }),
   "broadcast where none bids, long ago": shown({ state: "broadcast", network: "tron:0x2b6653dc", slot: "7", ...long }),
   included: shown({ state: "included", ...bound }),
