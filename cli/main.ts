@@ -168,8 +168,12 @@ function pauseCommand(run: Run, act: "pause" | "resume", description: string): C
 
 function helpingCommands(run: Run): readonly Command[] {
   return [
-    unstickCommand(run, "replace", "Signs a dearer version of an open withdrawal on its slot, after showing it."),
-    unstickCommand(run, "cancel", "Signs a payment of nothing to oneself on a withdrawal's slot, after showing it."),
+    unstickCommand(
+      run,
+      "replace",
+      "Has an open withdrawal signed again on its slot, dearer where fees are bid, after showing how.",
+    ),
+    unstickCommand(run, "cancel", "Ends an open withdrawal unpaid where the chain still can, after showing how."),
     pauseCommand(run, "pause", "Stops new signatures until resume; what is signed goes on."),
     pauseCommand(run, "resume", "Lets the signer sign again after pause."),
   ];

@@ -28,6 +28,7 @@ interface Judged {
 }
 
 const seeStatus = "look at it with status";
+const onlyByPerson = "above resignAbove and after 14 versions by a person's replace alone";
 const wouldRevert = "the chain would revert it"; // as the courier's desk says it
 const slowMs = 600_000;
 /**
@@ -200,7 +201,7 @@ function revertingOutlook({ transactionId }: WithdrawalView): Outlook {
 function endingOutlook(why: string, { isCancelling = false }: WithdrawalView): Outlook {
   const next = isCancelling
     ? "then it ends unpaid, as a person has said"
-    : "then it is signed again by itself, since nothing can pay it twice";
+    : `then nothing can pay it twice, and it is signed again: by itself, or ${onlyByPerson}`;
   const standing = ". Where that time does not move, the chain or its nodes stand still";
   const [, trouble = ""] = why.split("; ");
   const code = codeIn(trouble);
@@ -254,7 +255,7 @@ const nextSteps = {
   included: "a block has it, and it is paid once that block is final",
 } as const;
 
-const waitedFor = "the nodes have it, and a block takes it next; what no block takes in its time is signed again by itself";
+const waitedFor = `the nodes have it, and a block takes it next; what no block takes in its time is signed again: by itself, or ${onlyByPerson}`;
 const lastWaited = "a person has cancelled it: a block may still take what the nodes have, and else it ends unpaid";
 const neverByHand = "never pay it by hand: it may still be paid";
 const lateWords = {

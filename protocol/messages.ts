@@ -222,7 +222,7 @@ export interface SignedEntry {
   readonly seq: number;
   readonly at: number;
   readonly transactionId: string;
-  readonly version: number; // 1 first, then fee bumps of the same token
+  readonly version: number; // 1 first, then fee bumps of the same slot
   readonly network: string;
   readonly account: string; // paying address
   readonly slot: string; // exclusion token, EVM: the nonce as a decimal string

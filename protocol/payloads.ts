@@ -17,7 +17,7 @@ import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string
 export const jobsPerFrameMax = 256;
 
 /**
- * Most accounts of which a hello names open tokens: its frame is small, for it is read before
+ * Most accounts of which a hello names open slots: its frame is small, for it is read before
  * anybody is known.
  * @public
  */
@@ -59,7 +59,7 @@ const statementLimits = { bytesMax: gatewayFrameBytesMax };
 
 const challenge: Reader<Challenge> = object({ nonce: fields.nonce, at: fields.time });
 
-const openTokens: Reader<OpenSlots> = object({
+const openSlots: Reader<OpenSlots> = object({
   network: fields.network,
   account: fields.account,
   first: fields.counter,
@@ -72,7 +72,7 @@ const hello: Reader<Hello> = object({
   answers: fields.nonce,
   nonce: fields.nonce,
   software: fields.software,
-  open: list(openTokens, openAccountsMax),
+  open: list(openSlots, openAccountsMax),
   at: fields.time,
 });
 

@@ -33,7 +33,7 @@ const spentMax = 128;
 const perPartMax = 1024;
 
 /**
- * The first token of an account that the database has given to nobody.
+ * The first slot of an account that the database has given to nobody.
  * @public
  */
 export interface RecoveryAccount {

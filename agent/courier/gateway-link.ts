@@ -12,7 +12,10 @@ import { foresee } from "./nodes/foresight.ts";
 import { createReporter, type Reporter } from "./report/report.ts";
 import { askHello, type Hello, type RunOptions, type Shared } from "./run-state.ts";
 
-/** A statement is acknowledged long before this; a link without a new one for so long says so. */
+/**
+ * An acknowledgement comes long before this. After so long without a new statement the signer is
+ * asked.
+ */
 const quietMs = 30_000;
 
 /**
@@ -31,7 +34,7 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
     clock: options.clock,
     random: options.random,
     head: () => state.head,
-    open: shared.openTokens,
+    open: shared.openSlots,
     ...(options.linkTimes === undefined ? {} : { times: options.linkTimes }),
     onUp(frame) {
       metrics.count("linkUp");
@@ -80,10 +83,10 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
 }
 
 /**
- * A statement or its acknowledgement may get lost on a line that stands, and the signer may refuse
- * one while clocks are apart: both come again on another connection; also what says that the signer
- * is locked, of which nobody else tells the gateway. The word that the signer took the greeting
- * asks for no acknowledgement of its own; so a quiet link says it again and again.
+ * A statement or its acknowledgement may get lost on a link that stays up, or the signer may refuse
+ * the acknowledgement while clocks are apart. A new connection brings both again, and with them the
+ * word that the signer is locked, which nobody else tells. No acknowledgement answers the word that
+ * the signer took the greeting, so a quiet link repeats that word.
  */
 export async function checkHeard(shared: Shared, link: Link, reporter: Reporter): Promise<void> {
   const { state, options } = shared;

@@ -87,8 +87,8 @@ async function answerOf(door: ChainDoor, effect: NodeQuestion): Promise<DeskEven
       return { kind: "looked", ...accountIn(effect), found: await door.look(effect.wanted) };
     case "confirm":
       return { kind: "confirmed", ...accountIn(effect), found: await door.confirm(effect.wanted) };
-    case "bury":
-      return { kind: "buried", ...accountIn(effect), found: await door.bury(effect.wanted) };
+    case "dead":
+      return { kind: "dead", ...accountIn(effect), found: await door.dead(effect.wanted) };
     case "counters":
       return { kind: "counters", ...accountIn(effect), answer: await counters(door, effect.address) };
   }

@@ -48,7 +48,7 @@ export interface Shared {
   readonly feed: (event: DeskEvent) => void;
   readonly state: RunState;
   /** Between which nonces something is open now. */
-  readonly openTokens: () => readonly OpenSlots[];
+  readonly openSlots: () => readonly OpenSlots[];
   /** Gives the signer the courier's view of the outside, as it is now. */
   readonly tellStatus: () => void;
 }

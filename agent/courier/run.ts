@@ -66,7 +66,7 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
       })
       .catch(onBug);
   };
-  const shared: Shared = { options, signer, feed, state, tellStatus, openTokens: () => openSlots(desk.book) };
+  const shared: Shared = { options, signer, feed, state, tellStatus, openSlots: () => openSlots(desk.book) };
   const refresh = (): void => {
     askHello(shared).catch(onBug);
   };

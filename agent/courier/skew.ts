@@ -2,12 +2,13 @@
 import type { Link } from "./link/link.ts";
 import type { Shared } from "./run-state.ts";
 
-/** Clocks that jumped are often set right before this. */
+/** By this time a clock that jumped has often been set right. */
 const skewedMs = 30_000;
 
 /**
- * Ends that an acknowledgement named come again twice on a connection, and then at the next
- * greeting alone: so the connection begins anew, and `status` says why when clocks are still apart.
+ * The gateway names an end twice on a connection, then only at the next greeting. A signer that
+ * refused both for its clock hears it on a new connection; `status` names CLOCK_SKEW while the
+ * clocks are apart.
  */
 export function checkSkewed({ state, options }: Pick<Shared, "state" | "options">, link: Pick<Link, "drop">): void {
   const { skewedAtMs } = state;

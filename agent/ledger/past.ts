@@ -2,7 +2,7 @@
  * What a checkpoint need not carry, since it never changes: withdrawals that are closed and
  * destinations that were paid. Each new segment adds one sorted file of each; eight of one size
  * become one, a slice of the work at a time, so that their number stays small. The CHECKPOINT
- * record names all files. docs/ledger.md section 8.
+ * record names all files. docs/ledger.md section 9.
  */
 import { type LedgerDisk, writing } from "./disk.ts";
 import type { NamedFile, NamedFiles } from "./records.ts";

@@ -31,7 +31,7 @@ class SealedReceipt {
     return this.#transactionId;
   }
 
-  /** 1 first, then fee bumps of the same token. */
+  /** 1 first, then fee bumps of the same slot. */
   get version(): number {
     return this.#version;
   }

@@ -17,7 +17,7 @@ export interface NamedFile {
 }
 
 /**
- * The sorted files of a checkpoint, oldest first: docs/ledger.md section 8.
+ * The sorted files of a checkpoint, oldest first: docs/ledger.md section 9.
  * @public
  */
 export interface NamedFiles {

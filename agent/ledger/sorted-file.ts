@@ -2,7 +2,7 @@
  * One immutable file of rows in the order of their keys: written once, looked up by halving, joined
  * with others into a larger one. Its end (first key and hash of every block, and a filter) stays in
  * memory and is what the ledger names by a hash; a block is held against its hash each time it is
- * read. Bytes: docs/ledger.md section 8.
+ * read. Bytes: docs/ledger.md section 9.
  */
 import { createHash } from "node:crypto";
 import { type AgentError, invariant } from "../../protocol/fault.ts";

@@ -14,7 +14,7 @@ export interface RecoveryAccountView {
   readonly ledgerNext: string;
   readonly gatewayNext: string;
   readonly chainCount: string; // final transactions, as the courier's nodes agree
-  readonly next: string; // the first token that will be given to anybody
+  readonly next: string; // the first slot that will be given to anybody
 }
 
 /**
@@ -31,7 +31,7 @@ export interface RecoveryWithdrawalView {
   readonly here: string;
   // ledger and gateway contradict each other about it: nothing is signed, the chain decides
   readonly isContested: boolean;
-  readonly slot: string; // its token for life
+  readonly slot: string; // its slot for life
   readonly txHashes: readonly string[]; // known versions
 }
 

@@ -14,5 +14,5 @@ export type WithdrawalState =
   | "lost" // another transaction consumed the token
   | "refused" // final, nothing was ever signed
   | "expired" // final, nothing was ever signed
-  | "quarantined" // its token is bound and policy has not said yes, or not any more: only watched, until a person approves it
+  | "quarantined" // its slot is bound and policy has not said yes, or not any more: only watched, until a person approves it
   | "cancelled"; // final: a payment of nothing to oneself used its slot up (the courier's word)

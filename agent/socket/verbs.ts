@@ -72,7 +72,7 @@ export interface WithdrawalView {
   readonly expiresAt: number;
   readonly payer: string; // the address that pays, or will
   readonly account: string; // paying address, "" before INTENT
-  readonly slot: string; // bound token, "" before INTENT
+  readonly slot: string; // bound to it, "" before INTENT
   readonly versions: readonly VersionView[];
   /**
    * Nothing will happen to it any more: it ended unsigned, or the gateway has said as well that it
@@ -114,7 +114,7 @@ export interface CourierRequests {
   admit: { readonly frame: string };
   sign: { readonly transactionId: string; readonly facts: Facts };
   /**
-   * Same token, higher fee; where versions end by waiting, the next one once all before are dead.
+   * Same slot, higher fee; where versions end by waiting, the next one once all before are dead.
    * `above` is the version being replaced; a repeat answers the version already made.
    */
   replace: { readonly transactionId: string; readonly above: number; readonly facts: Facts };

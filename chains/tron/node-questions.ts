@@ -14,7 +14,7 @@ const decimalsSelector = "313ce567";
 /** Whoever asks for a reading; the chain takes any address. */
 const nobody = "41".padEnd(42, "0");
 
-/** Names of chain parameters, as the chain spells them. */
+/** Prices of the chain in sun, read from its parameters. */
 export interface Prices {
   readonly energySun: bigint;
   readonly byteSun: bigint;

@@ -8,15 +8,15 @@ import type { Facts } from "../family.ts";
 import { factsOf, figuresOf } from "./fees.ts";
 
 /**
- * So far the time of solidified blocks has to be past an expiration, before anybody calls the
- * version dead: some forty blocks.
+ * Nobody calls a version dead before the newest solidified block is this long past its expiration:
+ * some forty blocks.
  * @public
  */
 export const marginMs = 120_000;
 
 /**
- * A payment that is not in a block so long after its stamp is dead. The chain takes up to a day; a
- * payment that waits for its end waits no longer than this.
+ * The longest life of a version, from its stamp to its expiration. The chain would allow a day; the
+ * signer does not, so that nobody waits longer.
  * @public
  */
 export const lifeMsMax = 600_000;

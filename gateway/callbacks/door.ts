@@ -33,7 +33,7 @@ export interface DoorOptions {
   readonly settings: CallbackSettings;
   readonly monotonic: () => number; // milliseconds
   readonly nameServers?: readonly string[]; // the machine's own unless told
-  readonly ca?: string; // PEM, beside what the machine trusts no other one; the machine's own unless told
+  readonly ca?: string; // PEM: trusted in the place of the machine's own, which count unless told
 }
 
 /** @public */
@@ -46,7 +46,7 @@ export interface Door {
 
 const answerBytesMax = 512;
 const headerBytesMax = 16_384;
-/** After its status an answer's text gets so long; it is for the log alone. */
+/** After the status this long is waited for the answer's text, which is for the log alone. */
 const answerMs = 1_000;
 
 /** @public */

@@ -16,7 +16,7 @@ export type GuardSettings = Pick<CallbackSettings, "allowLoopback" | "allowNetwo
 
 const urlCharactersMax = 2_048;
 const lowPortMax = 1_023;
-const webPorts: ReadonlySet<number> = new Set([80, 443]);
+const webPorts: ReadonlySet<number> = new Set([443]);
 
 /**
  * Every IPv4 block that is not a public host's, and the one public address that a cloud answers

@@ -21,14 +21,17 @@ export function newBalanceMemory(): BalanceMemory {
   return { doneKey: "", moved: 0 };
 }
 
-/** Of a chain whose final block moves faster than balances are read, the next reading is kept. */
+/**
+ * After so many readings given up in a row the next one is kept: the chain's final block moves
+ * faster than balances are read.
+ */
 const movedMax = 3;
 
 /**
  * Reads again when the final block moved or an agent came. @throws AgentError NODE_* when some
- * could not be read; the others were. Where nodes tell of their newest final block alone, new
- * values are kept only while that is the block they are kept for: what ended in a later one would
- * be counted twice, in the value and beside it.
+ * could not be read; the others were. Where nodes tell balances of their newest final block alone,
+ * a reading is given up when that block moved meanwhile, at most `movedMax` times in a row: a
+ * payment of the later block would count twice, in the value and beside it.
  */
 export async function readBalances(chain: WatchedChain, final: BlockId, memory: BalanceMemory): Promise<void> {
   const accounts = listAccountsNow(chain.store.database, chain.network);

@@ -1,8 +1,8 @@
 /**
- * Reads every block once as final and once, before that, as seen. The cursor in the database moves
- * only together with everything found up to it; what lies above the final block is remembered here
- * and given up when its parents change. Sources: docs/architecture.md section 8; docs/api.md,
- * stages of a deposit.
+ * Reads every block once as final and, while an address is watched, once before that as seen. The
+ * cursor in the database moves only together with everything found up to it; what lies above the
+ * final block is remembered here and given up when its parents change. Sources:
+ * docs/architecture.md section 8; docs/api.md, stages of a deposit.
  */
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";

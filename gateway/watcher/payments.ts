@@ -1,8 +1,8 @@
 /**
  * Payments to deposit addresses in the database, and what they make of the requests. An event is
- * identified by network, txHash and logIndex (-1 native), and a transaction credited in one final
- * block is never credited again in another. Sources: docs/api.md, stages of a deposit;
- * docs/architecture.md section 8.
+ * identified by network, txHash and logIndex (-1 native, less for what a contract sends on), and a
+ * transaction credited in one final block is never credited again in another. Sources: docs/api.md,
+ * stages of a deposit; docs/architecture.md section 8.
  */
 import { updateDeposit } from "../store/deposits.ts";
 import { finalInOtherBlock, keepFinalPayment, listPaidIn, listPaymentsOf } from "../store/payments.ts";

@@ -116,7 +116,7 @@ export const waitingMutants: readonly Mutant[] = [
     when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
-    name: "every-version-buried-by-one-word",
+    name: "every-version-dead-by-one-word",
     file: "agent/signer/state/book.ts",
     find: "        ({ txHash, released, dead }) => released && txHashes.has(txHash) && ",
     replace: '        ({ txHash, released, dead }) => released && txHashes.size > 0 && txHash !== "" && ',

@@ -95,7 +95,7 @@ export class RecordSentences {
         for (const id of record.ended) this.#ended(id, say);
         return;
       case "DEAD":
-        this.#waits?.buried(record);
+        this.#waits?.dead(record);
         return;
       case "PAUSED":
         this.#isPaused = record.paused;

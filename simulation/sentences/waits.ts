@@ -69,7 +69,7 @@ export class Waits {
     this.#of(transactionId).ordered = act;
   }
 
-  buried({ txHashes }: RecordOf<"DEAD">): void {
+  dead({ txHashes }: RecordOf<"DEAD">): void {
     for (const txHash of txHashes) {
       const version = this.#ownerOf.get(txHash);
       if (version !== undefined) version.byGateway = true;

@@ -77,8 +77,8 @@ export class OnCall {
       // What a recovery has quarantined is for whoever carries that out; what has left nowhere
       // waits for something else.
       if (stuck === null || !this.#isNeeded || waiting.has(stuck.state) || this.#followed.has(stuck.transactionId)) return;
-      // Where nobody bids a person lets one version more be made, and each time anew; but no version
-      // helps where the receiver takes none.
+      // Where nobody bids a person lets one version more be made, and each time anew; but no
+      // version helps where the receiver takes none.
       const isOnce = this.#world.plan.family === "evm";
       const isRefused = status?.courier?.waiting.some(
         ({ transactionId, why }) => transactionId === stuck.transactionId && why === "the chain would revert it",

@@ -1,5 +1,5 @@
 /**
- * Another server in the old one's place, as docs/recovering.md section 7 has it: `agents release`
+ * Another server in the old one's place, as docs/recovering.md section 5 has it: `agents release`
  * with its guard, again and again until the old server was heard, or unheard once that server is
  * gone for good; then pairing, by the gateway's own code. Both servers have one mnemonic, and so
  * one account.

@@ -55,6 +55,8 @@ const wait: WaitView = {
   confirmed: { approver: "bob", address: held.address, at: 2 },
 };
 
+const resign = { transactionId, network: "tron:0x2b6653dc", slot: "7", versions: 1 };
+
 /** The fields in the table of a section. */
 function rowsOf(section: string): string[] {
   const text = page.split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? "";
@@ -98,9 +100,9 @@ beforeAll(async () => {
     mode: 0o600,
   });
   signer.answers = {
-    status: () => ({ status: { ...well, limits: [limit] } }),
+    status: () => ({ status: { ...well, limits: [limit], resign } }),
     list: () => ({ withdrawals: [broadcast, held] }),
-    show: () => ({ withdrawal: held, history: [{ seq: 12, at: 1, kind: "REQUESTED", detail: "job 7" }], wait }),
+    show: () => ({ withdrawal: held, history: [{ seq: 12, at: 1, kind: "REQUESTED", detail: "job 7" }], wait, spends: [] }),
     approve: () => ({ withdrawal: held, wait }),
     refuse: () => ({ withdrawal: held }),
     unstick: () => ({

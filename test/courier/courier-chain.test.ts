@@ -193,7 +193,7 @@ describe("the door to the chain", () => {
       return createChainDoor(nodes as unknown as PayerNodes, () => 0);
     };
     const told = async (door: ChainDoor) =>
-      (await door.bury(wanted)).map(({ answer }) => (answer.ok ? answer.isDead : answer.code));
+      (await door.dead(wanted)).map(({ answer }) => (answer.ok ? answer.isDead : answer.code));
     expect(await told(doorOf(() => true))).toEqual([true, true]);
     expect(asked).toEqual([["1", "2"]]);
     expect(await told(doorOf((hashes) => !hashes.includes("2")))).toEqual([true, false]);

@@ -8,7 +8,7 @@ import { seedsOfRun } from "../../rig/seeded.ts";
 import { observedBody, refused, revertFor, whyOf } from "../support/desk-answers.ts";
 import { asked, type Driver, idOf, only } from "../support/desk-views.ts";
 import {
-  buried,
+  answerDead,
   driveWaiting,
   hashOf,
   lifeMs,
@@ -30,8 +30,8 @@ const looked = (driver: Driver, sequence: number, block: number | null, version 
   const place = block === null ? null : { txHash: hashOf(sequence, version), block, blockHash: `${block}` };
   return driver.feed({ kind: "looked", chain: "local", found: [{ transactionId: idOf(sequence), place, isDoubtful }] });
 };
-const burials = (effects: ReturnType<Driver["feed"]>) =>
-  only(effects, "bury").map(({ wanted }) => wanted.map(({ withdrawal }) => withdrawal.sequence));
+const deadAsked = (effects: ReturnType<Driver["feed"]>) =>
+  only(effects, "dead").map(({ wanted }) => wanted.map(({ withdrawal }) => withdrawal.sequence));
 const deadBy = (dead: VersionView["dead"], sequence = 1, version = 1) =>
   versionAt(sequence, version, dead === undefined ? {} : { dead });
 
@@ -119,9 +119,9 @@ describe("the nodes' word that a version is dead", () => {
   it("is asked for when the final block's time is past its end by the margin, and not a millisecond before", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.nowMs = 10 ** 9;
-    expect(burials(driver.at(past - 1))).toEqual([]);
+    expect(deadAsked(driver.at(past - 1))).toEqual([]);
     const effects = driver.at(past);
-    expect(only(effects, "bury")[0]?.wanted.map(({ versions }) => versions)).toEqual([
+    expect(only(effects, "dead")[0]?.wanted.map(({ versions }) => versions)).toEqual([
       [{ txHash: hashOf(1, 1), untilMs: startMs + lifeMs }],
     ]);
   });
@@ -129,21 +129,21 @@ describe("the nodes' word that a version is dead", () => {
   it("is asked for where somebody told of an end that no node shows, and told to the signer", () => {
     for (const state of ["paid", "reverted"] as const) {
       const driver = driveWaiting([waitingView(1, state)]);
-      const [bury] = only(driver.at(past), "bury");
-      expect(bury?.wanted, state).toHaveLength(1);
+      const [dead] = only(driver.at(past), "dead");
+      expect(dead?.wanted, state).toHaveLength(1);
     }
   });
 
   it("is asked for one question at a time, and again after a while", () => {
     const driver = driveWaiting([waitingView(1, "broadcast"), waitingView(2, "broadcast")]);
-    expect(burials(driver.at(past))).toEqual([[1, 2]]);
-    expect(burials(driver.at(past + 3_000))).toEqual([]);
-    expect(burials(buried(driver, [1, 2], false))).toEqual([]);
-    expect(burials(driver.tick(14_000))).toEqual([]);
-    expect(burials(driver.tick(1_000))).toEqual([[1, 2]]);
+    expect(deadAsked(driver.at(past))).toEqual([[1, 2]]);
+    expect(deadAsked(driver.at(past + 3_000))).toEqual([]);
+    expect(deadAsked(answerDead(driver, [1, 2], false))).toEqual([]);
+    expect(deadAsked(driver.tick(14_000))).toEqual([]);
+    expect(deadAsked(driver.tick(1_000))).toEqual([[1, 2]]);
     // An answer that never comes.
-    expect(burials(driver.tick(119_000))).toEqual([]);
-    expect(burials(driver.tick(1_000))).toEqual([[1, 2]]);
+    expect(deadAsked(driver.tick(119_000))).toEqual([]);
+    expect(deadAsked(driver.tick(1_000))).toEqual([[1, 2]]);
   });
 
   it("is not asked for of a version in a block, or of one that some node shows", () => {
@@ -151,14 +151,14 @@ describe("the nodes' word that a version is dead", () => {
       const driver = driveWaiting([waitingView(1, "broadcast")]);
       driver.at(startMs);
       looked(driver, 1, found === "in a block" ? 25 : null, 1, found === "doubtful");
-      expect(burials(driver.at(past)), found).toEqual(found === "nothing" ? [[1]] : []);
+      expect(deadAsked(driver.at(past)), found).toEqual(found === "nothing" ? [[1]] : []);
     }
   });
 
   it("is told once, with its block and its witnesses, and of each version", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
-    const [body] = observedBody(buried(driver, [1], true));
+    const [body] = observedBody(answerDead(driver, [1], true));
     expect(body).toEqual({
       ...{ transactionId: idOf(1), stage: "dead", outcome: "", txHash: hashOf(1, 1), block: 40, witnesses: 2 },
     });
@@ -172,7 +172,7 @@ describe("the nodes' word that a version is dead", () => {
   it("is told again when the signer's answer was about something earlier", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
-    expect(observedBody(buried(driver, [1], true))).toHaveLength(1);
+    expect(observedBody(answerDead(driver, [1], true))).toHaveLength(1);
     const withdrawal = waitingView(1, "broadcast", [deadBy(undefined)], { changedAt: 2 });
     driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
     expect(observedBody(driver.tick(35_000))).toEqual([]);
@@ -182,17 +182,17 @@ describe("the nodes' word that a version is dead", () => {
   it("is not told of what is not dead, nor when a block turned up meanwhile", () => {
     const alive = driveWaiting([waitingView(1, "broadcast")]);
     alive.at(past);
-    expect(observedBody(buried(alive, [1], false))).toEqual([]);
+    expect(observedBody(answerDead(alive, [1], false))).toEqual([]);
     const placed = driveWaiting([waitingView(1, "broadcast")]);
     placed.at(past);
     looked(placed, 1, 25);
-    expect(observedBody(buried(placed, [1], true)).map(({ stage }) => stage)).not.toContain("dead");
+    expect(observedBody(answerDead(placed, [1], true)).map(({ stage }) => stage)).not.toContain("dead");
   });
 
   it("comes after the signer has heard that a block it was told of is gone", () => {
     const driver = driveWaiting([waitingView(1, "included")]);
     driver.at(past);
-    const effects = buried(driver, [1], true);
+    const effects = answerDead(driver, [1], true);
     expect(observedBody(effects).map(({ stage, txHash }) => [stage, txHash])).toEqual([["broadcast", hashOf(1, 1)]]);
     const withdrawal = waitingView(1, "broadcast", [deadBy(undefined)], { changedAt: 2 });
     const next = driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
@@ -207,7 +207,7 @@ describe("the nodes' word that a version is dead", () => {
       const withdrawal = waitingView(1, state, [deadBy(undefined)], { changedAt });
       return driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
     };
-    expect(observedBody(buried(driver, [1], true)).map(({ stage }) => stage)).toEqual(["dead"]);
+    expect(observedBody(answerDead(driver, [1], true)).map(({ stage }) => stage)).toEqual(["dead"]);
     // A claim of another connection came first, and the signer keeps that one.
     const stages = [...observedBody(answered("included", 2)), ...observedBody(driver.tick(36_000))].map(({ stage }) => stage);
     expect(stages).toEqual(["broadcast"]);
@@ -219,13 +219,13 @@ describe("the nodes' word that a version is dead", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
     looked(driver, 1, 25);
-    buried(driver, [1], true);
+    answerDead(driver, [1], true);
     driver.tick(36_000);
     looked(driver, 1, null);
     expect(observedBody(looked(driver, 1, null)).map(({ stage }) => stage)).not.toContain("dead");
     const later = driver.tick(1_000);
     expect(observedBody(later).map(({ stage }) => stage)).not.toContain("dead");
-    expect(burials(later)).toEqual([[1]]);
+    expect(deadAsked(later)).toEqual([[1]]);
   });
 
   it("once recorded leaves the way free at once, and no earlier stage is told again", () => {
@@ -234,7 +234,7 @@ describe("the nodes' word that a version is dead", () => {
     sentAs(driver, 1);
     driver.nowMs += 1_000;
     driver.at(past);
-    buried(driver, [1], true);
+    answerDead(driver, [1], true);
     looked(driver, 1, null);
     const withdrawal = waitingView(1, "broadcast", [deadBy("both")], { changedAt: 2 });
     const effects = driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer: { ok: true, withdrawal } });
@@ -245,7 +245,7 @@ describe("the nodes' word that a version is dead", () => {
   it("while it is told, counts as in flight", () => {
     const driver = driveWaiting([waitingView(1, "broadcast"), waitingView(2, "approved", [])], "0", 1);
     driver.at(past);
-    expect(observedBody(buried(driver, [1], true))).toHaveLength(1);
+    expect(observedBody(answerDead(driver, [1], true))).toHaveLength(1);
     driver.at(past + 3_000);
     expect(whyOf(driver, 2)).toBe("others in flight");
     expect(asked(workFor(driver, 2))).toEqual([]);
@@ -259,7 +259,7 @@ describe("the nodes' word that a version is dead", () => {
     expect(whyOf(driver, 1)).toBe(words + timeOf(startMs + lifeMs + 1));
     driver.at(past);
     const no = { ok: false as const, code: "NODE_DISAGREE: receipt", effect: "none" as const };
-    driver.feed({ kind: "buried", chain: "local", found: [{ transactionId: idOf(1), txHashes: [hashOf(1, 1)], answer: no }] });
+    driver.feed({ kind: "dead", chain: "local", found: [{ transactionId: idOf(1), txHashes: [hashOf(1, 1)], answer: no }] });
     driver.at(past + 3_000);
     expect(whyOf(driver, 1)).toBe(`${words}${timeOf(past + 3_000)}; NODE_DISAGREE: receipt`);
   });

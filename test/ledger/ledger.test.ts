@@ -38,7 +38,7 @@ describe("a ledger's bytes", () => {
       { kind: "REPEATED", transactionId: id(1), sequence: 2, jobHash: hex("again", 32), code: "" },
       { kind: "REFUSED", transactionId: id(2), by: "courier", approver: "", code: "NODE_WOULD_REVERT" },
       { kind: "EXPIRED", transactionId: id(3) },
-      { kind: "LOCKED", code: "LEDGER_BEHIND", detail: "" },
+      { kind: "LOCKED", code: "LEDGER_BEHIND_GATEWAY", detail: "" },
     ]);
     const { records, tornBytes } = reopen(disk);
     expect(records.slice(1)).toEqual(written);

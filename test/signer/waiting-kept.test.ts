@@ -53,7 +53,7 @@ describe("a word that a version is dead", () => {
   it("lasts over checkpoints, with a person's word and the account's last stamp", () => {
     const rig = waitingRig({ segmentBytesMax: 500 });
     const [dead, cancelled] = [rig.payout(), rig.payout()];
-    rig.bury(dead);
+    rig.callDead(dead);
     rig.gatewaySays(cancelled);
     rig.order("cancel", cancelled);
     const last = rig.core.accounts.find(network, payer)!.lastStamp;
@@ -79,7 +79,7 @@ describe("a word that a version is dead", () => {
     const rig = waitingRig();
     const [half, whole] = [rig.payout(), rig.payout()];
     rig.gatewaySays(half);
-    rig.bury(whole);
+    rig.callDead(whole);
     opened(rig, databaseOf(rig));
     for (const id of [half, whole]) expect(rig.show(id).state).toBe("released");
     expect([deadOf(rig, half), deadOf(rig, whole)]).toEqual([["gateway"], ["both"]]);
@@ -107,7 +107,7 @@ describe("a ledger that forgot a version that ends by waiting", () => {
     expect(rig.ask("sign", { transactionId, facts: offerAt(rig.now) }).ok).toBe(true);
     expect(stampsOf(rig.records()).every((stamp) => stamp > BigInt(until!))).toBe(true);
     // The bytes are gone; the hash is called dead by both, and only then another version pays.
-    rig.bury(id);
+    rig.callDead(id);
     expect(rig.next(id).ok).toBe(true);
     expect(rig.show(id).slot).toBe("0");
   });
@@ -139,7 +139,7 @@ describe("a ledger that forgot a version that ends by waiting", () => {
   it("is not ended by time where an order keeps it, and by a person's cancel it is", () => {
     const rig = waitingRig();
     const id = rig.payout();
-    rig.bury(id);
+    rig.callDead(id);
     recovered(rig, databaseOf(rig));
     rig.now += 90_000_000;
     rig.greet();
@@ -154,7 +154,7 @@ describe("a ledger that forgot a version that ends by waiting", () => {
     const id = rig.payout();
     rig.order("cancel", id);
     opened(rig, databaseOf(rig));
-    rig.bury(id);
+    rig.callDead(id);
     expect(rig.next(id).code).toBe("WITHDRAWAL_CANCELLING");
     rig.signer.tick();
     expect(rig.show(id).state).toBe("expired");
@@ -167,7 +167,7 @@ describe("a gateway that went back", () => {
     const { stored } = rig.gateway;
     const [open, over] = [rig.payout(), rig.payout()];
     const { until } = rig.show(open).versions[0]!;
-    rig.bury(over);
+    rig.callDead(over);
     rig.order("cancel", over);
     rig.acknowledge();
     rig.gateway.stored = stored;
@@ -188,7 +188,7 @@ describe("a gateway that went back", () => {
     const rig = waitingRig();
     const [again, over] = [rig.payout(), rig.payout()];
     const { stored } = rig.gateway;
-    for (const id of [again, over]) rig.bury(id);
+    for (const id of [again, over]) rig.callDead(id);
     rig.acknowledge();
     const deaths = [...rig.gateway.dead];
     rig.gateway.dead.clear();
@@ -214,7 +214,7 @@ describe("a gateway that went back", () => {
     const held = rig.acknowledge().ok ? rig.gateway.stored : null;
     rig.payout();
     const over = rig.payout();
-    rig.bury(over);
+    rig.callDead(over);
     rig.order("cancel", over);
     rig.acknowledge();
     const contents = databaseOf(rig);
@@ -262,7 +262,7 @@ describe("what an order keeps and policy holds", () => {
 
   it("gets no other version while a courier says that it was paid", () => {
     const { rig, id } = quarantined();
-    rig.bury(id);
+    rig.callDead(id);
     const claim = { transactionId: id, txHash: rig.hashOf(id), stage: "final", outcome: "paid", block: 7 };
     expect(rig.ask("observed", claim).withdrawal.state).toBe("paid");
     expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_ALIVE" });
@@ -275,7 +275,7 @@ describe("what the gateway knows to have ended unpaid, and the ledger has forgot
     const id = rig.payout();
     const before = backup(rig);
     const contents = databaseOf(rig);
-    rig.bury(id);
+    rig.callDead(id);
     rig.order("cancel", id);
     rig.acknowledge();
     expect(rig.show(id).state).toBe("expired");
@@ -283,7 +283,7 @@ describe("what the gateway knows to have ended unpaid, and the ledger has forgot
     opened(rig, { ...contents, withdrawals: [], ended: contents.withdrawals });
     expect(rig.show(id).state).toBe("released");
     rig.gateway.ended.add(id);
-    rig.bury(id);
+    rig.callDead(id);
     expect(rig.next(id)).toMatchObject({ ok: false, code: "JOB_EXPIRED" });
     expect(rig.show(id)).toMatchObject({ state: "expired", isOver: true });
     expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);

@@ -130,7 +130,7 @@ describe("a second version", () => {
   it("is made once both have said so, of the same payment, with another hash and a later stamp", async () => {
     const { rig, id } = released();
     rig.now += 420_000;
-    rig.bury(id);
+    rig.callDead(id);
     expect(rig.next(id).ok).toBe(true);
     const { versions } = { ...rig.acknowledge().withdrawals[0]! };
     const [one, two] = rig.show(id).versions;
@@ -252,7 +252,7 @@ describe("a second version", () => {
 
   it("raises an alarm when a block has what both had called dead", () => {
     const { rig, id } = released();
-    rig.bury(id);
+    rig.callDead(id);
     rig.next(id);
     rig.acknowledge();
     expect(seen(rig, id, "broadcast").ok).toBe(true);
@@ -263,7 +263,7 @@ describe("a second version", () => {
 
   it("is signed no more, though it was intended before, once a block has what both had called dead", () => {
     const { rig, id } = released();
-    rig.bury(id);
+    rig.callDead(id);
     rig.send("replace", { transactionId: id, above: 1, facts: offerAt(rig.now, 300) });
     rig.disk.sync();
     rig.crash();
@@ -282,7 +282,7 @@ describe("a second version", () => {
 
   it("is not signed beside a first one that a block has, where that is told while the key is asked", () => {
     const { rig, id } = released();
-    rig.bury(id);
+    rig.callDead(id);
     const txHash = rig.hashOf(id);
     let answer: unknown;
     rig.send("replace", { transactionId: id, above: 1, facts: offerAt(rig.now, 300) }, (given) => {
@@ -296,7 +296,7 @@ describe("a second version", () => {
 
   it("is not made of what the chain has ended by the gateway's word, whatever was called dead before", () => {
     const { rig, id } = released();
-    rig.bury(id);
+    rig.callDead(id);
     rig.gateway.ended.add(id);
     rig.acknowledge();
     expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_CLOSED" });
@@ -323,7 +323,7 @@ describe("a second version", () => {
 
   it("counts its fee in the place of the dead one's, and the amount once", () => {
     const { rig, id } = released();
-    rig.bury(id);
+    rig.callDead(id);
     const before = rig.operate("status").status.limits.find(({ currency }) => currency === "usdt")!;
     rig.next(id);
     const after = rig.operate("status").status.limits.find(({ currency }) => currency === "usdt")!;
@@ -337,7 +337,7 @@ describe("a person and a version that ends by waiting", () => {
     const { rig, id } = released("100.000001");
     const small = rig.payout({ amount: "100" });
     expect(rig.order("replace", id).code).toBe("WITHDRAWAL_ALIVE");
-    for (const each of [id, small]) rig.bury(each);
+    for (const each of [id, small]) rig.callDead(each);
     expect(rig.next(small).ok).toBe(true);
     expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_WAITS_FOR_PERSON" });
     expect(rig.operate("status").status.resign).toEqual({ transactionId: id, network, slot: "0", versions: 1 });
@@ -347,7 +347,7 @@ describe("a person and a version that ends by waiting", () => {
     expect(rig.next(id).ok).toBe(true);
     // The word was for one version.
     rig.acknowledge();
-    rig.bury(id, 2);
+    rig.callDead(id, 2);
     expect(rig.next(id, 2).code).toBe("WITHDRAWAL_WAITS_FOR_PERSON");
   });
 
@@ -378,7 +378,7 @@ describe("a person and a version that ends by waiting", () => {
   it("cancels what is dead at once, and what is paid in the meantime stays paid", () => {
     const { rig, id } = released();
     const other = rig.payout();
-    rig.bury(id);
+    rig.callDead(id);
     expect(rig.order("cancel", id).withdrawal.state).toBe("expired");
     rig.order("cancel", other);
     expect(seen(rig, other, "final", "paid").withdrawal.state).toBe("paid");
@@ -388,7 +388,7 @@ describe("a person and a version that ends by waiting", () => {
 
   it("is not asked when the signer is paused: a paused one makes no second version, and cancels", () => {
     const { rig, id } = released();
-    rig.bury(id);
+    rig.callDead(id);
     rig.operate("pause", { paused: true });
     expect(rig.next(id).code).toBe("SIGNER_PAUSED");
     expect(rig.order("cancel", id).withdrawal.state).toBe("expired");
@@ -413,7 +413,7 @@ describe("an order that runs out after a signature", () => {
 
   it("gets no second version either, and ends at that question", () => {
     const { rig, id } = released();
-    rig.bury(id);
+    rig.callDead(id);
     rig.now += 86_400_000 + hourMs;
     rig.greet();
     expect(rig.next(id)).toMatchObject({ ok: false, code: "JOB_EXPIRED" });
@@ -423,7 +423,7 @@ describe("an order that runs out after a signature", () => {
   it("goes on while it has time, and one that a block has does not end", () => {
     const { rig, id } = released();
     const other = rig.payout();
-    rig.bury(id);
+    rig.callDead(id);
     seen(rig, other, "included");
     rig.signer.tick();
     expect(rig.show(id).state).toBe("released");

@@ -107,7 +107,7 @@ export class WaitingSigner {
       const said = payment.versions.filter(({ isReleased, dead }) => isReleased && dead !== "gateway" && dead !== "both");
       const dead = said.filter(({ txHash, until }) => this.#world.isDead([{ txHash, untilMs: until }]));
       if (dead.length === 0 || this.#world.random() < 0.5) continue;
-      for (const one of dead) this.#bury(payment, one.txHash, "gateway");
+      for (const one of dead) this.#callDead(payment, one.txHash, "gateway");
       this.#world.push(payment.view);
     }
   }
@@ -124,7 +124,7 @@ export class WaitingSigner {
     }
   }
 
-  #bury(payment: WaitingPayment, txHash: string, by: "gateway" | "courier"): void {
+  #callDead(payment: WaitingPayment, txHash: string, by: "gateway" | "courier"): void {
     payment.versions = payment.versions.map((one) =>
       one.txHash === txHash ? { ...one, dead: one.dead === undefined || one.dead === by ? by : "both" } : one,
     );
@@ -158,7 +158,7 @@ export class WaitingSigner {
       const isDead = this.#world.isDead([{ txHash: body.txHash, untilMs: version.until }]);
       this.#world.rule(isDead, `${body.txHash} called dead, and it is not`);
       this.#world.rule((body.witnesses ?? 0) >= 2 && body.block > 0, "a death without witnesses");
-      this.#bury(payment, body.txHash, "courier");
+      this.#callDead(payment, body.txHash, "courier");
     } else if (body.stage === "final") {
       this.#world.rule(this.#world.isFinal(body.txHash), "final before it is final");
       this.#set(payment, { state: "paid" });

@@ -76,12 +76,12 @@ export function driveWaiting(open: readonly WithdrawalView[], nextSlot = "0", in
 }
 
 /** The nodes' word on the versions of these withdrawals. */
-export function buried(driver: Driver, sequences: readonly number[], isDead: boolean, versions: readonly number[] = [1]) {
+export function answerDead(driver: Driver, sequences: readonly number[], isDead: boolean, versions: readonly number[] = [1]) {
   const answer = { ok: true as const, isDead, chainMs: startMs + lifeMs + marginMs + 1, block: 40, witnesses: 2 };
   const found = sequences.map((sequence) => ({
     transactionId: idOf(sequence),
     txHashes: versions.map((version) => hashOf(sequence, version)),
     answer,
   }));
-  return driver.feed({ kind: "buried", chain: "local", found });
+  return driver.feed({ kind: "dead", chain: "local", found });
 }

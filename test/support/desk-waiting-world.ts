@@ -189,8 +189,8 @@ class WaitingWorld implements WaitingSurroundings {
       case "guard":
         this.answer(() => ({ kind: "guarded", chain, holds: this.chain.hashOf(effect.block) === effect.blockHash }));
         break;
-      case "bury":
-        this.bury(effect);
+      case "dead":
+        this.answerDead(effect);
         break;
       case "alarm":
         // An answer from before a reorganisation may come after everybody's word.
@@ -201,9 +201,9 @@ class WaitingWorld implements WaitingSurroundings {
     }
   }
 
-  bury({ wanted }: Extract<DeskEffect, { kind: "bury" }>): void {
+  answerDead({ wanted }: Extract<DeskEffect, { kind: "dead" }>): void {
     this.answer(() => ({
-      kind: "buried",
+      kind: "dead",
       chain,
       found: wanted.map(({ withdrawal: { transactionId }, versions }) => {
         const txHashes = versions.map(({ txHash }) => txHash);

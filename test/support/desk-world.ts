@@ -171,7 +171,7 @@ class World implements Surroundings {
       case "alarm":
         this.rule(false, `an alarm without a cause: ${effect.code}`);
         break;
-      case "bury":
+      case "dead":
         this.rule(false, "the dead are asked for where a slot excludes");
         break;
       case "account":

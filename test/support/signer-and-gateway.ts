@@ -33,7 +33,7 @@ const insertAgent = `INSERT INTO agents (id, merchant, wallet, epoch, signerKey,
   pairedAt) VALUES (?, ?, ?, 1, ?, ?, ?, '["eip155:31337"]', ?, 0)`;
 
 /** What a courier's hello says is open. */
-function openTokensOf(hello: AnyAnswer): readonly OpenSlots[] {
+function openSlotsOf(hello: AnyAnswer): readonly OpenSlots[] {
   const desk = createDesk();
   step(desk, { kind: "hello", hello: hello as AnyAnswer & CourierAnswers["hello"], isFresh: true, askedAtMs: 0 }, 0);
   return openSlots(desk.book);
@@ -145,7 +145,7 @@ export class SignerAndGateway {
       const recovery = recoveryOf(this.store.database, agent);
       if (recovery === undefined || recovery.takenAt !== null) return null;
       const parts = recoveryOrder(this.store.database, agent, recovery, {
-        hello: { nonce, open: openTokensOf(hello) },
+        hello: { nonce, open: openSlotsOf(hello) },
         sign: (text) => signJob(text, rig.gateway.key),
         nowMs: rig.now,
       });
@@ -165,7 +165,7 @@ export class SignerAndGateway {
       for (const frame of this.rig.ask("report", { after: before }).frames) this.#store(Buffer.from(frame, "base64"));
     }
     const head = this.#head();
-    const ended = endedIds(this.store.database, this.agent, openTokensOf(this.rig.ask("hello")));
+    const ended = endedIds(this.store.database, this.agent, openSlotsOf(this.rig.ask("hello")));
     if (head !== null) this.rig.release(this.#seal("ack", { head, ended }));
   }
 

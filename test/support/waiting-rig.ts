@@ -58,7 +58,7 @@ export class WaitingRig extends Rig {
     return this.ask("observed", { transactionId, stage: "dead", outcome: "", txHash, block: 900, witnesses });
   }
 
-  bury(transactionId: string, version = 1): void {
+  callDead(transactionId: string, version = 1): void {
     this.gatewaySays(transactionId, version);
     const said = this.courierSays(transactionId, version);
     if (!said.ok) throw new Error(`${said.code} ${said.detail}`);

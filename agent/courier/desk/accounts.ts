@@ -48,7 +48,7 @@ export function putAccount(book: Book, view: AccountView): Account {
       reservedTokens: new Map(),
       settling: [],
       counters: { ...uncounted },
-      burying: null,
+      askingDead: null,
     };
     book.accounts.set(key, account);
   }

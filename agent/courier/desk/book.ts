@@ -59,7 +59,7 @@ export function clearBook(book: Book): void {
     account.reservedNative = 0n;
     account.settling = [];
     account.counters = { ...uncounted };
-    account.burying = null;
+    account.askingDead = null;
   }
 }
 
@@ -198,8 +198,8 @@ function createItem(view: WithdrawalView, account: Account, openedAtMs: number):
     foreign: { count: 0, firstAtMs: 0 },
     told: toldAtStart(view),
     dead: new Map(),
-    buryDueAtMs: 0,
-    buryTrouble: "",
+    deadDueAtMs: 0,
+    deadTrouble: "",
     isAbsent: false,
     stopped: "",
   };

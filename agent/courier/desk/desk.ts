@@ -10,9 +10,9 @@ import { accountKey, putAccount } from "./accounts.ts";
 import { bySlot, clearBook, closeItem, createBook, file, isAside, isDeath, isToldOver, putStep, putView } from "./book.ts";
 import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
-import { bump, resend, revive, send, takeSent } from "./sending.ts";
+import { bump, resend, send, signAgain, takeSent } from "./sending.ts";
 import { advance, finishIntent, standstill, takeGas, takeRefusal } from "./signing.ts";
-import { bury, isRecorded, renew, takeBurials } from "./waiting.ts";
+import { askDead, isRecorded, renew, takeDead } from "./waiting.ts";
 import {
   count,
   countersFailed,
@@ -29,7 +29,8 @@ import {
 
 export type { BlockFacts, Place, Verdict } from "../../../chains/nodes.ts";
 export type {
-  Buried,
+  DeadAnswer,
+  DeadWanted,
   DeskEffect,
   DeskEvent,
   DeskNo,
@@ -38,7 +39,6 @@ export type {
   Looked,
   NodeQuestion,
   SendEffect,
-  ToBury,
   Wanted,
 } from "./events.ts";
 
@@ -156,8 +156,8 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
       });
     case "confirmed":
       return withAccount(book, event, () => takeConfirmed(book, event, nowMs, out));
-    case "buried":
-      return withAccount(book, event, (account) => steerAll(takeBurials(book, account, event.found), nowMs, out));
+    case "dead":
+      return withAccount(book, event, (account) => steerAll(takeDead(book, account, event.found), nowMs, out));
     case "guarded":
       return withAccount(book, event, (account) => {
         if (!event.holds) recheck(account, out);
@@ -333,8 +333,8 @@ function takeBlock(
   watch(account, nowMs, out);
   guard(account, out);
   bump(account, nowMs, out);
-  revive(account, nowMs, out);
-  bury(account, nowMs, out);
+  signAgain(account, nowMs, out);
+  askDead(account, nowMs, out);
   renew(account, nowMs, out);
   count(book, account, nowMs, out);
   for (const item of account.flight) steer(item, nowMs, out);
@@ -387,8 +387,8 @@ function takeTick(book: Book, nowMs: number, out: DeskEffect[]): Iterable<Accoun
     if (account.away === "") {
       look(account, nowMs, out);
       watch(account, nowMs, out);
-      revive(account, nowMs, out);
-      bury(account, nowMs, out);
+      signAgain(account, nowMs, out);
+      askDead(account, nowMs, out);
       renew(account, nowMs, out);
     }
     resend(account, nowMs, out);

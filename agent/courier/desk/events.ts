@@ -18,7 +18,7 @@ export type Looked = Found & { readonly transactionId: string };
  * The nodes' word on versions of a withdrawal that may be dead, all of them together.
  * @public
  */
-export interface Buried {
+export interface DeadAnswer {
   readonly transactionId: string;
   readonly txHashes: readonly string[];
   readonly answer: ({ readonly ok: true } & Death) | DeskNo;
@@ -102,7 +102,7 @@ export type DeskEvent =
       readonly account?: string;
       readonly found: readonly { readonly transactionId: string; readonly verdict: Verdict | null }[];
     }
-  | { readonly kind: "buried"; readonly chain: string; readonly account?: string; readonly found: readonly Buried[] }
+  | { readonly kind: "dead"; readonly chain: string; readonly account?: string; readonly found: readonly DeadAnswer[] }
   /** Answer to `guard`; not given when the block could not be read. */
   | { readonly kind: "guarded"; readonly chain: string; readonly account?: string; readonly holds: boolean }
   | {
@@ -132,7 +132,7 @@ export type NodeQuestion =
   | { readonly kind: "look"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
   | { readonly kind: "confirm"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
   /** Whether versions of an account are dead, each withdrawal's together. */
-  | { readonly kind: "bury"; readonly chain: string; readonly account?: string; readonly wanted: readonly ToBury[] }
+  | { readonly kind: "dead"; readonly chain: string; readonly account?: string; readonly wanted: readonly DeadWanted[] }
   | { readonly kind: "counters"; readonly chain: string; readonly account?: string; readonly address: string };
 
 /** @public */
@@ -173,7 +173,7 @@ export type DeskEffect =
     };
 
 /** @public */
-export interface ToBury {
+export interface DeadWanted {
   readonly withdrawal: WithdrawalView;
   readonly versions: readonly DeadQuestion[];
 }

@@ -61,8 +61,8 @@ export interface Item {
   told: string; // the last observation the signer accepted
   /** Versions that the nodes have called dead, by hash, and how. */
   readonly dead: Map<string, Pick<Death, "block" | "witnesses">>;
-  buryDueAtMs: number; // they are not asked before
-  buryTrouble: string; // the fault of the last asking, "" where there was none
+  deadDueAtMs: number; // they are not asked before
+  deadTrouble: string; // the fault of the last asking, "" where there was none
   isAbsent: boolean; // the last look that was answered found it in no block
   stopped: string; // a code: a person must look, and no byte of it is sent any more
 }
@@ -119,7 +119,7 @@ export interface Account {
   /** Final, but younger than the balances at hand: still bound until those include it. */
   settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
   counters: Counted;
-  burying: number | null; // since when the nodes are being asked for dead versions
+  askingDead: number | null; // since when the nodes are being asked for dead versions
 }
 
 /** What the nodes count of the account's transactions. */

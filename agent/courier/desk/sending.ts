@@ -194,7 +194,7 @@ function gapBelow({ account, view: { slot } }: Item): string | null {
  * withdrawal again: it gets a version of its own at the market's price, of the same nonce, so that
  * only one of them all can ever be in a block.
  */
-export function revive(account: Account, nowMs: number, out: DeskEffect[]): void {
+export function signAgain(account: Account, nowMs: number, out: DeskEffect[]): void {
   if (feesOf(account).bidding === null) return;
   for (const item of bySlot(account.pending)) {
     const newest = item.view.versions.at(-1);

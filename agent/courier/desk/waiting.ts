@@ -9,16 +9,16 @@ import type { DeadQuestion } from "../../../chains/nodes.ts";
 import type { VersionView, WithdrawalStep } from "../../socket/verbs.ts";
 import { named } from "./accounts.ts";
 import { ask, file, freeUnits, isAside, isToldOver, outVersions, releasedVersions } from "./book.ts";
-import type { Buried, DeskEffect, ToBury } from "./events.ts";
+import type { DeadAnswer, DeadWanted, DeskEffect } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
 import { askGas, feesOf, gasOf, versionsMax } from "./signing.ts";
 
 /**
  * Asked for at once, and of one account one question at a time: they share the blocks to be read.
  */
-const buryMax = 64;
+const deadAskedMax = 64;
 /** Without an answer from the nodes for this long, the question counts as lost. */
-const buryMsMax = 120_000;
+const deadMsMax = 120_000;
 /** What is not dead yet is asked for again after this long. */
 const againMs = 15_000;
 /** In no block for so long: from then on `status` says what is waited for. */
@@ -50,26 +50,26 @@ export function byPatience(items: Iterable<Item>, atMsOf: (item: Item) => number
 /**
  * Which of those in no block the nodes are to be asked about, since the chain is past their end.
  */
-export function bury(account: Account, nowMs: number, out: DeskEffect[]): void {
-  const { waiting, facts, burying } = account;
+export function askDead(account: Account, nowMs: number, out: DeskEffect[]): void {
+  const { waiting, facts, askingDead } = account;
   if (waiting === null || facts?.chainMs === undefined) return;
   const { chainMs } = facts;
   const due: { readonly item: Item; readonly versions: readonly DeadQuestion[]; readonly untilMs: number }[] = [];
   for (const item of account.pending) {
     say(item, chainMs, nowMs);
-    if (isSeen(item) || nowMs < item.buryDueAtMs) continue;
-    const versions = unburied(item);
+    if (isSeen(item) || nowMs < item.deadDueAtMs) continue;
+    const versions = notDead(item);
     const untilMs = Math.max(...versions.map((one) => one.untilMs));
     if (versions.length > 0 && chainMs > untilMs + waiting.marginMs) due.push({ item, versions, untilMs });
   }
-  if (due.length === 0 || (burying !== null && nowMs - burying < buryMsMax)) return;
+  if (due.length === 0 || (askingDead !== null && nowMs - askingDead < deadMsMax)) return;
   due.sort((a, b) => a.untilMs - b.untilMs);
   const oldest = due[0]?.untilMs ?? 0;
-  const some = due.filter(({ untilMs }) => untilMs - oldest <= waiting.lifeMsMax).slice(0, buryMax);
-  account.burying = nowMs;
-  for (const { item } of some) item.buryDueAtMs = nowMs + againMs;
-  const wanted = some.map(({ item: { view }, versions }): ToBury => ({ withdrawal: view, versions }));
-  out.push({ kind: "bury", ...named(account), wanted });
+  const some = due.filter(({ untilMs }) => untilMs - oldest <= waiting.lifeMsMax).slice(0, deadAskedMax);
+  account.askingDead = nowMs;
+  for (const { item } of some) item.deadDueAtMs = nowMs + againMs;
+  const wanted = some.map(({ item: { view }, versions }): DeadWanted => ({ withdrawal: view, versions }));
+  out.push({ kind: "dead", ...named(account), wanted });
 }
 
 function isOver(item: Item): boolean {
@@ -85,7 +85,7 @@ function isSeen({ verdict, stopped, place, isDoubtful }: Item): boolean {
 }
 
 /** Versions that are out, and that our own nodes have not called dead. */
-function unburied({ view, dead }: Item): DeadQuestion[] {
+function notDead({ view, dead }: Item): DeadQuestion[] {
   return outVersions(view).flatMap(({ txHash, until, dead: said }) =>
     until === undefined || dead.has(txHash) || isTold(said) ? [] : [{ txHash, untilMs: until }],
   );
@@ -106,7 +106,7 @@ function say(item: Item, chainMs: number, nowMs: number): void {
   }
   const isLong = sent !== null && nowMs - sent.firstAtMs >= patienceMs;
   const wait = waitOf(newest.until + account.waiting.marginMs, chainMs);
-  if (isLong || chainMs > newest.until) item.waiting = item.buryTrouble === "" ? wait : `${wait}; ${item.buryTrouble}`;
+  if (isLong || chainMs > newest.until) item.waiting = item.deadTrouble === "" ? wait : `${wait}; ${item.deadTrouble}`;
 }
 
 /** Both times, so that a person sees how long it takes, and a chain that stands still. */
@@ -120,19 +120,19 @@ function timeOf(ms: number): string {
 }
 
 /** The nodes' word on versions of an account. @returns the withdrawals concerned */
-export function takeBurials(book: Book, account: Account, found: readonly Buried[]): readonly Item[] {
-  account.burying = null;
+export function takeDead(book: Book, account: Account, found: readonly DeadAnswer[]): readonly Item[] {
+  account.askingDead = null;
   return found.flatMap((one) => {
     const item = book.items.get(one.transactionId);
-    if (item !== undefined) takeBuried(item, one);
+    if (item !== undefined) takeDeadOf(item, one);
     return item ?? [];
   });
 }
 
-function takeBuried(item: Item, { txHashes, answer }: Buried): void {
+function takeDeadOf(item: Item, { txHashes, answer }: DeadAnswer): void {
   // A place that turned up meanwhile is believed over it.
   if (isSeen(item)) return;
-  item.buryTrouble = answer.ok ? "" : answer.code;
+  item.deadTrouble = answer.ok ? "" : answer.code;
   if (!answer.ok || !answer.isDead) return;
   for (const txHash of txHashes) item.dead.set(txHash, { block: answer.block, witnesses: answer.witnesses });
 }

@@ -5,7 +5,7 @@
 import type { BlockFacts, DeadQuestion, PaidFrom, PayerNodes } from "../../../chains/nodes.ts";
 import { AgentError, invariant } from "../../../protocol/fault.ts";
 import type { WithdrawalView } from "../../socket/verbs.ts";
-import type { Buried, DeskEvent, Looked, ToBury, Verdict, Wanted } from "../desk/desk.ts";
+import type { DeadAnswer, DeadWanted, DeskEvent, Looked, Verdict, Wanted } from "../desk/desk.ts";
 
 type GasAnswer = Extract<DeskEvent, { kind: "gas" }>["answer"];
 
@@ -27,7 +27,7 @@ export interface ChainDoor {
   look(wanted: readonly Wanted[]): Promise<readonly Looked[]>;
   confirm(wanted: readonly Wanted[]): Promise<readonly { readonly transactionId: string; readonly verdict: Verdict | null }[]>;
   /** Of one account, where versions end by waiting: which of them are dead. */
-  bury(wanted: readonly ToBury[]): Promise<readonly Buried[]>;
+  dead(wanted: readonly DeadWanted[]): Promise<readonly DeadAnswer[]>;
 }
 
 /** @public */
@@ -60,12 +60,12 @@ export function createChainDoor(nodes: PayerNodes, clock: () => number): ChainDo
       });
     },
     confirm: (wanted) => each(wanted, async (one) => ({ verdict: await nodes.verdict(paidFrom(one), versionsOf(one)) })),
-    bury: (wanted) => bury(nodes, wanted),
+    dead: (wanted) => dead(nodes, wanted),
   };
 }
 
 /** All in one question, since they share the blocks to be read; one by one where that says no. */
-async function bury(nodes: PayerNodes, wanted: readonly ToBury[]): Promise<readonly Buried[]> {
+async function dead(nodes: PayerNodes, wanted: readonly DeadWanted[]): Promise<readonly DeadAnswer[]> {
   const [first, ...others] = wanted;
   if (first === undefined) return [];
   const { account } = first.withdrawal;
@@ -73,17 +73,17 @@ async function bury(nodes: PayerNodes, wanted: readonly ToBury[]): Promise<reado
   const answer = await askDead(nodes, account, ofAll);
   // Of one of them a node may say what stops the whole question; what is out of reach, is for all.
   const isForAll = answer.ok ? answer.isDead : !answer.code.startsWith("NODE_DISAGREE");
-  if (others.length === 0 || isForAll) return wanted.map((one) => buried(one, answer));
-  const found: Buried[] = [];
-  for (const one of wanted) found.push(buried(one, await askDead(nodes, account, one.versions)));
+  if (others.length === 0 || isForAll) return wanted.map((one) => deadAnswer(one, answer));
+  const found: DeadAnswer[] = [];
+  for (const one of wanted) found.push(deadAnswer(one, await askDead(nodes, account, one.versions)));
   return found;
 }
 
-function buried({ withdrawal, versions }: ToBury, answer: Buried["answer"]): Buried {
+function deadAnswer({ withdrawal, versions }: DeadWanted, answer: DeadAnswer["answer"]): DeadAnswer {
   return { transactionId: withdrawal.transactionId, txHashes: versions.map(({ txHash }) => txHash), answer };
 }
 
-async function askDead(nodes: PayerNodes, account: string, versions: readonly DeadQuestion[]): Promise<Buried["answer"]> {
+async function askDead(nodes: PayerNodes, account: string, versions: readonly DeadQuestion[]): Promise<DeadAnswer["answer"]> {
   invariant(nodes.dead !== undefined, "nobody asks for the dead where a slot excludes");
   try {
     return { ok: true, ...(await nodes.dead(account, versions)) };

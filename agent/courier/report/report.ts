@@ -110,8 +110,8 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
         // One with nothing new is the signer's word that it took the greeting: sent unless what
         // went before it said so.
         if (seq < sentSeq || (seq === sentSeq && greeted === said)) continue;
-        // The gateway takes only what goes on exactly where it stands. What the signer cannot
-        // close, it must judge: it closes the link.
+        // The gateway takes only what goes on exactly where it stands. A gap that the signer
+        // cannot close is for the gateway to judge, and the gateway will close the link.
         send(statement);
         said = greeted;
       }

@@ -11,7 +11,7 @@ import { parseAck } from "../../../protocol/payloads.ts";
 import { foreignTo, holdEcho, skewOf } from "./echo.ts";
 import { release } from "./release.ts";
 import { type Admitted, closedGate, hearTime, type Telling, type Turn } from "./run.ts";
-import { bury } from "./waiting.ts";
+import { recordDead } from "./waiting.ts";
 import { greet } from "./welcome.ts";
 
 /**
@@ -35,7 +35,7 @@ export function acknowledge(turn: Turn, frame: Uint8Array): Admitted {
   const ended = end(turn, ack.ended);
   const released = held === null ? release(turn, ack.head) : [];
   // What this very word lets out may be dead already.
-  const dead = bury(turn, ack.dead ?? []);
+  const dead = recordDead(turn, ack.dead ?? []);
   return { ok: true, touched: [...new Set([...released, ...ended, ...dead])] };
 }
 

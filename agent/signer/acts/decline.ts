@@ -10,7 +10,7 @@ import { closedGate, type Done, type Turn } from "./run.ts";
 
 /**
  * The courier will not have this one signed, for a reason from the table of codes. Only before a
- * token is bound. Twice is harmless.
+ * slot is bound. Twice is harmless.
  * @public
  */
 export function decline(turn: Turn, transactionId: string, code: string): Done {

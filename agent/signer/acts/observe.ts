@@ -9,7 +9,7 @@ import { contestedCode } from "../state/bindings.ts";
 import { isFinal, observedStep, step } from "../state/machine.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { alarm, type Done, lock, type Turn } from "./run.ts";
-import { observeDead, warnOfRisen } from "./waiting.ts";
+import { observeDead, warnDeadIncluded } from "./waiting.ts";
 
 /**
  * Observations of one withdrawal beside its first end; a chain that moves it more often is a
@@ -55,7 +55,7 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
   if (!isFirstEnd && withdrawal.observations >= observationsMax) return refuse("WITHDRAWAL_TOO_MANY_OBSERVATIONS");
   const unheard = outcome === "lost" && withdrawal.code !== contestedCode ? stopForLoss(turn, withdrawal) : null;
   if (unheard !== null) return unheard;
-  if (stage !== "broadcast") warnOfRisen(turn, withdrawal, txHash);
+  if (stage !== "broadcast") warnDeadIncluded(turn, withdrawal, txHash);
   turn.commit([{ kind: "OBSERVED", transactionId, stage, outcome, txHash, block }]);
   return { ok: true, withdrawal };
 }

@@ -9,7 +9,7 @@ import { isFinal, step } from "../state/machine.ts";
 import { closedGate, type Done, type Turn } from "./run.ts";
 
 /**
- * A person's no, before a token is bound. Twice is harmless.
+ * A person's no, before a slot is bound. Twice is harmless.
  * @public
  */
 export function refuseByOperator(turn: Turn, transactionId: string, approver: string): Done {

@@ -27,7 +27,7 @@ export const courierVersionsMax = 14;
 export const versionsApartMs = 30_000;
 
 /**
- * A dearer version of the same token, `above` the newest one. Both fees rise by an eighth at least,
+ * A dearer version of the same slot, `above` the newest one. Both fees rise by an eighth at least,
  * more if the facts ask for it. Twice is harmless: the version already made answers.
  * @throws AgentError TRANSACTION_FIELD as `prepareSign`
  * @public

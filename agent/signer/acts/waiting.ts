@@ -18,8 +18,8 @@ import { alarm, type Done, type Turn } from "./run.ts";
 
 /**
  * A version may end so much later than the longest life from now. Whoever asks whether it is dead
- * looks back from its end that far and no farther (chains/tron/node-dead.ts): one that ended later
- * could be in a block before.
+ * looks back from its end that far, two minutes more, and no farther (chains/tron/node-dead.ts):
+ * one that ended later could be in a block before.
  */
 const aheadMaxMs = 60_000;
 
@@ -154,7 +154,7 @@ export function observeDead(turn: Turn, withdrawal: Withdrawal, claim: CourierRe
 }
 
 /** A block has what two words called dead: another version may be on its way, or paid as well. */
-export function warnOfRisen(turn: Turn, { transactionId, versions }: Withdrawal, txHash: string): void {
+export function warnDeadIncluded(turn: Turn, { transactionId, versions }: Withdrawal, txHash: string): void {
   const risen = versions.find((version) => version.txHash === txHash && version.dead === "both");
   if (risen !== undefined)
     alarm(
@@ -168,7 +168,7 @@ export function warnOfRisen(turn: Turn, { transactionId, versions }: Withdrawal,
  * The gateway says that these are dead: recorded of each that was let out, once. Gives the
  * withdrawals.
  */
-export function bury({ core, run, commit }: Turn, said: readonly string[]): readonly string[] {
+export function recordDead({ core, run, commit }: Turn, said: readonly string[]): readonly string[] {
   if (said.length === 0) return [];
   const own = new Set([...core.book.open()].flatMap(({ versions }) => versions.map(({ txHash }) => txHash)));
   for (const txHash of said) if (own.has(txHash)) run.deadHeard.add(txHash);

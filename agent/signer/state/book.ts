@@ -212,7 +212,9 @@ export class Book {
   }
 
   /** The gateway says that these versions are dead. Gives the withdrawals, and where each was. */
-  bury(record: Extract<LedgerRecord, { kind: "DEAD" }>): readonly { readonly withdrawal: Withdrawal; readonly from: State }[] {
+  takeDead(
+    record: Extract<LedgerRecord, { kind: "DEAD" }>,
+  ): readonly { readonly withdrawal: Withdrawal; readonly from: State }[] {
     return [...this.alive(new Set(record.txHashes)).keys()].map((transactionId) => {
       const withdrawal = this.#openOne(transactionId);
       const from = withdrawal.state;

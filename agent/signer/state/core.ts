@@ -229,7 +229,7 @@ export class Core {
         for (const transactionId of this.book.end(record)) this.policy.voidApproval(transactionId);
         return;
       case "DEAD":
-        for (const { withdrawal, from } of this.book.bury(record)) {
+        for (const { withdrawal, from } of this.book.takeDead(record)) {
           this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
         }
         return;

@@ -2,7 +2,7 @@
  * The states of a withdrawal and the steps between them. Touches nothing.
  *
  * Rows are states, columns are steps, a dot is a step that must not happen there. From `released`
- * on, the steps intent, signed and released are those of a later version (same token, higher fee)
+ * on, the steps intent, signed and released are those of a later version (same slot, higher fee)
  * and move nothing; included to broadcast is a reorganisation. Held to held is a delay that is
  * over, where policy finds another reason to hold. An intent that a start judges again and would
  * not let through is held on its slot: quarantined, and never signed without a yes. An opened
@@ -110,7 +110,7 @@ export function isFinal(state: State): boolean {
 }
 
 /**
- * The token is bound and its fate is open.
+ * The slot is bound and its fate is open.
  * @public
  */
 export function isUnfinished(state: State): boolean {

@@ -300,7 +300,7 @@ function move(withdrawal: Withdrawal, by: Step, record: LedgerRecord): void {
 function bind(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "INTENT" }>): void {
   invariant(record.version === withdrawal.versions.length + 1, "versions count up without gaps");
   const isBound = withdrawal.slot !== "";
-  invariant(!isBound || (withdrawal.slot === record.slot && withdrawal.account === record.account), "one token for life");
+  invariant(!isBound || (withdrawal.slot === record.slot && withdrawal.account === record.account), "one slot for life");
   const isNothing = isCancel(record);
   invariant(isNothing || !isCancelling(withdrawal), "no version pays after a cancel");
   invariant(isNothing || record.address === withdrawal.address, "every other version pays the approved destination");
