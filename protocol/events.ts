@@ -305,5 +305,3 @@ export const gatewayEvents = table({
 
 /** @public */
 export type AgentEvent = keyof typeof agentEvents;
-/** @public */
-export type GatewayEvent = keyof typeof gatewayEvents;

@@ -5,7 +5,7 @@
  */
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import type { NodeLog } from "../nodes.ts";
-import { disagreement, noNode } from "../providers/node-pool.ts";
+import { disagreement, firstFault } from "../providers/node-pool.ts";
 import type { Receipt } from "./answers.ts";
 import { isRevert } from "./broadcast.ts";
 import { dataFeeCall, dataFeeWithRoom, type FeeModel, operatorFeeCall } from "./fee-model.ts";
@@ -217,8 +217,7 @@ async function estimateGas(pool: NodePool, call: GasCall, within: Within): Promi
 async function askAll<T>(pool: NodePool, job: (node: PoolNode) => Promise<T>): Promise<readonly Said<T>[]> {
   const settled = await pool.all(async (node) => ({ node, value: await job(node) }));
   const said = settled.flatMap((one) => (one.ok ? [one.value] : []));
-  const fault = settled.find((one) => !one.ok);
-  if (said.length < pool.witnessesMin) throw fault !== undefined && !fault.ok ? fault.error : noNode();
+  if (said.length < pool.witnessesMin) throw firstFault(settled);
   return said;
 }
 

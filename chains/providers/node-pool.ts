@@ -283,3 +283,12 @@ function wrongChain(node: PoolNode<Client>): AgentError {
 export function noNode(): AgentError {
   return new AgentError("NODE_NONE", "none", "no node is configured");
 }
+
+/**
+ * Why too few nodes gave an answer: the first fault, where there is one.
+ * @public
+ */
+export function firstFault(settled: readonly Settled<unknown>[]): AgentError {
+  for (const one of settled) if (!one.ok) return one.error;
+  return noNode();
+}

@@ -5,7 +5,7 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { BlockId } from "../nodes.ts";
-import { disagreement, noNode } from "../providers/node-pool.ts";
+import { disagreement, firstFault, noNode } from "../providers/node-pool.ts";
 import {
   type Block,
   type BlockHead,
@@ -98,8 +98,7 @@ export function createBlocks(pool: NodePool): Blocks {
       const heads = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b.number - a.number);
       // The highest that enough nodes have reached: one that lags, or runs ahead, moves nothing.
       const reached = heads[pool.witnessesMin - 1];
-      const fault = settled.find((one) => !one.ok);
-      if (reached === undefined) throw fault !== undefined && !fault.ok ? fault.error : noNode();
+      if (reached === undefined) throw firstFault(settled);
       const { number } = reached;
       // Nodes that stand at one block have said all there is to agree on: providers charge by the
       // question.
@@ -143,8 +142,7 @@ async function shownReceipts(pool: NodePool, txHash: string, side: Side): Promis
   const ask = async (node: PoolNode): Promise<Shown> => ({ node, receipt: await pool.ask(node, receiptQuestion(side, txHash)) });
   const settled = await pool.all(ask, graceMs);
   const shown = settled.flatMap((one) => (one.ok ? [one.value] : []));
-  const fault = settled.find((one) => !one.ok);
-  if (shown.length < pool.witnessesMin) throw fault !== undefined && !fault.ok ? fault.error : noNode();
+  if (shown.length < pool.witnessesMin) throw firstFault(settled);
   return shown;
 }
 
