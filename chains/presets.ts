@@ -72,9 +72,13 @@ export function expandPresets(chains: JsonObject, currencies: JsonObject, option
     const found = named(preset, findCurrencyPreset, Object.keys(currencyPresets), path, wrong);
     currencyPreset.set(id, preset as string);
     const chain = given.chain ?? onlyChain(found, chainPreset);
-    if (chain === undefined) throw wrong(path, `is of ${found.chain}: name its chain`, [], "");
+    if (chain === undefined) throw wrong(path, `is of the preset ${found.chain}: ${whichChain(found, chainPreset)}`, [], "");
     const isFit = typeof chain !== "string" || isFor(found, chainPreset.get(chain), expandedChains[chain]);
-    if (!isFit) throw wrong(path, `is a currency of ${found.chain}, and the chain ${JSON.stringify(chain)} is another`, [], "");
+    if (!isFit) {
+      const preset = chainPreset.get(chain as string);
+      const other = preset === undefined ? "is another chain" : `is of the preset ${preset}`;
+      throw wrong(path, `is a currency of the preset ${found.chain}, and the chain ${JSON.stringify(chain)} ${other}`, [], "");
+    }
     return { ...pick({ ...found.lines }, currencyLines), ...given, chain };
   });
   return { chains: expandedChains, currencies: expandedCurrencies, chainPreset, currencyPreset };
@@ -104,6 +108,12 @@ function named<T>(
 function onlyChain({ chain }: CurrencyPreset, presetOf: ReadonlyMap<string, string>): string | undefined {
   const fitting = [...presetOf].filter(([, preset]) => preset === chain).map(([name]) => name);
   return fitting.length === 1 ? fitting[0] : undefined;
+}
+
+/** Why no chain of the configuration could be taken for it. */
+function whichChain({ chain }: CurrencyPreset, presetOf: ReadonlyMap<string, string>): string {
+  const fitting = [...presetOf].filter(([, preset]) => preset === chain).map(([name]) => name);
+  return fitting.length === 0 ? "no chain here has that preset" : `name one of ${fitting.join(", ")} as its chain`;
 }
 
 /** A contract of one network is nothing on another, or somebody else's. */

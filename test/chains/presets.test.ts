@@ -119,15 +119,20 @@ describe("a preset in a configuration", () => {
     const byHand = { family: "evm", chainId: 8453, nodes: ["http://n"] };
     const on = (chain: object) => () =>
       expandPresets({ mine: { ...chain } }, { it: { preset: "usdc-base", chain: "mine" } }, known);
-    expect(on({ preset: "ethereum" })).toThrow("currencies.it.preset is a currency of base");
-    expect(on({ ...byHand, chainId: 1 })).toThrow("currencies.it.preset is a currency of base");
+    expect(on({ preset: "ethereum" })).toThrow('of the preset base, and the chain "mine" is of the preset ethereum');
+    expect(on({ ...byHand, chainId: 1 })).toThrow(
+      'currencies.it.preset is a currency of the preset base, and the chain "mine" is another',
+    );
     expect(on(byHand)).not.toThrow();
     expect(on({ preset: "base" })).not.toThrow();
   });
 
   it("of a currency asks for its chain where two could be meant", () => {
     const both = { a: { preset: "base" }, b: { preset: "base", chainId: 7 } };
-    expect(() => expandPresets(both, { it: { preset: "usdc-base" } }, known)).toThrow("name its chain");
+    expect(() => expandPresets(both, { it: { preset: "usdc-base" } }, known)).toThrow("name one of a, b as its chain");
+    expect(() => expandPresets({ a: { preset: "polygon" } }, { it: { preset: "usdc-base" } }, known)).toThrow(
+      "no chain here has that preset",
+    );
     expect(() => expandPresets({ a: both.a }, { it: { preset: "usdc-base" } }, known)).not.toThrow();
   });
 

@@ -86,7 +86,7 @@ describe("tokens", () => {
     expect(rig.ask("adopt", { chain: "local", slot: "1000", witnesses: 9 }).code).toBe("ACCOUNT_FIRST_SLOT");
     expect(first()).toMatchObject({ adopted: "", counted: "1000", witnesses: 9 });
     expect(rig.operate("adopt", { chain: "local", slot: "7" }).code).toBe("ACCOUNT_FIRST_SLOT");
-    expect(rig.operate("adopt", { chain: "elsewhere", slot: "7" }).code).toBe("ACCOUNT_NOT_ADOPTED");
+    expect(rig.operate("adopt", { chain: "elsewhere", slot: "7" }).code).toBe("CHAIN_UNKNOWN");
     expect(rig.kinds()).toEqual(["PAIRED"]);
     expect(rig.ask("hello").accounts[0]!.nextSlot).toBe("");
     rig.ask("adopt", { chain: "local", slot: "7", witnesses: 2 });

@@ -197,7 +197,7 @@ function adopt(signer: Signer, { chain, slot }: OperatorRequests["adopt"], reply
   const turn = signer.turn();
   const done =
     known === undefined
-      ? refuse("ACCOUNT_NOT_ADOPTED", `there is no chain ${chain}`)
+      ? refuse("CHAIN_UNKNOWN", chain)
       : slot === ""
         ? ({ ok: true } as const)
         : adoptByPerson(turn, known, slot);
