@@ -18,22 +18,19 @@ export function newTokenMemory(): TokenMemory {
 
 /**
  * Asks every token that has not answered as configured yet, some seconds apart.
- * @returns the currencies that came into service after they had been out of it
  * @throws AgentError NODE_CLOSED. Calling again is harmless.
  */
-export async function checkDecimals(chain: WatchedChain): Promise<readonly string[]> {
+export async function checkDecimals(chain: WatchedChain): Promise<void> {
   const { tokens } = chain;
   const waiting = chain.currencies.filter(({ id, contract }) => contract !== "" && !tokens.confirmed.has(id));
   const nowMs = chain.clock();
-  if (waiting.length === 0 || (tokens.askedAt !== null && Math.abs(nowMs - tokens.askedAt) < askAgainMs)) return [];
+  if (waiting.length === 0 || (tokens.askedAt !== null && Math.abs(nowMs - tokens.askedAt) < askAgainMs)) return;
   tokens.askedAt = nowMs;
-  const back: string[] = [];
   for (const currency of waiting) {
     const fault = await faultOf(chain, currency);
     if (fault !== null) putOut(chain, currency.id, fault);
-    else if (takeIn(chain, currency.id)) back.push(currency.id);
+    else takeIn(chain, currency.id);
   }
-  return back;
 }
 
 async function faultOf({ reader }: WatchedChain, { id, contract, decimal }: GatewayCurrency): Promise<AgentError | null> {
@@ -56,9 +53,8 @@ function putOut({ tokens, log, name }: WatchedChain, currency: string, { code, m
   log.warn({ event: "currency-out", chain: name, currency, code, reason: message }, words);
 }
 
-function takeIn({ tokens, log, name }: WatchedChain, currency: string): boolean {
+function takeIn({ tokens, log, name }: WatchedChain, currency: string): void {
   tokens.confirmed.add(currency);
-  if (!tokens.out.delete(currency)) return false;
-  log.info({ event: "currency-back", chain: name, currency }, "the currency is in service again");
-  return true;
+  if (tokens.out.delete(currency))
+    log.info({ event: "currency-back", chain: name, currency }, "the currency is in service again");
 }

@@ -10,13 +10,14 @@ import { inWaves } from "../../chains/waves.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { listOverdueDeposits, listPendingDeposits, oldestDepositAt } from "../store/deposits.ts";
-import { finalUnitsOf, forgetSeenPayments, keepSeenPayment } from "../store/payments.ts";
+import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
+import { finalUnitsOf, forgetSeenPayments, keepSeenPayment, listPaidIn } from "../store/payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { checkDecimals } from "./decimals.ts";
 import { findConsumptions, findPayments, WatchList } from "./findings.ts";
-import { internalHash, judgeRequests, keepFinal, nativeLogIndex, unjudged } from "./payments.ts";
+import { internalHash, judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
 import { findSpends, hasPayers, keepSpends } from "./spends.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
@@ -68,12 +69,20 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
 
 /**
  * Asks the tokens that have not confirmed their decimals, and judges what was paid in those that
- * came back into service.
+ * came back into service, in this run or between two.
  * @throws AgentError NODE_CLOSED
  */
 export async function checkTokens(chain: WatchedChain): Promise<void> {
-  const back = await checkDecimals(chain);
-  if (back.length > 0) commit(chain, (database) => judgeRequests(chain, database, unjudged(database, chain.network, back), 0));
+  await checkDecimals(chain);
+  const { network, store, tokens } = chain;
+  const waiting = new Set(listUnjudged(store.database, network));
+  const back = chain.currencies.filter(({ id }) => waiting.has(id) && !tokens.out.has(id));
+  if (back.length === 0) return;
+  commit(chain, (database) => {
+    for (const { id } of back) forgetUnjudged(database, network, id);
+    const paid = back.flatMap(({ id }) => listPaidIn(database, network, id));
+    return judgeRequests(chain, database, paid, 0);
+  });
 }
 
 /** Writes, then tells: the ids that `fn` gives are of rows that changed. */

@@ -5,7 +5,8 @@
  * stages of a deposit; docs/architecture.md section 8.
  */
 import { updateDeposit } from "../store/deposits.ts";
-import { finalInOtherBlock, keepFinalPayment, listPaidIn, listPaymentsOf } from "../store/payments.ts";
+import { keepUnjudged } from "../store/meta.ts";
+import { finalInOtherBlock, keepFinalPayment, listPaymentsOf } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
@@ -51,14 +52,13 @@ export function judgeRequests(
   return [...new Set(ids)].filter((id) => judgeRequest(chain, database, id, scannedAt));
 }
 
-/** Open requests in these currencies that something was paid to. */
-export function unjudged(database: Database, network: string, currencies: readonly string[]): readonly string[] {
-  return currencies.flatMap((currency) => listPaidIn(database, network, currency));
-}
-
 function judgeRequest(chain: WatchedChain, database: Database, id: string, scannedAt: number): boolean {
   const row = readTransaction(database, id);
-  if (row === undefined || row.operation !== "deposit" || chain.tokens.out.has(row.currency)) return false;
+  if (row === undefined || row.operation !== "deposit") return false;
+  if (chain.tokens.out.has(row.currency)) {
+    keepUnjudged(database, row.network, row.currency);
+    return false;
+  }
   const payments = listPaymentsOf(database, id, row.currency, row.network);
   const { status: before, expiresAt } = row;
   const units = { amountUnits: BigInt(row.amountUnits), receivedUnits: BigInt(row.amountReceivedUnits) };

@@ -23,18 +23,23 @@ interface Waiting {
   ordered: "" | "replace" | "cancel"; // a person's newest word, since the newest version
 }
 
-/** Above every life that anybody allows, and what a courier's stamp may be ahead of ledger time. */
 const lifeMsMax = 600_000;
-const aheadMsMax = 2 * lifeMsMax;
+/**
+ * A version ends no later than the longest life and a minute from the gateway's time, and ledger
+ * time may be ten minutes ahead of that (`atMax`).
+ */
+const aheadMsMax = 60_000;
 
 export class Waits {
   readonly #waiting = new Map<string, Waiting>(); // by withdrawal
   readonly #ownerOf = new Map<string, Version>(); // by hash
   readonly #stamps = new Map<string, bigint>(); // the newest, by account
   readonly #resignAbove: (one: Withdrawal) => bigint | null;
+  readonly #atMax: () => number;
 
-  constructor(resignAbove: (one: Withdrawal) => bigint | null) {
+  constructor(resignAbove: (one: Withdrawal) => bigint | null, atMax: () => number) {
     this.#resignAbove = resignAbove;
+    this.#atMax = atMax;
   }
 
   #of(transactionId: string): Waiting {
@@ -43,12 +48,12 @@ export class Waits {
     return known;
   }
 
-  intends(one: Withdrawal, { transactionId, account, facts, at }: RecordOf<"INTENT">, say: () => string): void {
+  intends(one: Withdrawal, { transactionId, account, facts }: RecordOf<"INTENT">, say: () => string): void {
     const waiting = this.#of(transactionId);
     const [stamp, until] = [BigInt(facts.timestampMs ?? 0), BigInt(facts.expirationMs ?? 0)];
     must(stamp > (this.#stamps.get(account) ?? -1n), "no stamp of an account comes twice", say);
     must(until <= stamp + BigInt(lifeMsMax), "no version lives longer than is allowed", say);
-    must(until <= BigInt(at + aheadMsMax), "no version ends long after everything else", say);
+    must(Number(until) <= this.#atMax() + aheadMsMax, "no version ends long after everything else", say);
     must(this.#isOver(waiting), "another version follows two words that all before are dead", say);
     must(waiting.ordered !== "cancel", "nothing that pays is bound after a cancel", say);
     const limit = waiting.versions.length === 0 ? null : this.#resignAbove(one);

@@ -76,16 +76,26 @@ export class OnCall {
       const stuck = status?.stuck ?? null;
       // What a recovery has quarantined is for whoever carries that out; what has left nowhere
       // waits for something else.
-      if (stuck === null || !this.#isNeeded || waiting.has(stuck.state) || this.#followed.has(stuck.transactionId)) return;
-      // Where nobody bids a person lets one version more be made, and each time anew; but no
-      // version helps where the receiver takes none.
+      if (stuck === null || waiting.has(stuck.state) || this.#followed.has(stuck.transactionId)) return;
+      const why = status?.courier?.waiting.find(({ transactionId }) => transactionId === stuck.transactionId)?.why ?? "";
+      if (this.#isHopeless(why, core.book.find(stuck.transactionId)?.job.mode)) {
+        this.#unstick(machine, "cancel", stuck.transactionId);
+        return;
+      }
+      if (!this.#isNeeded) return;
+      // Where nobody bids a person lets one version more be made, and each time anew.
       const isOnce = this.#world.plan.family === "evm";
-      const isRefused = status?.courier?.waiting.some(
-        ({ transactionId, why }) => transactionId === stuck.transactionId && why === "the chain would revert it",
-      );
-      const verb = isRefused === true && !isOnce ? "cancel" : "replace";
-      this.#unstick(machine, verb, stuck.transactionId, () => isOnce && this.#followed.add(stuck.transactionId));
+      this.#unstick(machine, "replace", stuck.transactionId, () => isOnce && this.#followed.add(stuck.transactionId));
     });
+  }
+
+  /**
+   * No other version helps where the receiver takes none, nor where an address for deposits has
+   * less than a dearer fee: that sweep is ordered anew, with another top-up.
+   */
+  #isHopeless(why: string, mode: string | undefined): boolean {
+    if (this.#world.plan.family === "evm") return false;
+    return why === "the chain would revert it" || (why === "funds for another version" && mode === "sweep");
   }
 
   /** A slot is used up; of bytes that nobody has here a person must know the price. */

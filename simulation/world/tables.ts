@@ -104,7 +104,7 @@ export class Tables {
     if (known !== undefined) return known;
     const named = this.#tables.filter(({ name }) => new RegExp(`\\b${name}\\b`).test(sql));
     const isRead = /^\s*SELECT\b/.test(sql);
-    const written = /^\s*(?:INSERT(?: OR REPLACE)? INTO|UPDATE|DELETE FROM)\s+(\w+)/.exec(sql)?.[1];
+    const written = /^\s*(?:INSERT(?: OR \w+)? INTO|UPDATE|DELETE FROM)\s+(\w+)/.exec(sql)?.[1];
     const takesBack = /^\s*ROLLBACK\b/.test(sql);
     const writes = takesBack ? this.#tables : this.#tables.filter(({ name }) => name === written);
     const made = new Statement(this.#raw.prepare(sql), isRead ? named : [], writes);

@@ -244,6 +244,20 @@ describe("the cursor", () => {
     },
   );
 
+  it("what a token out of service was paid is credited by the next run, which finds it in service", async () => {
+    const { id, address } = request(0, usd);
+    nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_call" ? "0x" : honest));
+    await start(1, 1);
+    chain.mine(usdPayment("a", address, 5_000_000n));
+    await until(() => payments().some(({ final }) => final === 1));
+    expect(row(id)).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+    await watcher!.close();
+    nodes[0]!.lie = counting();
+    await start(1, 1);
+    await until(() => row(id).status === 1);
+    expect(row(id)).toMatchObject({ stage: "completed", amountReceivedUnits: "5000000" });
+  });
+
   it("the cursor goes back with an alarm when a final block left the chain, and credits nothing twice", async () => {
     const { id, address } = request(0, usd);
     await start(1, 1);
