@@ -10,6 +10,7 @@ import { approverMax, type OperatorAnswers, type WaitView, type WithdrawalView }
 import { parseAddress, saySlot } from "../chains/families.ts";
 import { codes } from "../protocol/codes.ts";
 import { AgentError } from "../protocol/fault.ts";
+import { sumWords } from "./amounts.ts";
 import { askOperator } from "./operator.ts";
 import { isHolding, spendsOf } from "./spends.ts";
 import type { Terminal } from "./terminal.ts";
@@ -148,14 +149,15 @@ async function confirmed(
 }
 
 function done(withdrawal: WithdrawalView, wait: WaitView | null, options: DecideOptions, terminal: Terminal): number {
-  const { state, amount, currency, address } = withdrawal;
+  const { state, address } = withdrawal;
+  const sum = sumWords(withdrawal);
   const first = wait?.confirmed ?? null;
   if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, withdrawal, wait })}\n`);
   else if (first !== null)
     terminal.out(
-      `still ${state}: ${amount} ${currency} to ${first.address}\n` +
+      `still ${state}: ${sum} to ${first.address}\n` +
         `the first yes is ${first.approver}'s; approve under another name lets it be paid, refuse ends it\n`,
     );
-  else terminal.out(`now ${state}: ${amount} ${currency} to ${address}\n`);
+  else terminal.out(`now ${state}: ${sum} to ${address}\n`);
   return exitCodes.fine;
 }

@@ -5,9 +5,12 @@
  */
 
 import type { SpendView } from "../agent/socket/recovery-plan.ts";
-import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
+import type { LedgerLine, SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
 import { slotWord, waitingOf } from "../chains/families.ts";
 import { codes } from "../protocol/codes.ts";
+import { isInternal } from "../protocol/job-mode.ts";
+import { afterRevert, anewWords, refusedWords } from "./anew.ts";
+import { isDead, isPersonsWordGiven, nextMakerOf } from "./next-version.ts";
 import { type Compared, compareWords, isHolding } from "./spends.ts";
 import { codeIn, remedyIn } from "./status/problems.ts";
 import { momentHere } from "./terminal.ts";
@@ -23,14 +26,16 @@ export interface Outlook {
 /** A withdrawal, and the facts that it is judged by. */
 interface Judged {
   readonly one: WithdrawalView;
+  readonly history: readonly LedgerLine[];
+  readonly spends: readonly SpendView[]; // that may have paid it
   readonly status: SignerStatus | null; // null when no signer answered
-  readonly nowMs: number;
+  readonly nowMs: number; // Unix milliseconds
 }
 
 const seeStatus = "look at it with status";
-const onlyByPerson = "above resignAbove and after 14 versions by a person's replace alone";
 const wouldRevert = "the chain would revert it"; // as the courier's desk says it
 const slowMs = 600_000;
+const daySeconds = 86_400;
 /**
  * The courier reports waiting withdrawals every few seconds; a younger withdrawal may not be in its
  * report yet.
@@ -38,17 +43,11 @@ const slowMs = 600_000;
 const soonMs = 15_000;
 
 /**
- * Without `status` the withdrawal alone is judged. `spends` may have paid it. `nowMs` in Unix
- * milliseconds.
+ * Without `status` the withdrawal alone is judged.
  * @public
  */
-export function outlookOf(
-  one: WithdrawalView,
-  status: SignerStatus | null,
-  nowMs: number,
-  spends: readonly SpendView[] = [],
-): Outlook {
-  const judged = { one, status, nowMs };
+export function outlookOf(judged: Judged): Outlook {
+  const { one, status, spends } = judged;
   const slot = slotWord([one.network]);
   switch (one.state) {
     case "held":
@@ -81,13 +80,13 @@ export function outlookOf(
       return {
         verdict: "ended, nothing paid",
         why: `a person cancelled it, and a payment of nothing to oneself has used its ${slot} up for good`,
-        what: "order it anew under another orderId, if it should still be paid",
+        what: anewWords(one),
       };
     case "reverted":
       return {
         verdict: "FAILED",
         why: "its transaction is final and was reverted by the chain: only the fee was spent",
-        what: "look the txHash up in a block explorer for the reason; to pay after all, order it anew under another orderId",
+        what: `look the txHash up in a block explorer for the reason; ${afterRevert(one)}`,
       };
     case "lost":
       return {
@@ -96,20 +95,27 @@ export function outlookOf(
         what: remedyIn("CHAIN_SLOT_LOST"),
       };
     case "refused":
-      return endedOutlook(one, "was refused", `order it anew under another orderId${after(remedyIn(one.code))}`);
+      return endedOutlook(`it was refused${codeOf(one)} ${endWords(one)}, and never comes back`, refusedWords(one));
     case "expired":
-      return endedOutlook(one, "ran out", "order it anew under another orderId, if it should still be paid");
+      return endedOutlook(expiredWords(one), anewWords(one));
   }
 }
 
-function after(remedy: string): string {
-  return remedy === "" ? ", if it should be paid" : `, after this: ${remedy}`;
+function codeOf({ code }: WithdrawalView): string {
+  return code === "" ? "" : ` (${code})`;
 }
 
-function endedOutlook(one: WithdrawalView, how: string, what: string): Outlook {
-  const code = one.code === "" ? "" : ` (${one.code})`;
-  const when = one.versions.length === 0 ? "before anything was signed" : "and no block takes any more what was signed of it";
-  return { verdict: "ended, nothing paid", why: `it ${how}${code} ${when}, and never comes back`, what };
+function endedOutlook(why: string, what: string): Outlook {
+  return { verdict: "ended, nothing paid", why, what };
+}
+
+function endWords({ versions }: WithdrawalView): string {
+  return versions.length === 0 ? "before anything was signed" : "and no block takes any more what was signed of it";
+}
+
+function expiredWords(one: WithdrawalView): string {
+  if (one.isCancelling !== true) return `it ran out${codeOf(one)} ${endWords(one)}, and never comes back`;
+  return `a person cancelled it${one.versions.length === 0 ? "" : ","} ${endWords(one)}`;
 }
 
 function heldOutlook(one: WithdrawalView, compared: Compared): Outlook {
@@ -122,7 +128,8 @@ function heldOutlook(one: WithdrawalView, compared: Compared): Outlook {
 }
 
 /** The verdict on a withdrawal that something stops, in whatever state; null when nothing does. */
-function hindrance({ one, status }: Judged): Outlook | null {
+function hindrance(judged: Judged): Outlook | null {
+  const { one, status } = judged;
   if (status === null) return null;
   const { courier } = status;
   const isSigning = one.state === "approved" || one.state === "intent";
@@ -131,7 +138,7 @@ function hindrance({ one, status }: Judged): Outlook | null {
   if (!status.courierConnected || courier === null)
     return stuck("the courier does not run, and nothing moves without it", "status says why and what to type");
   const own = courier.waiting.find(({ transactionId }) => transactionId === one.transactionId);
-  if (own !== undefined) return waitingOutlook(own.why, one);
+  if (own !== undefined && !isStale(own.why, judged)) return waitingOutlook(own.why, judged);
   if (one.state === "signed" && courier.link !== "up")
     return stuck(
       `the link to the gateway is down (${courier.linkDetail}), and nothing leaves before the gateway confirms`,
@@ -150,12 +157,22 @@ function stuck(why: string, what: string): Outlook {
   return { verdict: "STUCK", why, what };
 }
 
+/**
+ * The courier keeps a reason until it looks at the withdrawal again; a person may have said the
+ * word meanwhile.
+ */
+function isStale(why: string, { one, history }: Judged): boolean {
+  if (codeIn(why) !== "WITHDRAWAL_WAITS_FOR_PERSON" || waitingOf(one.network) === null) return false;
+  return !isDead(one) || one.isCancelling === true || isPersonsWordGiven(history);
+}
+
 /** Puts the courier's reason for waiting (agent/courier/desk) into words for a person. */
-function waitingOutlook(why: string, one: WithdrawalView): Outlook {
-  if (/^waits for (?:chain time|the gateway's word)/.test(why)) return endingOutlook(why, one);
+function waitingOutlook(why: string, judged: Judged): Outlook {
+  const { one } = judged;
+  if (/^waits for (?:chain time|the gateway's word)/.test(why)) return endingOutlook(why, judged);
   const fee = /^fee (POLICY_[A-Z_]+)/.exec(why)?.[1];
   if (fee !== undefined)
-    return { verdict: "waits", why: `the chain's fees are above the limits (${fee})`, what: `nothing, or ${raised(fee)}` };
+    return { verdict: "waits", why: `the chain's fees are above the limits (${fee})`, what: `nothing, or ${raised(fee, one)}` };
   if (/^POLICY_ABOVE_(?:HOUR|DAY)/.test(why))
     return {
       verdict: "waits",
@@ -178,6 +195,7 @@ function waitingOutlook(why: string, one: WithdrawalView): Outlook {
       `look ${gap} up in a block explorer, then docs/operations.md, section 7`,
     );
   const code = codeIn(why);
+  if (code === "WITHDRAWAL_WAITS_FOR_PERSON") return personsOutlook(judged);
   if (code !== "") return stuck(`${codes[code][3]} (${code})`, remedyIn(code) || seeStatus);
   if (why === wouldRevert && one.versions.length > 0) return revertingOutlook(one);
   return stuck(why, waitRemedies[why] ?? seeStatus);
@@ -194,22 +212,71 @@ function revertingOutlook({ transactionId }: WithdrawalView): Outlook {
   );
 }
 
+function personsOutlook(judged: Judged): Outlook {
+  const { transactionId, network, versions } = judged.one;
+  const because = { above: "the amount is above resignAbove", many: `${versions.length} versions are made` } as const;
+  const maker = nextMakerOf(judged);
+  const [, , , either] = codes.WITHDRAWAL_WAITS_FOR_PERSON;
+  const look =
+    waitingOf(network) === null
+      ? "look its txHashes up in a block explorer, then, with a fee that you choose,"
+      : "look the receiver up in a block explorer, then";
+  return {
+    verdict: "waits for a person",
+    why: maker === "above" || maker === "many" ? `the next version is a person's, since ${because[maker]}` : either,
+    what: `${look} ${typed(`replace ${transactionId}`)}, or cancel in its place`,
+  };
+}
+
 /**
  * Of a version that no block took, where only time ends it: nothing is signed again before both
  * words.
  */
-function endingOutlook(why: string, { isCancelling = false }: WithdrawalView): Outlook {
-  const next = isCancelling
-    ? "then it ends unpaid, as a person has said"
-    : `then nothing can pay it twice, and it is signed again: by itself, or ${onlyByPerson}`;
-  const standing = ". Where that time does not move, the chain or its nodes stand still";
+function endingOutlook(why: string, judged: Judged): Outlook {
   const [, trouble = ""] = why.split("; ");
   const code = codeIn(trouble);
+  const isOver = isTimeOver(why);
+  const over =
+    isOver === true && code === ""
+      ? ". That time is over: the nodes read the blocks of that time, to see whether one has it"
+      : "";
+  const standing = isOver === false ? ". Where that time does not move, the chain or its nodes stand still" : "";
+  const next = afterEnding(judged, isOver === false ? "come back after that time" : "look again in some minutes");
   return {
     verdict: "waits",
-    why: `no block has taken it, and it ends by the chain's own time: ${why}`,
-    what: code === "" ? `nothing: ${next}${standing}; ${neverByHand}` : remedyIn(code) || seeStatus,
+    why: `no block has taken it, and it ends by the chain's own time: ${why}${over}`,
+    what: code === "" ? `nothing now: ${next}${standing}; ${neverByHand}` : remedyIn(code) || seeStatus,
   };
+}
+
+function afterEnding(judged: Judged, back: string): string {
+  const { transactionId, versions, isCancelling, expiresAt } = judged.one;
+  if (isCancelling === true) return "then it ends unpaid, as a person has said";
+  const decides = `${back} and type ${typed(`replace ${transactionId}`)}, or cancel in its place`;
+  switch (nextMakerOf(judged)) {
+    case "courier":
+      return "then it is signed again by itself, since nothing can pay it twice by then";
+    case "above":
+      return `then a person decides, since it is above resignAbove; ${decides}`;
+    case "many":
+      return `then a person decides, since ${versions.length} versions are made; ${decides}`;
+    case "unknown":
+      return `then nothing can pay it twice, and it is signed again: by itself, or ${onlyByPerson}`;
+    case "nobody":
+      return `then it ends unpaid, since it ran out at ${momentHere(expiresAt)}`;
+  }
+}
+
+/**
+ * Whether the chain is past the time that the courier waits for; null where it waits for none. The
+ * two times of day are less than half a day apart.
+ */
+function isTimeOver(why: string): boolean | null {
+  const [past, now] = [...why.matchAll(/\b(\d\d):(\d\d):(\d\d)\b/g)].map(
+    ([, hours, minutes, seconds]) => Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds),
+  );
+  if (past === undefined || now === undefined) return null;
+  return now !== past && (now - past + daySeconds) % daySeconds < daySeconds / 2;
 }
 
 const fundsFor: Readonly<Record<string, string>> = {
@@ -223,19 +290,17 @@ const waitRemedies: Readonly<Record<string, string>> = {
   "the token's balance cannot be read": "check contract and nodes of this currency in config.json",
 };
 
-function raised(fee: string): string {
-  return fee === "POLICY_FEE_ABOVE_DAY"
-    ? "raise maxFeePerDay in config.json and reload"
-    : "raise maxFee in config.json and reload";
+function raised(fee: string, { mode }: WithdrawalView): string {
+  const limit = fee === "POLICY_FEE_ABOVE_DAY" ? "maxFeePerDay" : "maxFee";
+  return `raise ${isInternal(mode) ? "sweeps." : ""}${limit} in config.json and reload`;
 }
 
-function movingOutlook({ one, status, nowMs }: Judged): Outlook {
+function movingOutlook(judged: Judged): Outlook {
+  const { one, status, nowMs } = judged;
   const ageMs = nowMs - one.changedAt;
   const endsByWaiting = one.state === "broadcast" && waitingOf(one.network) !== null;
-  const isDead = endsByWaiting && one.versions.length > 0 && one.versions.every(({ dead }) => dead === "both");
-  const last = one.isCancelling === true ? lastWaited : waitedFor;
-  const waited = isDead ? "every version so far is dead, and another one is made next, within seconds" : last;
-  const next = endsByWaiting ? waited : nextSteps[one.state as keyof typeof nextSteps];
+  if (endsByWaiting && isDead(one) && isPersons(judged)) return personsOutlook(judged);
+  const next = endsByWaiting ? waitedFor(judged) : nextSteps[one.state as keyof typeof nextSteps];
   const isLate = ageMs > (one.state === "broadcast" || one.state === "included" ? slowMs : soonMs) * (status === null ? 4 : 1);
   if (!isLate) return { verdict: "goes on", why: next, what: "" };
   const late = `for ${Math.floor(ageMs / 60_000)} minutes: ${next}`;
@@ -255,8 +320,34 @@ const nextSteps = {
   included: "a block has it, and it is paid once that block is final",
 } as const;
 
-const waitedFor = `the nodes have it, and a block takes it next; what no block takes in its time is signed again: by itself, or ${onlyByPerson}`;
-const lastWaited = "a person has cancelled it: a block may still take what the nodes have, and else it ends unpaid";
+/** The next version is a person's, and no person has ordered it. */
+function isPersons(judged: Judged): boolean {
+  const maker = nextMakerOf(judged);
+  const isOrdered = judged.one.isCancelling === true || isPersonsWordGiven(judged.history);
+  return (maker === "above" || maker === "many") && !isOrdered;
+}
+
+function waitedFor(judged: Judged): string {
+  const { one } = judged;
+  const maker = nextMakerOf(judged);
+  if (one.isCancelling === true)
+    return isDead(one)
+      ? "a person has cancelled it and all that was signed of it is dead: it ends unpaid next, within seconds"
+      : "a person has cancelled it: a block may still take what the nodes have, and else it ends unpaid";
+  if (!isDead(one)) return `the nodes have it, and a block takes it next; what no block takes in its time ${notTaken[maker]}`;
+  return maker === "nobody"
+    ? "every version so far is dead, and it ran out: it ends unpaid next, within seconds"
+    : "every version so far is dead, and another one is made next, within seconds";
+}
+
+const onlyByPerson = "above resignAbove and after 14 versions by a person's replace alone";
+const notTaken = {
+  courier: "is signed again by itself, since nothing can pay it twice by then",
+  above: "waits for a person, since it is above resignAbove",
+  many: "waits for a person, since so many versions are made",
+  unknown: `is signed again: by itself, or ${onlyByPerson}`,
+  nobody: "ends unpaid, since it ran out",
+} as const;
 const neverByHand = "never pay it by hand: it may still be paid";
 const lateWords = {
   approved: "look with status at link, nodes and funds",

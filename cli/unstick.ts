@@ -9,8 +9,8 @@ import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { UnstickPlan, WithdrawalView } from "../agent/socket/verbs.ts";
 import { familyOf, saySlot, waitingOf } from "../chains/families.ts";
 import type { TypedFees } from "../chains/family.ts";
-import { formatAmount } from "../protocol/amount.ts";
 import { AgentError } from "../protocol/fault.ts";
+import { feeWords, sumWords } from "./amounts.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal, wrapped } from "./terminal.ts";
@@ -97,15 +97,16 @@ function planWords(withdrawal: WithdrawalView, plan: UnstickPlan): string {
     ["will sign", `version ${plan.version} on ${saySlot(withdrawal.network, withdrawal.slot)}`],
     ["pays", plan.act === "cancel" ? `nothing, to ${withdrawal.account} itself` : `the same, with a higher fee`],
     ...fees.rows(plan.facts, before?.facts ?? null, `version ${before?.version}`),
-    ["fee at most", formatAmount(fees.most(plan.facts), fees.decimal)],
+    ["fee at most", feeWords(fees.most(plan.facts), withdrawal.network)],
   ];
   const lines = wrapped(onChain(withdrawal, plan), wordsWidth);
   return `\n${fields([...rows, ...lines.map((line, at) => [at === 0 ? "on chain" : "", line] as const)])}\n`;
 }
 
 /** What a person's word does where no version takes the place of another. */
-function orderWords({ amount, currency, versions }: WithdrawalView, { act, version }: UnstickPlan): string {
-  const isDead = versions.every(({ dead }) => dead === "both");
+function orderWords(withdrawal: WithdrawalView, { act, version }: UnstickPlan): string {
+  const sum = sumWords(withdrawal);
+  const isDead = withdrawal.versions.every(({ dead }) => dead === "both");
   const does =
     act === "replace"
       ? `the courier has version ${version} made, by the market of that moment and within the limits`
@@ -113,10 +114,10 @@ function orderWords({ amount, currency, versions }: WithdrawalView, { act, versi
   const means =
     act === "replace"
       ? `every version so far is dead, as the gateway and the courier have said: no block takes one of them any more, ` +
-        `so ${amount} ${currency} is paid once`
+        `so ${sum} is paid once`
       : isDead
         ? `every version is dead: nothing is paid, and the order ends as failed now`
-        : `a version may still come into a block, and then ${amount} ${currency} is paid; when the last one is dead, ` +
+        : `a version may still come into a block, and then ${sum} is paid; when the last one is dead, ` +
           `nothing is paid and the order ends as failed`;
   const lines = [["does", does] as const, ["on chain", means] as const].flatMap(([name, text]) =>
     wrapped(text, wordsWidth).map((line, at) => [at === 0 ? name : "", line] as const),
@@ -124,14 +125,16 @@ function orderWords({ amount, currency, versions }: WithdrawalView, { act, versi
   return `\n${fields(lines)}\n`;
 }
 
-function onChain({ network, slot, state, versions, amount, currency }: WithdrawalView, { act }: UnstickPlan): string {
+function onChain(withdrawal: WithdrawalView, { act }: UnstickPlan): string {
+  const { network, slot, state, versions } = withdrawal;
+  const sum = sumWords(withdrawal);
   const oneOf = `one version of ${slot === "" ? "it" : saySlot(network, slot)} comes into a block`;
   const isCancelled = versions.some(({ isCancel }) => isCancel === true);
-  if (act === "replace") return `${oneOf}, never two: ${amount} ${currency} is paid once`;
+  if (act === "replace") return `${oneOf}, never two: ${sum} is paid once`;
   if (isCancelled) return `it was cancelled before, so a dearer version of it pays nothing either`;
   const paying = state !== "quarantined" || versions.some(({ isOut, raw }) => isOut === true || raw !== undefined);
   return paying
-    ? `${oneOf}: an earlier one, and ${amount} ${currency} is paid, or this one, and nothing is ` +
+    ? `${oneOf}: an earlier one, and ${sum} is paid, or this one, and nothing is ` +
         `paid and the order ends as failed; nothing that pays is signed for it any more`
     : `nothing of it ever left, so nothing is paid: the order ends as failed, and nothing that pays is signed for it any more`;
 }

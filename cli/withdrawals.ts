@@ -6,9 +6,9 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { LedgerLine, SignerStatus, VersionView, WaitView, WithdrawalView } from "../agent/socket/verbs.ts";
-import { familyOf, slotWord } from "../chains/families.ts";
-import { formatAmount } from "../protocol/amount.ts";
+import { slotWord } from "../chains/families.ts";
 import { AgentError } from "../protocol/fault.ts";
+import { amountWords, feeMaxWords, modeMark, ownCoin } from "./amounts.ts";
 import { askOperator } from "./operator.ts";
 import { type Outlook, outlookOf } from "./outlook.ts";
 import { type Compared, chainWords, isHolding, spendsOf } from "./spends.ts";
@@ -83,9 +83,9 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
   }
   const rows = withdrawals.map((one) => [
     one.transactionId,
-    one.state,
-    `${one.amount} ${one.currency}`,
-    one.address === "" ? "(none yet)" : one.address,
+    stateCell(one),
+    `${amountWords(one)}${modeMark(one)}`,
+    one.address || (one.state === "held" ? "(none yet)" : "(none)"),
     one.slot || "-",
     moment(one.changedAt),
     one.orderId,
@@ -95,6 +95,13 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
   );
   if (withdrawals.length === options.limit) terminal.out(`\nthe newest ${options.limit}; more with --limit\n`);
   return exitCodes.fine;
+}
+
+/** A cancel does not end a withdrawal at once, and its state alone says nothing of it. */
+function stateCell({ state, isCancelling, versions }: WithdrawalView): string {
+  const isCancelled = isCancelling === true || versions.some(({ isCancel }) => isCancel === true);
+  const isElsewise = state === "paid" || state === "reverted" || state === "lost" || state === "cancelled";
+  return isCancelled && !isElsewise ? `${state}, cancelled by a person` : state;
 }
 
 /** @public */
@@ -108,7 +115,7 @@ export async function showWithdrawal(
   if (isJson) terminal.out(`${JSON.stringify({ ok: true, withdrawal, history, wait, spends })}\n`);
   else {
     const status = await statusIfAny(state);
-    const now = nowWords(outlookOf(withdrawal, status, terminal.now(), spends));
+    const now = nowWords(outlookOf({ one: withdrawal, history, spends, status, nowMs: terminal.now() }));
     const compared = { spends, isCompared: isHolding(status) };
     const { columns } = terminal;
     terminal.out(
@@ -150,12 +157,12 @@ export function describe(
     ["transactionId", one.transactionId],
     ["orderId", one.orderId],
     ["state", `${wordsOf(one)}${one.code === "" ? "" : ` (${one.code})`}`],
-    ["amount", `${one.amount} ${one.currency}`],
+    ["amount", amountWords(one)],
     ["base units", `${one.amountUnits} (${one.decimal} decimals)`],
-    ["to address", one.address || (wait?.confirmed?.address ?? "") || "none yet: give it with --address"],
+    ["to address", one.address || (wait?.confirmed?.address ?? "") || noAddress(one)],
     ...destinationRows(wait, isWaiting(one) ? chainWords(one, compared) : ""),
     ["chain", `${one.chain} (${one.network})`],
-    ["token", one.contract === "" ? "the chain's own coin" : one.contract],
+    ["token", one.contract === "" ? ownCoin : one.contract],
     ["mode", one.mode],
     ["requested", momentHere(one.requestedAt)],
     ["changed", momentHere(one.changedAt)],
@@ -166,6 +173,10 @@ export function describe(
   if (one.tag !== "") rows.push(["tag", one.tag]);
   if (one.slot !== "") rows.push([slotWord([one.network]), one.slot]);
   return `${fields(rows)}\n`;
+}
+
+function noAddress({ state }: WithdrawalView): string {
+  return state === "held" ? "none yet: give it with --address" : "none";
 }
 
 function isWaiting({ state }: WithdrawalView): boolean {
@@ -228,7 +239,7 @@ function versionsOf({ network, versions }: WithdrawalView, columns: number | und
   const rows = versions.map((one) => [
     `${one.version}${one.isCancel === true ? " cancel" : ""}`,
     one.txHash,
-    feeMaxOf(one, network),
+    feeMaxWords(one, network),
     moment(one.signedAt),
     ...(waits ? [endOf(one)] : []),
   ]);
@@ -241,11 +252,6 @@ function versionsOf({ network, versions }: WithdrawalView, columns: number | und
 function endOf({ until = 0, dead }: VersionView): string {
   if (dead === "both") return "dead";
   return `${moment(until)}${dead === undefined ? "" : `, dead by the ${dead} alone`}`;
-}
-
-/** The most a version can cost, in the coin that fees are paid in. */
-function feeMaxOf({ feeMax }: VersionView, network: string): string {
-  return formatAmount(BigInt(feeMax), familyOf(network).fees.decimal);
 }
 
 function historyOf(history: readonly LedgerLine[], columns: number | undefined): string {

@@ -9,9 +9,12 @@ import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 import { ordinary, rig, run, Screen, usesTheRig } from "../support/command-rig.ts";
 import { faults, scenes, states } from "../support/command-scenes.ts";
+import { internalScenes, nextScenes } from "../support/next-scenes.ts";
 import { well } from "../support/operator-socket.ts";
 
 usesTheRig();
+
+const allScenes = { ...scenes, ...nextScenes, ...internalScenes };
 
 const folder = fileURLToPath(new URL("../cli", import.meta.url));
 
@@ -32,7 +35,7 @@ describe("transcripts", () => {
           // The scene before may have closed it.
           await rig.signer.close();
           await rig.signer.open(join(rig.state, "run", "operator.sock"));
-          await scenes[value]?.();
+          await allScenes[value]?.();
         }
         if (what === "terminal") screen.isInteractive = value === "yes";
         if (what === "answer") screen.answer = value;

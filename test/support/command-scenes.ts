@@ -19,7 +19,7 @@ import { broadcast, firstNonce, held, recoveryPlan, refusal, spend, transactionI
 const courierWell = well.courier as NonNullable<typeof well.courier>;
 const chain = courierWell.chains[0] as (typeof courierWell.chains)[number];
 
-const limits: LimitView = {
+export const limits: LimitView = {
   ...{
     currency: "eth",
     maxPerWithdrawal: "1",
@@ -54,7 +54,7 @@ export const twin = "0x7099abababababAbaBaBABaBaBabAbAbaBA179c8";
 const waiting: WaitView = { until: 0, isNew: false, likeness: null, needsTwo: false, confirmed: null };
 const likeness = { address: held.address, at: held.requestedAt - 86_400_000, amount: "120", currency: held.currency };
 /** A status that differs from a healthy one, with the withdrawal of the transcripts in it. */
-function ill(change: Partial<SignerStatus>, courier: Partial<CourierStatus> | null = {}): () => void {
+export function ill(change: Partial<SignerStatus>, courier: Partial<CourierStatus> | null = {}): () => void {
   return () => {
     const status = { ...well, ...change, courier: courier === null ? null : { ...courierWell, ...courier } };
     rig.signer.answers = { ...rig.signer.answers, status: () => ({ status }) };
@@ -62,7 +62,7 @@ function ill(change: Partial<SignerStatus>, courier: Partial<CourierStatus> | nu
 }
 
 /** One withdrawal in this state, behind a healthy signer or one that `status` makes ill. */
-function shown(change: Partial<WithdrawalView>, status: () => void = ill({})): () => void {
+export function shown(change: Partial<WithdrawalView>, status: () => void = ill({})): () => void {
   return () => {
     status();
     rig.signer.answers = {
@@ -73,18 +73,18 @@ function shown(change: Partial<WithdrawalView>, status: () => void = ill({})): (
 }
 
 const tronNetwork = "tron:0x2b6653dc";
-const tronVersion: VersionView = {
+export const tronVersion: VersionView = {
   ...{ version: 1, txHash: "9f".repeat(32), facts: {}, feeMax: "16635625", signedAt: 1795210805000 },
   until: 1795211102000,
 };
-const tronWithdrawal: WithdrawalView = {
+export const tronWithdrawal: WithdrawalView = {
   ...broadcast,
   ...{ transactionId, currency: "usdt-trc20", decimal: 6, amount: "125.5", amountUnits: "125500000", slot: "7" },
   ...{ chain: "tron", network: tronNetwork, contract: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" },
   ...{ address: "TJwautzSyEAYgRJ2tdM5qDpPeqHGMJZQwi", account: "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" },
 };
 const bound = { slot: "41", versions: broadcast.versions };
-const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId, why }] });
+export const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId, why }] });
 const noNode = {
   chains: [{ ...chain, ok: false, detail: "NODE_UNREACHABLE; http://10.0.0.7:8545 ECONNREFUSED", nativeBalance: "" }],
 };

@@ -1,0 +1,52 @@
+/**
+ * A withdrawal's amount and the most it costs, in words. A top-up moves the coin that pays the
+ * fees, while its currency names what the sweep after it moves.
+ */
+import type { VersionView, WithdrawalView } from "../agent/socket/verbs.ts";
+import { familyOf } from "../chains/families.ts";
+import { formatAmount } from "../protocol/amount.ts";
+
+/** @public */
+export const ownCoin = "the chain's own coin";
+
+type Amount = Pick<WithdrawalView, "mode" | "amount" | "currency">;
+
+/**
+ * What a withdrawal pays, within a sentence.
+ * @public
+ */
+export function sumWords({ mode, amount, currency }: Amount): string {
+  return mode === "topup" ? `${amount} of ${ownCoin}` : `${amount} ${currency}`;
+}
+
+/**
+ * The same, and for a top-up the sweep that it is for.
+ * @public
+ */
+export function amountWords(one: Amount): string {
+  return one.mode === "topup" ? `${sumWords(one)}, for a sweep of ${one.currency}` : sumWords(one);
+}
+
+/**
+ * The mark of a withdrawal that moves money inside the wallet; "" for a payment to somebody.
+ * @public
+ */
+export function modeMark({ mode }: Pick<WithdrawalView, "mode">): string {
+  return mode === "sweep" ? " (sweep)" : mode === "topup" ? " (top-up)" : "";
+}
+
+/**
+ * A fee in the coin that the network's fees are paid in.
+ * @public
+ */
+export function feeWords(units: bigint, network: string): string {
+  return `${formatAmount(units, familyOf(network).fees.decimal)} of ${ownCoin}`;
+}
+
+/**
+ * The most that a version can cost.
+ * @public
+ */
+export function feeMaxWords({ feeMax }: VersionView, network: string): string {
+  return feeWords(BigInt(feeMax), network);
+}

@@ -1,0 +1,43 @@
+/**
+ * How a withdrawal that ended unpaid is paid after all. A shop orders a payment anew; sweeps and
+ * top-ups are the gateway's own orders.
+ */
+import type { WithdrawalView } from "../agent/socket/verbs.ts";
+import { isInternal } from "../protocol/job-mode.ts";
+import { remedyIn } from "./status/problems.ts";
+
+/** How it is paid after all; the gateway orders its own sweeps again. */
+export function anewWords(one: WithdrawalView): string {
+  return isInternal(one.mode) ? sweptAgain(one) : "order it anew under another orderId, if it should still be paid";
+}
+
+/** The gateway tries what failed again after an hour (gateway/sweeps/worth.ts). */
+function sweptAgain(one: WithdrawalView): string {
+  return `the gateway orders it again by itself an hour later, where it sweeps this currency automatically; at once: ${sweepLine(one)}`;
+}
+
+function sweepLine({ mode, account, payer, address }: WithdrawalView): string {
+  const deposit = mode === "sweep" ? account || payer : address;
+  return `autowithdraw-gateway sweeps order ${deposit || "ADDRESS"} at the service`;
+}
+
+export function afterRevert(one: WithdrawalView): string {
+  return isInternal(one.mode)
+    ? `then a person has the address swept after all: ${sweepLine(one)}`
+    : "to pay after all, order it anew under another orderId";
+}
+
+export function refusedWords(one: WithdrawalView): string {
+  const remedy = remedyIn(one.code);
+  if (isInternal(one.mode)) {
+    const first = sweepRemedies[one.code] ?? remedy;
+    return `${first === "" ? "" : `${first}; then `}${sweptAgain(one)}`;
+  }
+  return `order it anew under another orderId${remedy === "" ? ", if it should be paid" : `, after this: ${remedy}`}`;
+}
+
+/** Of these limits a top-up has its own. */
+const sweepRemedies: Readonly<Record<string, string>> = {
+  POLICY_ABOVE_WITHDRAWAL: "raise sweeps.maxTopUp in config.json and reload",
+  POLICY_ABOVE_DAY: "wait, or raise sweeps.maxTopUpPerDay in config.json and reload",
+};
