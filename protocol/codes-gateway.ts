@@ -87,6 +87,7 @@ export const gatewayCodes = {
   GATEWAY_STORE_VERSION: ["fault", "none", "operator", "the database was made by another version of the gateway", "run the version that made it"],
   GATEWAY_STORE_UNSAFE: ["fault", "none", "operator", "the database did not take WAL with synchronous FULL", "put it on a local file system"],
   GATEWAY_STORE_INVALID: ["fault", "none", "operator", "the database file, or the lock file beside it, is empty, damaged or no database", "restore the newest backup; run init only for a gateway that never ran"],
+  GATEWAY_STORE_WAL: ["fault", "none", "operator", "beside the database file lies the write-ahead file of another database", "move the two files that the message names to another folder and keep them, then start again: docs/operations.md section 4"],
   GATEWAY_STORE_OWNED: ["fault", "none", "operator", "another gateway runs on the same database", "stop it first, or give this one its own folder"],
   GATEWAY_STORE_BUSY: ["fault", "none", "log", "another process holds the database", "wait; look for a backup or a second gateway"],
   GATEWAY_STORE_POISONED: ["fault", "unknown", "operator", "the disk failed while committing", "check the disk, then restart"],
