@@ -95,6 +95,7 @@ export function tree(): Command {
   const agents = withBoth(program.command("agents").description("the paired servers")).action(agentsList);
   withBoth(agents.command("release").description("let the merchant pair another server").argument("<agentId>"))
     .option("--unheard", "although this database may lack what it paid; the next server then holds every order for a person")
+    .option("--open", "although withdrawals or sweeps are open with it, which no other server can end")
     .action((id: string, _own: unknown, command: Command) => agentsRelease(id, command.optsWithGlobals()));
   withBoth(agents.command("recover").description("begin an agent's recovery: see docs/recovering.md first").argument("<agentId>"))
     .option("--above <epoch>", "raise the epoch above this one too, as the agent's status shows it", epochNumber)

@@ -171,10 +171,13 @@ function pairedState({ lockedCode, pausedAt }: ReturnType<typeof listAgents>[num
 }
 
 /** @public */
-export function agentsRelease(agentId: string, options: JsonOption & { readonly unheard?: boolean }): void {
+export function agentsRelease(
+  agentId: string,
+  options: JsonOption & { readonly unheard?: boolean; readonly open?: boolean },
+): void {
   asOperator(options, (by) => {
     const unheard = options.unheard === true;
-    const released = releaseAgent(by, agentId, unheard ? "unheard" : undefined);
+    const released = releaseAgent(by, agentId, unheard ? "unheard" : options.open === true ? "open" : undefined);
     if (!allowed(released)) return;
     const { openWithdrawals } = released;
     if (options.json === true) {
@@ -182,8 +185,12 @@ export function agentsRelease(agentId: string, options: JsonOption & { readonly 
       return;
     }
     print(`Released ${agentId}${unheard ? " unheard" : ""}; its merchant may pair another server.`);
-    if (openWithdrawals > 0)
-      print(`Open withdrawals that stay with it: ${openWithdrawals}. End that server before another one is paired.`);
+    if (openWithdrawals > 0) {
+      print(
+        `Open withdrawals and sweeps that stay with it: ${openWithdrawals}. Those on the chain still end; the others stay Pending,`,
+      );
+      print("unless the same server is paired again. End that server before another one is paired.");
+    }
     if (unheard) {
       print(
         "What it paid may be missing here. The server that is paired next begins with a recovery and pays nothing by itself:",

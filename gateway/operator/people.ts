@@ -176,35 +176,45 @@ export function listAgents({ store, run }: Pick<Operator, "store" | "run">): rea
 
 /**
  * Releases an agent, so that the merchant may pair another server, and gives the merchant's keys
- * their right to pair back. The agent keeps the withdrawals that were handed to it. Refuses
- * GATEWAY_UNKNOWN_AGENT, also for a released one, and GATEWAY_AGENT_UNHEARD while the database may
- * lack payments of the agent. `unheard` releases the agent all the same; until it is heard again,
- * every agent that pairs for the merchant begins with a recovery.
+ * their right to pair back. The agent keeps the withdrawals and sweeps that were handed to it, and
+ * no recovery of another server names them. Refuses GATEWAY_UNKNOWN_AGENT, also for a released one;
+ * GATEWAY_AGENT_UNHEARD while the database may lack payments of the agent; GATEWAY_AGENT_OPEN while
+ * it has any that are open. `open` passes over the last; `unheard` over both, and until the agent is
+ * heard again every one that pairs for the merchant begins with a recovery.
  * @public
  */
 export function releaseAgent(
   by: Operator,
   agentId: string,
-  unheard?: "unheard",
+  passing?: "open" | "unheard",
 ): { readonly ok: true; readonly openWithdrawals: number } | Refusal {
   return by.store.write((database) => {
     const agent = readPairedAgent(database, agentId);
     if (agent === undefined) return refuse("GATEWAY_UNKNOWN_AGENT");
     const reason = unheardReason(agent, by.run);
-    if (reason !== null && unheard === undefined) return refuse("GATEWAY_AGENT_UNHEARD", reason);
-    const heard = unheard === undefined ? agent.heard : hearing.given;
+    const isUnheard = passing === "unheard";
+    if (reason !== null && !isUnheard) return refuse("GATEWAY_AGENT_UNHEARD", reason);
+    const openWithdrawals = countPendingOf(database, agentId);
+    if (openWithdrawals > 0 && passing === undefined) return refuse("GATEWAY_AGENT_OPEN", openWords(openWithdrawals));
+    const heard = isUnheard ? hearing.given : agent.heard;
     markReleased(database, agentId, { heard, nowMs: by.nowMs });
     giveBackPairing(database, agent.merchant);
-    const act = unheard === undefined ? "agent released" : "agent released unheard";
+    const act = isUnheard ? "agent released unheard" : "agent released";
+    const left = openWithdrawals === 0 ? "" : `, open: ${openWithdrawals}`;
     recordAct(database, {
       at: by.nowMs,
       actor: "operator",
       act,
       subject: agentId,
-      detail: `${agent.merchant} ${reason ?? ""}`.trim(),
+      detail: `${`${agent.merchant} ${reason ?? ""}`.trim()}${left}`,
     });
-    return { ok: true, openWithdrawals: countPendingOf(database, agentId) };
+    return { ok: true, openWithdrawals };
   });
+}
+
+function openWords(count: number): string {
+  const are = count === 1 ? "1 withdrawal or sweep is" : `${count} withdrawals and sweeps are`;
+  return `${are} open with this server, and no other can end ${count === 1 ? "it" : "them"}`;
 }
 
 /**

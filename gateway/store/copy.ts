@@ -7,6 +7,7 @@ import { closeSync, constants, existsSync, fsyncSync, openSync, renameSync, rmSy
 import { dirname } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { refuseOthersWal } from "./beside.ts";
 import { schemaVersion } from "./schema.ts";
 import type { Database } from "./store.ts";
 
@@ -88,7 +89,7 @@ function sync(path: string, flags: number): void {
 
 /**
  * Reads a copy through: every page, every index, every reference between rows. Changes nothing.
- * @throws AgentError GATEWAY_BACKUP_DAMAGED, GATEWAY_STORE_VERSION
+ * @throws AgentError GATEWAY_BACKUP_DAMAGED, GATEWAY_STORE_VERSION, GATEWAY_STORE_WAL
  * @public
  */
 export function checkCopy(path: string): StoreCopy {
@@ -98,6 +99,7 @@ export function checkCopy(path: string): StoreCopy {
   if (!existsSync(path) || !statSync(path).isFile() || statSync(path).size === 0) throw damaged("is no copy of a database");
   let raw: Raw | null = null;
   try {
+    refuseOthersWal(path);
     raw = new DatabaseSync(path, { readOnly: true });
     const found = raw.prepare("PRAGMA integrity_check").all() as { integrity_check: string }[];
     if (found.length !== 1 || found[0]?.integrity_check !== "ok") throw damaged(`is damaged: ${found[0]?.integrity_check ?? ""}`);

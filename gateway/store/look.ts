@@ -5,13 +5,14 @@
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../protocol/fault.ts";
+import { refuseOthersWal } from "./beside.ts";
 import { schemaVersion, upgrades } from "./schema.ts";
 import { isBusy } from "./store.ts";
 
 /**
  * The fingerprint of the gateway key that the database at `path` was made with. Throws
  * GATEWAY_STORE_MISSING, GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION (one that this version
- * neither knows nor can upgrade), GATEWAY_STORE_BUSY.
+ * neither knows nor can upgrade), GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL.
  * @public
  */
 export function keyOfStore(path: string): string {
@@ -19,6 +20,7 @@ export function keyOfStore(path: string): string {
   if (statSync(path).size === 0) throw fault("GATEWAY_STORE_INVALID", path, `${path} is empty and was not made by init`);
   let raw: InstanceType<typeof DatabaseSync> | null = null;
   try {
+    refuseOthersWal(path);
     raw = new DatabaseSync(path, { readOnly: true });
     const meta = (name: string): string =>
       (raw?.prepare("SELECT value FROM meta WHERE name = ?").get(name) as { value: string } | undefined)?.value ?? "";

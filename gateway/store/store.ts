@@ -9,6 +9,7 @@ import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
+import { refuseOthersWal } from "./beside.ts";
 import { mendHoldings } from "./holdings.ts";
 import { mendReserved } from "./reserved.ts";
 import { schema, schemaVersion, upgrades } from "./schema.ts";
@@ -256,7 +257,7 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
 /**
  * Opens the existing database file at `path`. Throws GATEWAY_STORE_MISSING (a database is never
  * made silently: an empty one has forgotten every withdrawal), GATEWAY_STORE_INVALID,
- * GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE, GATEWAY_STORE_BUSY.
+ * GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE, GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL.
  * @public
  */
 export function openStore(path: string, log: GatewayLog): Store {
@@ -264,6 +265,7 @@ export function openStore(path: string, log: GatewayLog): Store {
   try {
     // Asked before it is opened, because opening turns an empty file into a database of some kind.
     if (statSync(path).size === 0) throw invalid(path, "is empty and was not made by init");
+    refuseOthersWal(path);
     const raw = openRaw(path);
     try {
       checkVersion(raw, path);

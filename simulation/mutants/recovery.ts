@@ -148,7 +148,7 @@ export const recoveryMutants: readonly Mutant[] = [
   {
     name: "released-without-a-word",
     file: "gateway/operator/people.ts",
-    find: '    if (reason !== null && unheard === undefined) return refuse("GATEWAY_AGENT_UNHEARD", reason);\n',
+    find: '    if (reason !== null && !isUnheard) return refuse("GATEWAY_AGENT_UNHEARD", reason);\n',
     replace: "",
     sentence: "A server is released though the database was put back, and the next one pays again what it has forgotten (truth).",
     when: (each) => each.takeover,

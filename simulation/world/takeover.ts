@@ -74,14 +74,14 @@ export class Takeover {
 
   /**
    * Without `--unheard` as long as the old server can run; when it is refused, perhaps that one is
-   * switched off for good.
+   * switched off for good. With `--open`: nobody waits for what it has to end.
    */
   #release(): void {
     const { gateway } = this.#world;
     const old = this.#old as Machine;
     const isGone = this.#isGivenUp;
     gateway.command(
-      (by) => releaseAgent(by, old.id, isGone ? "unheard" : undefined),
+      (by) => releaseAgent(by, old.id, isGone ? "unheard" : "open"),
       (said) => {
         note("agents release", said === null ? "no answer" : said.ok ? "ok" : said.code);
         // One that is released already was released by the attempt that nobody heard the end of.

@@ -23,7 +23,19 @@ import {
   wallet,
   walletFrom,
 } from "../../rig/gateway-server.ts";
-import { agentRow, anotherGateway, auto, countOf, db, eachTestItsGateway, gateway, ready, release } from "../support/shop.ts";
+import {
+  agentRow,
+  anotherGateway,
+  auto,
+  countOf,
+  db,
+  eachTestItsGateway,
+  gateway,
+  heard as heardNow,
+  ready,
+  release,
+  row,
+} from "../support/shop.ts";
 
 eachTestItsGateway();
 
@@ -116,6 +128,26 @@ describe("pairing", () => {
       expect(countOf("agents")).toBe(0);
     }
     expect((await gateway.pair()).status).toBe(200);
+  });
+
+  it("a server with open withdrawals is released only by a word for it, and they stay Pending with it; one without is by none", async () => {
+    await ready();
+    const { id } = agentRow();
+    const stays = (await auto()).body.transactionId;
+    await auto({ orderId: "order-2" });
+    heardNow();
+    const words = "2 withdrawals and sweeps are open with this server, and no other can end them";
+    expect(releaseAgent(gateway.operator, id)).toEqual({ ok: false, code: "GATEWAY_AGENT_OPEN", detail: words });
+    expect([agentRow().id, db().all("SELECT 1 FROM audit WHERE act = 'agent released'")]).toEqual([id, []]);
+    expect(releaseAgent(gateway.operator, id, "open")).toEqual({ ok: true, openWithdrawals: 2 });
+    expect(db().get("SELECT detail FROM audit WHERE act = 'agent released'")).toEqual({
+      detail: `${gateway.merchant.merchantId}, open: 2`,
+    });
+    await gateway.pair({}, undefined, newAgentKeys());
+    expect(row(stays)?.status).toBe(0);
+    expect(db().all("SELECT 1 FROM jobs WHERE agent = ?", agentRow().id)).toEqual([]);
+    heardNow();
+    expect(releaseAgent(gateway.operator, agentRow().id)).toEqual({ ok: true, openWithdrawals: 0 });
   });
 
   it("pairing uses up the key's right, once for every key", async () => {

@@ -73,10 +73,10 @@ export function heard(): void {
   db().run("UPDATE agents SET heard = ? WHERE releasedAt IS NULL", gateway.operator.run);
 }
 
-/** Releases the live agent as an operator does once it was heard. */
+/** Releases the live agent as an operator does once it was heard, whatever is open with it. */
 export function release(): ReturnType<typeof releaseAgent> {
   heard();
-  return releaseAgent(gateway.operator, agentRow().id);
+  return releaseAgent(gateway.operator, agentRow().id, "open");
 }
 
 /** Answers each job as it is made, as an agent would. */
