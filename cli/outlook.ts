@@ -181,9 +181,10 @@ function waitingOutlook(why: string, judged: Judged): Outlook {
     };
   if (/^funds/.test(why)) {
     const more = fundsFor[why] ?? "amount and fee";
+    const anew = one.mode === "sweep" && why === "funds for another version";
     return stuck(
       `the paying account does not cover ${more} (${why})`,
-      `send funds to ${one.account || "the paying address, which the command address prints"}`,
+      `send funds to ${one.account || "the paying address, which the command address prints"}${anew ? `; or ${typed(`cancel ${one.transactionId}`)}: the gateway orders the sweep anew, with another top-up` : ""}`,
     );
   }
   if (why === "others in flight")

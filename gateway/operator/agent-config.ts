@@ -49,6 +49,10 @@ function limitsOf(config: GatewayConfig, currency: GatewayCurrency): Record<stri
     maxPerHour: amount(usd.perHour, multiples.perHour),
     maxPerDay: amount(usd.perDay, multiples.perDay),
     holdAbove: amount(usd.hold, multiples.hold),
+    // A tenth of the first: docs/chains.md.
+    ...(waitingOf(currency.network) === null
+      ? {}
+      : { resignAbove: amount(usd.perWithdrawal / 10n, multiples.perWithdrawal / 10n) }),
   };
 }
 

@@ -15,6 +15,7 @@ import {
   testCallback,
 } from "./callbacks.ts";
 import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
+import { areKnown } from "./named.ts";
 
 function eventList(text: string): readonly EventType[] {
   const wanted = text.split(",").map((part) => part.trim());
@@ -79,6 +80,7 @@ function add(options: AddOptions): void {
 
 function list(options: JsonOption & { readonly merchant?: string }): void {
   asOperator(options, (by) => {
+    if (!allowed(areKnown(by, options))) return;
     const lines = listCallbacks(by, options.merchant);
     if (options.json === true) printJson(lines);
     else print(lines.length === 0 ? "No callback target has been added yet." : lines.map(targetText).join("\n"));
@@ -136,6 +138,7 @@ interface DeliveriesOptions extends JsonOption {
 function deliveries(options: DeliveriesOptions): void {
   const { merchant, callback: target, limit } = options;
   asOperator(options, (by) => {
+    if (!allowed(areKnown(by, options))) return;
     const of = { ...(merchant === undefined ? {} : { merchant }), ...(target === undefined ? {} : { target }) };
     const views = callbackDeliveries(by, of, Math.min(limit, countMax));
     if (options.json === true) printJson(views);

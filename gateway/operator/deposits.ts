@@ -17,6 +17,7 @@ import {
   type TransactionQuery,
 } from "../store/transaction-lists.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { areKnown } from "./named.ts";
 import type { Operator } from "./people.ts";
 import {
   amountText,
@@ -101,6 +102,7 @@ const received = (config: GatewayConfig, row: NamedTransaction): string =>
 
 function list(options: ListOptions): void {
   asOperator(options, (by, config) => {
+    if (!allowed(areKnown(by, options))) return;
     const rows = listDeposits(by, queryOf("deposit", options));
     if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
     else print(rows.map((row) => describeRecord(row, received(config, row))).join("\n") || "No deposit is like that.");

@@ -1,7 +1,7 @@
 /** `key list`: the API keys and the rights of each; never a secret. */
-import { type Refusal, refuse } from "../../protocol/fault.ts";
+import type { Refusal } from "../../protocol/fault.ts";
 import { listKeyRows } from "../store/keys.ts";
-import { readMerchant } from "../store/merchants.ts";
+import { areKnown } from "./named.ts";
 import { dateOf, type Operator } from "./people.ts";
 
 /** @public */
@@ -25,10 +25,12 @@ export interface KeyLine {
  * @public
  */
 export function listKeys(
-  { store: { database } }: Pick<Operator, "store">,
+  by: Pick<Operator, "store">,
   merchant: string | undefined,
 ): { readonly ok: true; readonly keys: readonly KeyLine[] } | Refusal {
-  if (merchant !== undefined && readMerchant(database, merchant) === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
+  const known = areKnown(by, { merchant });
+  if (!known.ok) return known;
+  const { database } = by.store;
   const keys = listKeyRows(database, merchant).map((row) => ({
     keyId: row.id,
     merchantId: row.merchant,

@@ -179,8 +179,8 @@ export function listAgents({ store, run }: Pick<Operator, "store" | "run">): rea
  * their right to pair back. The agent keeps the withdrawals and sweeps that were handed to it, and
  * no recovery of another server names them. Refuses GATEWAY_UNKNOWN_AGENT, also for a released one;
  * GATEWAY_AGENT_UNHEARD while the database may lack payments of the agent; GATEWAY_AGENT_OPEN while
- * it has any that are open. `open` passes over the last; `unheard` over both, and until the agent is
- * heard again every one that pairs for the merchant begins with a recovery.
+ * it has any that are open. `open` passes over the last; `unheard` over both, and until the agent
+ * is heard again every one that pairs for the merchant begins with a recovery.
  * @public
  */
 export function releaseAgent(

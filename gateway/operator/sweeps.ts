@@ -18,6 +18,7 @@ import { listSweepNotes, listSweeps, type SweepNoteRow, topUpOf } from "../store
 import { readTransaction } from "../store/transactions.ts";
 import { orderSweeps } from "../sweeps/wishes.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { areKnown } from "./named.ts";
 import { dateOf, type Operator } from "./people.ts";
 import { amountText, describeActs, type ListOptions, listedActs, withFilters } from "./records.ts";
 import { withBoth } from "./words.ts";
@@ -54,7 +55,9 @@ const waitingOf = ({ address, network, currency, reason, detail, at }: SweepNote
 type SweepsOptions = ListOptions & { readonly csv?: boolean };
 
 function list(options: SweepsOptions): void {
-  asOperator(options, ({ store: { database } }, config) => {
+  asOperator(options, (by, config) => {
+    if (!allowed(areKnown(by, options))) return;
+    const { database } = by.store;
     const query = { merchant: options.merchant ?? null, status: options.status ?? null, most: options.limit };
     const rows = listSweeps(database, query).map((row) => listed(row, config));
     const waiting = listSweepNotes(database, null);
@@ -127,16 +130,33 @@ function show(id: string, options: JsonOption): void {
   });
 }
 
-function order(address: string, options: JsonOption & { readonly currency?: string }): void {
+/**
+ * Has what lies on an address swept. Refuses GATEWAY_UNKNOWN_CURRENCY, and what `orderSweeps` does.
+ * @public
+ */
+export function orderSweep(
+  by: Operator,
+  { currencies }: Pick<GatewayConfig, "currencies">,
+  address: string,
+  currency: string | undefined,
+): ReturnType<typeof orderSweeps> {
+  if (currency !== undefined && !Object.hasOwn(currencies, currency))
+    return refuse("GATEWAY_UNKNOWN_CURRENCY", `there is no currency ${currency}`);
+  return orderSweeps(by, address, currency);
+}
+
+function order(text: string, options: JsonOption & { readonly currency?: string }): void {
   asOperator(options, (by, config) => {
-    const done = orderSweeps(by, address, options.currency);
+    const done = orderSweep(by, config, text, options.currency);
     if (!allowed(done)) return;
+    const { address } = done;
     if (options.json === true) {
       printJson({ address, ordered: done.wished.map(({ currency, network, units }) => ({ currency, network, units })) });
       return;
     }
     for (const { currency, units } of done.wished) print(`Ordered: ${amountText(config, currency, units)} from ${address}.`);
-    print("The gateway that runs begins with the next final block; sweeps list says how it goes.");
+    const begins = "begins with the next final block; sweeps list says how it goes, and why where it does not.";
+    print(by.run === null ? `The gateway does not run. Once it does, it ${begins}` : `The gateway ${begins}`);
   });
 }
 

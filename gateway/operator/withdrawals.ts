@@ -12,6 +12,7 @@ import type { JobRow, SignatureRow } from "../store/rows.ts";
 import { listSignatures } from "../store/signatures.ts";
 import { listedTransactions, type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { areKnown } from "./named.ts";
 import { dateOf, type Operator } from "./people.ts";
 import { describeActs, describeRecord, type ListOptions, listedActs, listedRecord, queryOf, withFilters } from "./records.ts";
 import { withBoth } from "./words.ts";
@@ -38,7 +39,9 @@ export function showWithdrawal({ store: { database } }: Operator, id: string): S
 const amountOf = ({ amount, currency }: NamedTransaction): string => `${amount} ${currency}`;
 
 function list(options: ListOptions): void {
-  asOperator(options, ({ store }, config) => {
+  asOperator(options, (by, config) => {
+    if (!allowed(areKnown(by, options))) return;
+    const { store } = by;
     const rows = listedTransactions(store.database, queryOf("withdraw", options));
     if (options.json === true) printJson(rows.map((row) => listedRecord(row, config)));
     else print(rows.map((row) => describeRecord(row, amountOf(row))).join("\n") || "No withdrawal is like that.");

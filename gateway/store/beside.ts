@@ -1,6 +1,6 @@
 /**
- * Which write-ahead file lies beside a database that nobody has opened yet. SQLite plays one that it
- * finds into whatever file has the name, also into a copy that a person put in the place of a
+ * Which write-ahead file lies beside a database that nobody has opened yet. SQLite plays one that
+ * it finds into whatever file has the name, also into a copy that a person put in the place of a
  * database whose process was killed: both are lost then. Such a copy tells itself apart, since
  * VACUUM INTO makes a file that keeps a rollback journal, and a gateway marks its file for
  * write-ahead before the first write-ahead file is made. Sources: sqlite.org/fileformat2.html,

@@ -39,6 +39,14 @@ export function findTarget(database: Database, id: string): CallbackTargetRow | 
   return database.get<CallbackTargetRow>(sql, id);
 }
 
+/**
+ * Whether there is such a target, or was before it was removed.
+ * @public
+ */
+export function wasTarget(database: Database, id: string): boolean {
+  return database.get("SELECT 1 FROM callbackTargets WHERE id = ?", id) !== undefined;
+}
+
 /** @public */
 export function liveTargets(database: Database, merchant: string): readonly CallbackTargetRow[] {
   const sql = "SELECT * FROM callbackTargets WHERE merchant = ? AND offAt IS NULL ORDER BY createdAt, id";

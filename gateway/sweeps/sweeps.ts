@@ -27,7 +27,7 @@ import { stuckSweepsMax } from "../sweep-settings.ts";
 import type { Tip, WatchedChain } from "../watcher/chain.ts";
 import { pays } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
-import { type Measured, measure, type No, smaller, standing } from "./worth.ts";
+import { inWords, type Measured, measure, type No, smaller, standing } from "./worth.ts";
 
 /**
  * Addresses of which the chain is asked in one pass; the others have their turn in the next ones.
@@ -115,7 +115,7 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
     // The next block asks again; what the nodes said stands in the watcher's own words.
     return true;
   }
-  if (measured.ok && measured.topUpUnits > 0n) measured = affordable(options, row, measured) ?? measured;
+  if (measured.ok && measured.topUpUnits > 0n) measured = affordable(options, row, currency, measured) ?? measured;
   if (!measured.ok) note(options, row, measured);
   else order(options, row, currency, measured);
   return true;
@@ -150,7 +150,12 @@ async function ask(
 }
 
 /** Null where the hot account has what the top-up takes, its own fee included. */
-function affordable({ store, config }: SweepsOptions, row: SweepableRow, { topUpUnits }: Measured): No | null {
+function affordable(
+  { store, config }: SweepsOptions,
+  row: SweepableRow,
+  currency: GatewayCurrency,
+  { amountUnits, topUpUnits }: Measured,
+): No | null {
   const agent = readAgent(store.database, row.agent);
   const native = nativeOf(config, row.network);
   // Where the configuration names no such coin nobody here counts it, and the agent waits for it.
@@ -158,7 +163,8 @@ function affordable({ store, config }: SweepsOptions, row: SweepableRow, { topUp
   const funds = fundsOf(store.database, agent, native);
   const needed = topUpUnits + maxFeeUnits(pairedCurrencies(agent), row.currency);
   if (funds !== null && funds.availableUnits >= needed) return null;
-  return { ok: false, reason: "no_coin", detail: `${needed}` };
+  const detail = `${inWords(amountUnits, currency)} there, ${inWords(needed, native)} wanted on the paying account`;
+  return { ok: false, reason: "no_coin", detail };
 }
 
 function order(options: SweepsOptions, row: SweepableRow, { id, decimal }: GatewayCurrency, measured: Measured): void {

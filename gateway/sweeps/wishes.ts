@@ -2,6 +2,7 @@
  * A person's word that an address is to be swept, worth it or not. The gateway that runs carries it
  * out after its next pass. Source: docs/api.md, Sweeps.
  */
+import { parseAddress } from "../../chains/families.ts";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { recordAct } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
@@ -19,25 +20,31 @@ export interface Wishing {
 /** @public */
 export interface Wished {
   readonly ok: true;
+  readonly address: string; // in the form of its family
   readonly wished: readonly { readonly currency: string; readonly network: string; readonly units: string }[];
 }
 
 /**
  * Has everything on an address swept, or one currency of it, also what its fee would hardly be
- * worth. Refuses GATEWAY_NOTHING_HELD. Twice is harmless.
+ * worth. `text` is the address as a person typed it. Refuses ADDRESS_*, GATEWAY_NOTHING_HELD. Twice
+ * is harmless.
  * @public
  */
-export function orderSweeps(by: Wishing, address: string, currency: string | undefined): Wished | Refusal {
+export function orderSweeps(by: Wishing, text: string, currency: string | undefined): Wished | Refusal {
+  const parsed = parseAddress(text);
+  if (!parsed.ok) return parsed;
+  const { address } = parsed;
   return by.store.write((database) => {
     const held = listSweepableAt(database, address).filter(
       (row) => BigInt(row.units) > 0n && (currency === undefined || row.currency === currency),
     );
-    if (held.length === 0) return refuse("GATEWAY_NOTHING_HELD", address);
+    if (held.length === 0)
+      return refuse("GATEWAY_NOTHING_HELD", `nothing of ${currency ?? "any currency"} that could be swept lies on ${address}`);
     for (const row of held) {
       keepWish(database, row, by.nowMs);
       const detail = `${row.currency} on ${address}`;
       recordAct(database, { at: by.nowMs, actor: "operator", act: "sweep ordered", subject: row.request, detail });
     }
-    return { ok: true, wished: held.map(({ currency: id, network, units }) => ({ currency: id, network, units })) };
+    return { ok: true, address, wished: held.map(({ currency: id, network, units }) => ({ currency: id, network, units })) };
   });
 }

@@ -2,7 +2,7 @@
  * Whether what an address for deposits holds is swept now, and with how much: a pure function of
  * what the database and the chain say. Sources: docs/api.md, Sweeps; docs/operations.md.
  */
-import { parseAmount } from "../../protocol/amount.ts";
+import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayCurrency } from "../config.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import type { SweepableRow } from "../store/sweeps.ts";
@@ -60,7 +60,14 @@ export function standing({ row, currency, isPayable, isOut, last, nowMs }: Stand
   }
   if (isWished) return { ok: true };
   if (!currency.sweep.isAutomatic) return no("not_automatic");
-  return BigInt(row.units) < leastUnits(currency) ? no("below_least", currency.sweep.least) : { ok: true };
+  const units = BigInt(row.units);
+  if (units >= leastUnits(currency)) return { ok: true };
+  return no("below_least", `${inWords(units, currency)} there, at least ${currency.sweep.least} ${currency.id}`);
+}
+
+/** An amount for the operator, with the name of its currency. */
+export function inWords(units: bigint, { decimal, id }: Pick<GatewayCurrency, "decimal" | "id">): string {
+  return `${formatAmount(units, decimal)} ${id}`;
 }
 
 /**
@@ -103,7 +110,8 @@ export function measure(row: SweepableRow, currency: GatewayCurrency, chain: OnC
   }
   const isWorth = row.wishedAt !== null || there >= feeUnits * BigInt(currency.sweep.feeMultiple);
   const amountUnits = there - feeUnits;
-  if (!isWorth || amountUnits <= 0n) return no("below_fee", `${feeUnits}`);
+  if (!isWorth || amountUnits <= 0n)
+    return no("below_fee", `${inWords(there, currency)} there, the fee up to ${inWords(feeUnits, currency)}`);
   return { ok: true, amountUnits, topUpUnits: 0n };
 }
 

@@ -14,8 +14,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 const nodes = ["https://one.example", "https://two.example"];
 const usdtOnBsc = "0x55d398326f99059fF775485246999027B3197955";
 
-const gateway = (chains: object, currencies: object) =>
-  parseConfig(JSON.stringify({ ...testConfig, chains, currencies, prices: {} }), folder, 0);
+const gateway = (chains: object, currencies: object, change: object = {}) =>
+  parseConfig(JSON.stringify({ ...testConfig, chains, currencies, prices: {}, ...change }), folder, 0);
 
 function agent(change: object): Config["settings"] {
   const path = join(folder, "config.json");
@@ -93,5 +93,24 @@ describe("the gateway's configuration with presets", () => {
     const { maxFee, maxFeePerDay } = chainPresets.tron!;
     expect(policy.coin).toMatchObject({ maxFee, maxFeePerDay });
     expect(policy.ether).toMatchObject({ maxFee: "0.01", maxFeePerDay: "0.2" });
+  });
+
+  it("writes a tenth of the largest withdrawal as resignAbove where payments end by waiting, and nowhere else; the agent takes the file", () => {
+    const usual = { decimal: 6, name: "X", symbol: "X", minPaymentAmount: "1", minWithdrawAmount: "5" };
+    const chains = { mine: { preset: "tron", nodes }, other: { family: "evm", chainId: 777, nodes, confirmations: 5 } };
+    const contract = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
+    const currencies = {
+      trx: { ...usual, chain: "mine" },
+      token: { ...usual, chain: "mine", contract },
+      ether: { ...usual, chain: "other", decimal: 18 },
+    };
+    const manual = { trx: { usd: "0.25", eur: "0.2", try: "8" } };
+    const path = join(folder, "with-waiting.json");
+    writeFileSync(path, agentConfigText(gateway(chains, currencies, { prices: { manual } })), { mode: 0o600 });
+    const { policy } = readConfig(path, { requireSecrets: [] }).settings;
+    expect(policy.trx).toMatchObject({ maxPerWithdrawal: "20000", resignAbove: "2000" });
+    expect(policy.token).toMatchObject({ maxPerWithdrawal: "5000", resignAbove: "500" });
+    expect(policy.ether?.maxPerWithdrawal).toBe("5000");
+    expect(policy.ether?.resignAbove).toBeUndefined();
   });
 });

@@ -142,6 +142,7 @@ export const states: Readonly<Record<string, () => void>> = {
     waits("waits for chain time 12:05:30 (UTC), now 12:08:10; NODE_DISAGREE: receipt"),
   ),
   "dead without funds": shown({ state: "broadcast", ...bound }, waits("funds for another version")),
+  "a sweep is dead without funds": shown({ state: "broadcast", mode: "sweep", ...bound }, waits("funds for another version")),
   "dead and would revert": shown(
     { ...tronWithdrawal, state: "broadcast", versions: [{ ...tronVersion, dead: "both" }] },
     waits("the chain would revert it"),
