@@ -343,6 +343,8 @@ export interface WatcherNodes extends Watched {
    * a later one.
    */
   balance(account: string, contract: string, block: number): Promise<bigint>;
+  /** As `balance` for each question, in their order, in bounded batches; rejects when one does. */
+  balances(questions: readonly BalanceQuestion[], block: number): Promise<readonly bigint[]>;
   /** True where `balance` may be of a later block. */
   readonly tellsNewestBalances?: boolean;
   /** The decimals that a token names, agreed. */
@@ -371,6 +373,15 @@ export interface WatcherNodes extends Watched {
   dead?(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
   /** For the withdrawals of one pass: questions that several of them share are asked once. */
   pass(final: BlockId): WatcherPass;
+}
+
+/**
+ * A balance that is asked for: of a token's contract, or "" for the native coin.
+ * @public
+ */
+export interface BalanceQuestion {
+  readonly account: string;
+  readonly contract: string;
 }
 
 /** @public */

@@ -24,6 +24,8 @@ const answerBytesMax = 32 * 1024 * 1024;
 const timeoutMs = 15_000;
 const topicsPerFilter = 500;
 const questionsAtOnce = 32;
+/** Balances of one wave: some batches for each node. */
+const balancesAtOnce = 256;
 /** A payment that is ordered now is signed by the market of minutes later. */
 const costNumerator = 3n;
 const costDenominator = 2n;
@@ -62,14 +64,18 @@ export function watcherOf(reader: Reader): WatcherNodes {
       ? agreement(each, (nodes) => nodes.block(number, { full: true }), blockKey, `block ${number}`)
       : together.block(number, { full: true });
 
+  const balance = (address: string, contract: string, number: number): Promise<bigint> =>
+    agreement(each, (nodes) => nodes.balance(address, contract, number), String, `balance of ${address}`);
+
   return {
     status: together.status,
     tip: together.head,
     finalTip: together.finalBlock,
     block: async (number, isAgreed) => watched(await block(number, isAgreed)),
     timestamp: async (number) => (await together.block(number, { full: false })).timestamp,
-    balance: (address, contract, number) =>
-      agreement(each, (nodes) => nodes.balance(address, contract, number), String, `balance of ${address}`),
+    balance,
+    balances: (questions, number) =>
+      inWaves(questions, balancesAtOnce, ({ account, contract }) => balance(account, contract, number)),
     async decimals(contract) {
       const ask = (nodes: EvmNodes): Promise<string> => nodes.call(contract, decimalsCall, "latest");
       const data = await agreement(each, ask, String, `decimals of ${contract}`);

@@ -48,6 +48,8 @@ export type TronWatcher = WatcherNodes & Required<Pick<WatcherNodes, "dead">>;
 const timeoutMsDefault = 15_000;
 const patienceMsDefault = 60_000;
 const blocksAtOnce = 8;
+/** Balances of one wave, two questions each: a node's queue holds more. */
+const balancesAtOnce = 32;
 /** Place of a payment of coins by a transaction of its own. */
 const nativeIndex = -1;
 /** Places of coins that a contract sent, downwards: the first internal transfer is at -2. */
@@ -75,6 +77,8 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
     },
     tellsNewestBalances: true,
     balance: (account, contract, block) => balanceAt(pool, account, contract, block),
+    balances: (questions, block) =>
+      inWaves(questions, balancesAtOnce, ({ account, contract }) => balanceAt(pool, account, contract, block)),
     decimals: (contract) =>
       pool.agree((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)), String, `decimals of ${contract}`),
     payments: (some, contracts, addresses, isAgreed) => paymentsIn(blocks, some, contracts, addresses, isAgreed),

@@ -1,0 +1,77 @@
+/**
+ * Many balances at one block: as those asked one by one, in their order, in bounded exchanges, and
+ * on the word of two nodes each.
+ */
+import { afterEach, expect, describe as group, it } from "vitest";
+import { createWatcher } from "../../chains/evm/node-watcher.ts";
+import type { WatcherNodes } from "../../chains/nodes.ts";
+import { createWatcher as createTronWatcher } from "../../chains/tron/node-watcher.ts";
+import { type ChainNode, FakeChain, hashOf, type Lie, serveChain } from "../../rig/fake-chain.ts";
+import { inhabitant, startTown, type Town, usdt } from "../support/tron-town.ts";
+
+const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
+const addressAt = (at: number): string => `0x${(at + 1).toString(16).padStart(40, "0")}`;
+
+let nodes: ChainNode[] = [];
+let watcher: WatcherNodes | null = null;
+let town: Town | null = null;
+
+afterEach(async () => {
+  watcher?.close();
+  for (const node of nodes.splice(0)) await node.close();
+  await town?.node.close();
+  town = null;
+});
+
+async function twoNodes(chain: FakeChain, lie: Lie | null = null): Promise<WatcherNodes> {
+  nodes = [await serveChain(chain), await serveChain(chain)];
+  nodes[1]!.lie = lie;
+  watcher = createWatcher({ nodes: nodes.map(({ url }) => url), chainId: 31337, confirmations: 1 }, () => undefined);
+  return watcher;
+}
+
+function paidChain(): FakeChain {
+  const chain = new FakeChain();
+  for (const [at, units] of [5n, 7n, 11n].entries())
+    chain.mine({ hash: hashOf(`${at}`), from: addressAt(900), to: addressAt(at), value: units });
+  chain.tokens.set(`${token} ${addressAt(1)}`.toLowerCase(), 13n);
+  return chain;
+}
+
+group("on an EVM chain", () => {
+  it("balances come in the order of the questions, coins and tokens, at the block asked for", async () => {
+    const reader = await twoNodes(paidChain());
+    const questions = [
+      { account: addressAt(2), contract: "" },
+      { account: addressAt(1), contract: token },
+      { account: addressAt(0), contract: "" },
+      { account: addressAt(2), contract: "" },
+    ];
+    expect(await reader.balances(questions, 3)).toEqual([11n, 13n, 5n, 11n]);
+    expect(await reader.balances(questions, 2)).toEqual([0n, 13n, 5n, 0n]);
+    expect(await reader.balances([], 3)).toEqual([]);
+  });
+
+  it("one balance that two nodes tell differently fails the call, and the same one told alike does not", async () => {
+    const lie: Lie = (method, params, honest) => (method === "eth_getBalance" && params[0] === addressAt(0) ? "0x63" : honest);
+    const reader = await twoNodes(paidChain(), lie);
+    const [ours, other] = [0, 1].map((at) => ({ account: addressAt(at), contract: "" }));
+    await expect(reader.balances([other!, ours!], 3)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+    expect(await reader.balances([other!], 3)).toEqual([7n]);
+  });
+});
+
+group("on Tron", () => {
+  it("balances come in the order of the questions, and one of a block to come is a fault", async () => {
+    town = await startTown({ fronts: [{}, {}] });
+    watcher = createTronWatcher({ urls: town.node.urls, chainId: town.node.chainId, log: () => undefined });
+    const accounts = Array.from({ length: 70 }, (_, at) => inhabitant(`many ${at}`).address);
+    for (const [at, account] of accounts.entries()) town.node.fund(account, BigInt(at + 1));
+    town.node.mint(usdt, accounts[3]!, 9n);
+    const { number } = await watcher.finalTip();
+    const questions = [{ account: accounts[3]!, contract: usdt }, ...accounts.map((account) => ({ account, contract: "" }))];
+    const expected = [9n, ...accounts.map((_, at) => BigInt(at + 1))];
+    expect(await watcher.balances(questions, number)).toEqual(expected);
+    await expect(watcher.balances(questions, number + 1)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
+  });
+});
