@@ -159,7 +159,7 @@ module.exports = {
       name: "no-room-of-the-gateway-imports-its-roof",
       severity: "error",
       from: {
-        path: "^gateway/([^/]+/|(bare-url|chain-presets|config|service|address-list|fiat|price-settings|sweep-settings)\\.ts$)",
+        path: "^gateway/([^/]+/|(bare-url|chain-presets|client-address|config|service|address-list|fiat|price-settings|sweep-settings)\\.ts$)",
       },
       to: { path: "^gateway/(gateway|command)\\.ts$" },
     },
@@ -167,7 +167,7 @@ module.exports = {
       name: "gateway-ground-files-import-the-ground-alone",
       severity: "error",
       from: {
-        path: "^gateway/(bare-url|callback-settings|chain-presets|config|service|address-list|fiat|price-settings|sweep-settings)\\.ts$",
+        path: "^gateway/(bare-url|callback-settings|chain-presets|client-address|config|service|address-list|fiat|price-settings|sweep-settings)\\.ts$",
       },
       to: { path: "^gateway/[^/]+/", pathNot: "^gateway/(store|auth)/" },
     },

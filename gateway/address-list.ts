@@ -1,8 +1,37 @@
 /**
- * Addresses and networks as the configuration names them (10.0.0.0/8, 2001:db8::1), to be asked
- * whether one of them is meant.
+ * IP addresses: one reader for every form that sockets and proxies write, and lists of addresses
+ * and networks as the configuration names them (10.0.0.0/8, 2001:db8::1).
  */
 import { BlockList, isIP } from "node:net";
+
+/** The longest form: "[full IPv6 with IPv4 tail%zone]:65535" in quotes has fewer characters. */
+const writtenMax = 128;
+
+/**
+ * The bare IP address in a text: an address, an address with a port (192.0.2.1:443,
+ * [2001:db8::1]:443), in brackets, in quotes, with a zone (fe80::1%eth0, which is left out) or as
+ * IPv4 inside IPv6 (RFC 4291 section 2.5.5.2, which counts as the IPv4 address). Null for any
+ * other text, "unknown" and names among them. Sources: RFC 7239 section 6; RFC 3986 section 3.2.2.
+ * @public
+ */
+export function readAddress(text: string): string | null {
+  if (text.length > writtenMax) return null;
+  const bare = /^\s*"?(.*?)"?\s*$/.exec(text)?.[1] ?? "";
+  const host = /^\[([^\]]*)\](?::\d{1,5})?$/.exec(bare)?.[1] ?? /^([\d.]+):\d{1,5}$/.exec(bare)?.[1] ?? bare;
+  const address = host.replace(/%[\w.~-]*$/, "");
+  if (isIP(address) === 0) return null;
+  return unmapped(address.toLowerCase());
+}
+
+function unmapped(address: string): string {
+  if (!address.includes(":")) return address;
+  const dotted = /^(?:0{0,4}:){2,5}ffff:(\d+\.\d+\.\d+\.\d+)$/.exec(address)?.[1];
+  if (dotted !== undefined) return dotted;
+  const hex = /^(?:0{0,4}:){2,5}ffff:([\da-f]{1,4}):([\da-f]{1,4})$/.exec(address);
+  if (hex === null) return address;
+  const [high, low] = [Number.parseInt(hex[1] as string, 16), Number.parseInt(hex[2] as string, 16)];
+  return [high >> 8, high & 255, low >> 8, low & 255].join(".");
+}
 
 /**
  * A question to a list; the answer is no for whatever is not an IP address. IPv4 inside IPv6 counts

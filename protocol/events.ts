@@ -197,6 +197,12 @@ export const gatewayEvents = table({
     "X-Forwarded-For came from an address that trustProxy does not name",
     "name the proxy in trustProxy",
   ],
+  "proxy-entry-unreadable": [
+    "gateway",
+    "warn",
+    "a proxy that trustProxy names writes an X-Forwarded-For entry that is no address, see `entry`",
+    "have the proxy write the client's address",
+  ],
   request: ["gateway", "info", "a request was answered", nothing],
   "request-failed": ["gateway", "error", "a request failed inside", "report it with the line"],
   "token-refused": ["gateway", "info", "a signatureToken was refused, see `reason`", "nothing, unless the shop complains"],

@@ -130,7 +130,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
   const turns = createTurns(() => performance.now());
 
   async function early(request: FastifyRequest, response: FastifyReply): Promise<FastifyReply | undefined> {
-    const away = door.turnAway({ requestId: request.id, ip: request.ip, token: tokenOf(request) });
+    const away = door.turnAway({ requestId: request.id, client: request.client, token: tokenOf(request) });
     if (away !== null) return reply(request, response, away);
     const excused = request.method !== "POST" && !service.config.contentTypeOnGet;
     const type = request.headers["content-type"] ?? "";
@@ -144,7 +144,7 @@ export function addOperations(server: FastifyInstance, service: Service): void {
     const writes = operation.method === "POST";
     const { caller, limits, use } = await door.admit({
       requestId: request.id,
-      ip: request.ip,
+      client: request.client,
       token: tokenOf(request),
       request: { method: request.method, path: request.url, body },
       scope: operation.scope,

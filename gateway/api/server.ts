@@ -8,10 +8,12 @@ import { Readable } from "node:stream";
 import { createSecureContext } from "node:tls";
 import fastify, { type FastifyError, type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { visible } from "../../protocol/visible.ts";
 import { type Answer, render, say } from "../answer/answer.ts";
 import { type Language, languageOf } from "../answer/language.ts";
 import type { AnswerCode } from "../answer/messages.ts";
 import { addressBlock } from "../auth/rate.ts";
+import { addressReader, type ClientAddress } from "../client-address.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Service } from "../service.ts";
 import { isBusy } from "../store/store.ts";
@@ -23,6 +25,7 @@ declare module "fastify" {
   interface FastifyRequest {
     language: Language;
     startedAtMs: number;
+    client: ClientAddress;
   }
 }
 
@@ -116,7 +119,6 @@ function create(service: Service): FastifyInstance {
     bodyLimit: config.limits.bodyBytesMax,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
-    trustProxy: config.trustProxy.length === 0 ? false : [...config.trustProxy],
     genReqId: () => Buffer.from(service.random(requestIdBytes)).toString("hex"),
     requestIdHeader: false,
     clientErrorHandler: answerToNoise,
@@ -136,15 +138,19 @@ function create(service: Service): FastifyInstance {
 export function createServer(service: Service): FastifyInstance {
   const server = create(service);
   const peers = createPeers(service.config);
+  const clientOf = addressReader(service.config.trustProxy);
   let isProxyTold = false;
+  let isUnreadableTold = false;
   answerBelow(server.server, peers.mayComePlain);
   endConnections(server);
   server.removeAllContentTypeParsers();
   server.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
   server.decorateRequest("language", "en");
   server.decorateRequest("startedAtMs", 0);
+  server.decorateRequest("client");
   server.addHook("onRequest", async (request, response) => {
     request.startedAtMs = service.clock();
+    request.client = clientOf(request.raw);
     request.language = languageOf(request.headers["accept-language"], "en");
     void response.headers({
       "x-request-id": request.id,
@@ -153,6 +159,12 @@ export function createServer(service: Service): FastifyInstance {
       "x-content-type-options": "nosniff",
     });
     const { remoteAddress } = request.raw.socket;
+    if (!isUnreadableTold && request.client.unreadable !== "") {
+      isUnreadableTold = true;
+      const fields = { peer: addressBlock(remoteAddress ?? ""), entry: visible(request.client.unreadable) };
+      const words = `the proxy writes "${fields.entry}" into X-Forwarded-For, which is no address: its clients count as the proxy itself`;
+      service.log.warn({ event: "proxy-entry-unreadable", ...fields }, words);
+    }
     if (!isProxyTold && request.headers["x-forwarded-for"] !== undefined && !peers.isNamedProxy(remoteAddress)) {
       isProxyTold = true;
       const peer = addressBlock(remoteAddress ?? "");
@@ -169,7 +181,7 @@ export function createServer(service: Service): FastifyInstance {
     const line = {
       event: "request" as const,
       requestId: request.id,
-      ip: addressBlock(request.ip),
+      ip: addressBlock(request.client.address),
       method: request.method,
       path,
       status: response.statusCode,

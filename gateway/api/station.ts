@@ -33,13 +33,13 @@ export function addStation(server: FastifyInstance, service: Service, probes: re
     url: "/agent/v1/pair",
     bodyLimit: pairingBodyBytesMax,
     onRequest: async (request, response) => {
-      const allowance = pairings.take(addressBlock(request.ip), service.clock());
+      const allowance = pairings.take(addressBlock(request.client.address), service.clock());
       if (allowance.allowed) return undefined;
       return reply(request, response, say("rate_limited", {}, { "Retry-After": String(Math.ceil(allowance.waitMs / 1000)) }));
     },
     handler: async (request, response) => {
       const body = request.body instanceof Uint8Array ? request.body : new Uint8Array(0);
-      return reply(request, response, pairAgent(service, body, request.ip));
+      return reply(request, response, pairAgent(service, body, request.client));
     },
   });
   server.get("/health", async (_request, response) => response.type("application/json; charset=utf-8").send('{"status":"ok"}'));

@@ -9,6 +9,7 @@
  */
 import type { GatewayLog } from "../../protocol/log.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
+import type { ClientAddress } from "../client-address.ts";
 import type { GatewayConfig } from "../config.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
@@ -28,7 +29,7 @@ export interface Caller {
 /** @public */
 export interface Knock {
   readonly requestId: string; // for the log
-  readonly ip: string;
+  readonly client: ClientAddress;
   readonly token: string | undefined;
   readonly request: TokenRequest;
   readonly scope: Scope;
@@ -48,7 +49,7 @@ export interface Door {
   /**
    * A 429 for whoever sent too many tokens that name no key, and sends another; null lets it try.
    */
-  turnAway(knock: Pick<Knock, "requestId" | "ip" | "token">): Answer | null;
+  turnAway(knock: Pick<Knock, "requestId" | "client" | "token">): Answer | null;
   /**
    * Keeps that a token was seen with a request that was refused before `admit`. Nothing happens for
    * one that is not good.
@@ -113,17 +114,17 @@ export function createDoor(by: {
     return isKnown ? [byKey, `${kid} ${block}`, kid] : [strangers, block, ""];
   }
 
-  function tell({ requestId, ip }: Pick<Knock, "requestId" | "ip">, keyId: string, reason: string): void {
-    log.info({ event: "token-refused", requestId, ip: addressBlock(ip), keyId, reason }, "token refused");
+  function tell({ requestId, client }: Pick<Knock, "requestId" | "client">, keyId: string, reason: string): void {
+    log.info({ event: "token-refused", requestId, ip: addressBlock(client.address), keyId, reason }, "token refused");
   }
 
   const refuse = (knock: Knock, reason: string): Answer => {
-    const [counter, name, keyId] = countOf(knock.ip, knock.token);
+    const [counter, name, keyId] = countOf(knock.client.address, knock.token);
     return refuseBy(counter, name, knock, keyId, reason);
   };
 
   const refuseReplay = (knock: Knock, keyId: string): Answer =>
-    refuseBy(replays, `${keyId} ${addressBlock(knock.ip)}`, knock, keyId, "seen before");
+    refuseBy(replays, `${keyId} ${addressBlock(knock.client.address)}`, knock, keyId, "seen before");
 
   function refuseBy(counter: typeof strangers, name: string, knock: Knock, keyId: string, reason: string): Answer {
     tell(knock, keyId, reason);
@@ -135,7 +136,7 @@ export function createDoor(by: {
 
   /** What a good token's key may not do here and now; null lets it in. */
   function barred(knock: Knock, key: KeyRow, merchant: MerchantRow, nowMs: number): Answer | null {
-    const problem = keyProblem(key, merchant, knock.ip, nowMs);
+    const problem = keyProblem(key, merchant, knock.client, nowMs);
     if (problem !== null) return say(problem);
     return keyHasScope(key, knock.scope) ? null : say("scope_missing", { scope: knock.scope });
   }
@@ -149,9 +150,9 @@ export function createDoor(by: {
 
   return {
     turnAway(knock) {
-      const allowance = strangers.check(addressBlock(knock.ip), clock());
+      const allowance = strangers.check(addressBlock(knock.client.address), clock());
       if (allowance.allowed) return null; // asked first: it costs less than taking a token apart
-      const [, , keyId] = countOf(knock.ip, knock.token);
+      const [, , keyId] = countOf(knock.client.address, knock.token);
       if (keyId !== "") return null;
       tell(knock, "", "turned away: too many wrong ones before");
       return tooMany(allowance);

@@ -8,6 +8,7 @@ import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../protoc
 import { invariant } from "../../protocol/fault.ts";
 import { keyIdPattern } from "../../protocol/fields.ts";
 import { addressList } from "../address-list.ts";
+import type { ClientAddress } from "../client-address.ts";
 import { insertKey, markKeyRevoked, readKey } from "../store/keys.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -96,13 +97,14 @@ export function keyHasScope(key: KeyRow, scope: Scope): boolean {
 export function keyProblem(
   key: KeyRow,
   merchant: MerchantRow,
-  ip: string,
+  { address, unreadable }: ClientAddress,
   nowMs: number,
 ): "key_revoked" | "key_expired" | "merchant_disabled" | "address_not_allowed" | null {
   if (key.revokedAt !== null) return "key_revoked";
   if (key.expiresAt !== null && key.expiresAt <= nowMs) return "key_expired";
   if (merchant.disabledAt !== null) return "merchant_disabled";
-  const isAllowed = key.allowedAddresses === "" || addressList(key.allowedAddresses.split(","))(ip);
+  // A proxy's own address allows nobody whose address the proxy did not name.
+  const isAllowed = key.allowedAddresses === "" || (unreadable === "" && addressList(key.allowedAddresses.split(","))(address));
   return isAllowed ? null : "address_not_allowed";
 }
 

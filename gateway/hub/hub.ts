@@ -13,12 +13,12 @@ import { gatewayFrameBytesMax } from "../../protocol/envelope.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import { linkPath } from "../../protocol/messages.ts";
 import { addressBlock } from "../auth/rate.ts";
+import { addressReader } from "../client-address.ts";
 import type { GatewayConfig } from "../config.ts";
 import { isLinkBlock, keepHello, markAgentSeen } from "../store/agent-state.ts";
 import { agentOfEnded, holderOfJob } from "../store/jobs.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
-import { addressReader } from "./address.ts";
 import { Intake } from "./intake.ts";
 import { type LinkLimits, linkLimits } from "./link-limits.ts";
 import { Places } from "./places.ts";
@@ -125,7 +125,7 @@ export function startHub(options: HubOptions): Hub {
     }
     sockets.handleUpgrade(request, socket, rest, (webSocket) => {
       const session = new Session(webSocket, rooms);
-      const block = addressBlock(addressOf(request));
+      const block = addressBlock(addressOf(request).address);
       open.set(session, block);
       places.enter(session, block)?.cut();
       session.start();

@@ -25,6 +25,7 @@ import {
 import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
 import { findKey, keyHasScope, keyProblem } from "../auth/keys.ts";
 import { openSecret } from "../auth/secret-box.ts";
+import type { ClientAddress } from "../client-address.ts";
 import type { GatewayConfig } from "../config.ts";
 import { wasGivenUp } from "../recovery/hearing.ts";
 import { awaitsRecovery, beginRecovery, grantedEpoch, recoveryOf } from "../recovery/recovery.ts";
@@ -86,7 +87,7 @@ function readAccounts({ accounts, networks }: PairingTranscript): readonly Agent
  * The key that made the MAC, once every key signed as well; whoever does not hold the secret learns
  * nothing about it.
  */
-function proven(service: Service, request: Request, ip: string): KeyRow | Answer {
+function proven(service: Service, request: Request, client: ClientAddress): KeyRow | Answer {
   const { store, key: gatewayKey, clock } = service;
   const key = findKey(store.database, request.transcript.keyId);
   if (key === undefined || key.secretBox === null) return say("pairing_key_invalid");
@@ -100,7 +101,7 @@ function proven(service: Service, request: Request, ip: string): KeyRow | Answer
   if (problem !== null) return problem;
   const merchant = readMerchant(store.database, key.merchant);
   invariant(merchant !== undefined, "a key's merchant is in the table");
-  const barred = keyProblem(key, merchant, ip, clock());
+  const barred = keyProblem(key, merchant, client, clock());
   if (barred !== null) return say(barred);
   return keyHasScope(key, "agent:pair") ? key : say("scope_missing", { scope: "agent:pair" });
 }
@@ -259,12 +260,12 @@ function grant(service: Service, keyId: string, request: Request, nowMs: number)
  * currencies.
  * @public
  */
-export function pairAgent(service: Service, body: Uint8Array, ip: string): Answer {
+export function pairAgent(service: Service, body: Uint8Array, client: ClientAddress): Answer {
   const request = read(body);
   if (isAnswer(request)) return request;
   const { transcript } = request;
   if (transcript.gatewayFingerprint !== service.key.fingerprint) return say("pairing_other_gateway");
-  const key = proven(service, request, ip);
+  const key = proven(service, request, client);
   if (isAnswer(key)) return key;
   const nowMs = service.clock();
   if (Math.abs(nowMs - transcript.at) > clockDifferenceMaxMs)

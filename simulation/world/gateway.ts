@@ -289,7 +289,7 @@ export class Gateway {
     if (owner === null || service === null) return;
     kernel.scheduler.after(1, owner, () => {
       try {
-        answered(pairAgent(service, body, "127.0.0.1"));
+        answered(pairAgent(service, body, { address: "127.0.0.1", unreadable: "" }));
       } catch (error) {
         if (!(error instanceof AgentError)) throw error;
         note("pairing failed", error.code);

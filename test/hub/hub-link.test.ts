@@ -4,7 +4,7 @@
  */
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
-import { addressReader } from "../../gateway/hub/address.ts";
+import { addressReader } from "../../gateway/client-address.ts";
 import { fillEnvelope } from "../../gateway/hub/outbox.ts";
 import { Bug } from "../../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
@@ -303,7 +303,8 @@ describe("upgrade", () => {
   it("the upgrade to the agents' link believes only trusted proxies about the address", () => {
     const read = addressReader(["10.0.0.0/8", "127.0.0.1"]);
     const from = (remoteAddress: string, forwarded?: string): string =>
-      read({ socket: { remoteAddress }, headers: forwarded === undefined ? {} : { "x-forwarded-for": forwarded } } as never);
+      read({ socket: { remoteAddress }, headers: forwarded === undefined ? {} : { "x-forwarded-for": forwarded } } as never)
+        .address;
     expect(from("8.8.8.8", "1.1.1.1")).toBe("8.8.8.8");
     expect(from("::ffff:127.0.0.1", "6.6.6.6, 1.1.1.1")).toBe("1.1.1.1");
     expect(from("10.1.2.3", "6.6.6.6, 1.1.1.1, 10.0.0.9")).toBe("1.1.1.1");
