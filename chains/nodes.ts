@@ -24,6 +24,21 @@ export interface NodeStatus {
   readonly detail: string; // "" when ok
   readonly outForMs: number | null; // since its first failure in a row; null when ok or not asked yet
   readonly block: number | null; // newest head it showed
+  readonly head: HeadView | null; // how that head moved; null before the first
+}
+
+/**
+ * The newest head of one node, and how it moved. `seenAgoMs` and `stoodForMs` by a clock that never
+ * runs back, `atMs` by the chain's own.
+ * @public
+ */
+export interface HeadView {
+  readonly number: number;
+  readonly atMs: number; // the block's own time, Unix milliseconds; 0 where the node did not say
+  readonly seenAgoMs: number; // since the node last showed it
+  readonly stoodForMs: number; // between the first and the last time that the node showed this number
+  readonly highest: number; // that it ever showed; above `number` where the node went back
+  readonly blockMs: number | null; // time between two blocks by its heads; null before it rose
 }
 
 /**

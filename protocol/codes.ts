@@ -54,6 +54,7 @@ export const codes = {
   NODE_UNREACHABLE: ["fault", "unknown", "operator", "the node could not be reached or cut the line", "check the node and the network"],
   NODE_TIMEOUT: ["fault", "unknown", "operator", "the node did not answer in time", "check the node's load"],
   NODE_HTTP: ["fault", "unknown", "operator", "the node answered with an HTTP error", "check the address, the key and the rate limit"],
+  NODE_QUOTA: ["fault", "unknown", "operator", "the node's provider says that it is asked too much, or that the quota is used up", "wait, take a larger plan of the provider, or name a second node in config.json"],
   NODE_ANSWER: ["fault", "unknown", "operator", "the node's answer has the wrong shape", "use another node"],
   NODE_ANSWER_SIZE: ["fault", "unknown", "operator", "the node's answer is too large", "use another node"],
   NODE_ERROR: ["fault", "none", "operator", "the node answered with an error of its own", "read the node's own words in the message, or use another node"],

@@ -6,9 +6,9 @@
 import { AgentError } from "../../protocol/fault.ts";
 import type { BlockId, Counters } from "../nodes.ts";
 import { disagreement, noNode, type Settled } from "../providers/node-pool.ts";
-import { type Receipt, readHash, readHead, readNumber, readReceipt } from "./answers.ts";
+import { type Receipt, readHash, readNumber, readReceipt } from "./answers.ts";
 import type { Job, NodePool, PoolNode } from "./node-pool.ts";
-import { countQuestion } from "./node-questions.ts";
+import { askHead, countQuestion } from "./node-questions.ts";
 
 /** Receipts of calls with many logs (disperse contracts, exchanges) reach hundreds of kilobytes. */
 const receiptBytesMax = 512 * 1024;
@@ -50,15 +50,8 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
   const share = createSharing();
 
   const finalNumber: Job<number> = async (node) => {
-    const tag = confirmations === "finalized" ? "finalized" : "latest";
-    const number = await pool.ask(node, {
-      method: "eth_getBlockByNumber",
-      params: [tag, false],
-      read: (result) => blockNumber(result, tag),
-    });
-    if (confirmations === "finalized") return number;
-    node.block = number;
-    return Math.max(0, number - confirmations + 1);
+    if (confirmations !== "finalized") return Math.max(0, (await askHead(pool, node)).number - confirmations + 1);
+    return pool.ask(node, { method: "eth_getBlockByNumber", params: ["finalized", false], read: finalizedNumber });
   };
 
   const hashAt = (number: number): Promise<string> =>
@@ -77,6 +70,7 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
 
   const finalBlock = (): Promise<BlockId> =>
     share("final", async () => {
+      pool.lookAround((node) => askHead(pool, node));
       const settled = await pool.all(finalNumber);
       const numbers = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b - a);
       // The highest number that enough nodes have reached: one that lags or runs ahead alone moves
@@ -183,9 +177,9 @@ export function receiptAlike(receipts: readonly Receipt[], witnesses: number): R
   return null;
 }
 
-function blockNumber(result: unknown, tag: string): number {
-  if (result === null) throw new AgentError("NODE_NO_BLOCK", "none", `the node has no ${tag} block`);
-  return tag === "latest" ? readHead(result).number : readNumber((result as { number?: unknown }).number, "block.number");
+function finalizedNumber(result: unknown): number {
+  if (result === null) throw new AgentError("NODE_NO_BLOCK", "none", "the node has no finalized block");
+  return readNumber((result as { number?: unknown }).number, "block.number");
 }
 
 function blockHash(result: unknown, number: number): string {

@@ -5,6 +5,7 @@
 import { AgentError } from "../../protocol/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
+import { quotaFault } from "../providers/node-quota.ts";
 import { readQuantity } from "./answers.ts";
 import { createRpc, type Rpc, type RpcCallOptions } from "./rpc.ts";
 import type { Envelope } from "./rpc-envelope.ts";
@@ -49,7 +50,7 @@ export function createPool(options: PoolOptions): NodePool {
   const pool = createNodePool({
     clients: options.urls.map((url) => createRpc({ url, timeoutMs, callsMax, batchBytesMax })),
     chain: `${chainId}`,
-    askChain: (rpc) => rpc.call("eth_chainId", [], { answerBytesMax: smallAnswerBytesMax }),
+    askChain: (rpc) => read(rpc, "eth_chainId", [], { answerBytesMax: smallAnswerBytesMax }),
     chainOf: (envelope, rpc) => `${readResult(rpc, chainQuestion, envelope)}`,
     log,
     clock,
@@ -68,7 +69,7 @@ export function createPool(options: PoolOptions): NodePool {
     const asked = inOneGo.get(key);
     if (asked !== undefined) return asked;
     if (inOneGo.size === 0) queueMicrotask(() => inOneGo.clear());
-    const envelope = exchange(node, method, params, { answerBytesMax });
+    const envelope = pool.exchange(node, (rpc) => read(rpc, method, params, { answerBytesMax }));
     inOneGo.set(key, envelope);
     return envelope;
   }
@@ -91,6 +92,14 @@ const chainQuestion: Question<bigint> = {
   params: [],
   read: (result) => readQuantity(result, "chain id"),
 };
+
+/** A read that a provider refuses since it is asked too much is a failure of the node, in any shape. */
+async function read(rpc: Rpc, method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope> {
+  const envelope = await rpc.call(method, params, options);
+  const fault = envelope.ok ? null : quotaFault(envelope.code, envelope.message, rpc.origin, Date.now());
+  if (fault !== null) throw fault;
+  return envelope;
+}
 
 function readResult<T>(rpc: Rpc, { method, read }: Question<T>, envelope: Envelope): T {
   if (envelope.ok) return read(envelope.result);

@@ -17,7 +17,7 @@ export const dataBytesMax = 128 * 1024;
 /** The node's newest head; remembered as the newest it showed. */
 export async function askHead(pool: NodePool, node: PoolNode): Promise<BlockHead> {
   const head = await pool.ask(node, { method: "eth_getBlockByNumber", params: ["latest", false], read: readHead });
-  node.block = head.number;
+  pool.sawHead(node, head.number, head.timestamp * 1000);
   return head;
 }
 

@@ -134,7 +134,10 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
 
   return {
     call: (to, data, block) => read(callQuestion(to, data, block)),
-    head: async () => (await pool.first((node) => askHead(pool, node))) as BlockHead,
+    head: () => {
+      pool.lookAround((node) => askHead(pool, node));
+      return pool.first((node) => askHead(pool, node)) as Promise<BlockHead>;
+    },
     balance: (address, contract, block) => read(balanceQuestion(address, contract, block)),
     code: (address, block) => read(codeQuestion(address, block)),
     receipt: (txHash) => pool.first((node) => pool.ask(node, receiptQuestion(txHash))),

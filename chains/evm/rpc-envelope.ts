@@ -4,6 +4,8 @@
  * logs and people.
  */
 
+import { shownWords, statusWords } from "../providers/node-words.ts";
+
 /** The node's result, or its error object with the text made safe to print. */
 export type Envelope =
   | { readonly ok: true; readonly result: unknown }
@@ -18,8 +20,6 @@ interface Unreadable {
   readonly isBatchFault: boolean;
 }
 
-const messageCharactersMax = 300;
-
 /**
  * One envelope per id; an id that came twice is left out. The key null holds an answer that names
  * no call.
@@ -32,7 +32,7 @@ export function readEnvelopes(
   const bad = (message: string): Unreadable => ({
     ok: false,
     code: isSuccess ? "NODE_ANSWER" : "NODE_HTTP",
-    message: isSuccess ? message : `HTTP status ${status}`,
+    message: isSuccess ? message : statusWords(status, body),
     isUnsent: false,
     isCut: false,
     isBatchFault: isSuccess,
@@ -64,13 +64,8 @@ function readEnvelope(item: unknown): { readonly id: number | null; readonly env
   const idOrNull = typeof id === "number" ? id : null;
   if (typeof error === "object" && error !== null) {
     const { code, message } = error as { code?: unknown; message?: unknown };
-    return { id: idOrNull, envelope: { ok: false, code: typeof code === "number" ? code : 0, message: clean(message) } };
+    return { id: idOrNull, envelope: { ok: false, code: typeof code === "number" ? code : 0, message: shownWords(message) } };
   }
   if (!Object.hasOwn(item, "result")) return null;
   return { id: idOrNull, envelope: { ok: true, result } };
-}
-
-function clean(message: unknown): string {
-  if (typeof message !== "string") return "";
-  return message.slice(0, messageCharactersMax).replace(/[^\x20-\x7e]+/g, " ");
 }

@@ -5,6 +5,7 @@
  * node answers, each call settles on its own.
  */
 import { AgentError } from "../../protocol/fault.ts";
+import { readQuota } from "../providers/node-quota.ts";
 import { closedText, type Exchange, type Failure, failure, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
 import { type Envelope, readEnvelopes } from "./rpc-envelope.ts";
 
@@ -29,7 +30,7 @@ export interface Rpc {
   readonly origin: string;
   /**
    * The node's result or its error object.
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_ANSWER, NODE_ANSWER_SIZE, NODE_CLOSED;
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE, NODE_CLOSED;
    * effect is none for reads
    */
   call(method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope>;
@@ -90,7 +91,8 @@ export function createRpc(options: RpcOptions): Rpc {
   }
 
   function settle(batch: readonly Pending[], outcome: Outcome): void {
-    const envelopes = outcome.ok ? readEnvelopes(outcome.status, outcome.body) : outcome;
+    const refused = outcome.ok ? readQuota(outcome, Date.now()) : null;
+    const envelopes = refused ?? (outcome.ok ? readEnvelopes(outcome.status, outcome.body) : outcome);
     if (!envelopes.ok) {
       failBatch(batch, envelopes);
       return;
@@ -112,11 +114,11 @@ export function createRpc(options: RpcOptions): Rpc {
 
   /**
    * A node that refuses batches, or answers one with nonsense, gets smaller ones until it copes;
-   * they grow again one by one.
+   * they grow again one by one. A provider that counts calls may never bear so many at once.
    */
   function failBatch(batch: readonly Pending[], failure: Failure): void {
     const isBatchFault = failure.isBatchFault && batch.length > 1;
-    if (isBatchFault) callsMax = Math.max(1, callsMax >> 1);
+    if (isBatchFault || failure.quietMs !== undefined) callsMax = Math.max(1, callsMax >> 1);
     for (const call of batch) failCall(call, { ...failure, isBatchFault });
   }
 
@@ -128,7 +130,8 @@ export function createRpc(options: RpcOptions): Rpc {
       return;
     }
     const effect = call.isWrite && !failure.isUnsent ? "unknown" : "none";
-    call.reject(new AgentError(failure.code, effect, failure.message, { node: target.origin }));
+    const quiet = failure.quietMs === undefined ? {} : { quietMs: failure.quietMs };
+    call.reject(new AgentError(failure.code, effect, failure.message, { node: target.origin, ...quiet }));
   }
 
   return {

@@ -5,6 +5,7 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { NodeLog, NodeStatus } from "../nodes.ts";
+import { Heads } from "./node-heads.ts";
 
 /**
  * One node's connection, as its family speaks to it.
@@ -42,8 +43,9 @@ export interface PoolNode<C extends Client> {
   failures: number; // in a row
   outAt: number | null; // first of them, or since it was seen on another chain
   restUntil: number;
+  quiet: { readonly untilMs: number; readonly fault: AgentError } | null; // it asked to be left alone
   detail: string;
-  block: number | null;
+  readonly heads: Heads;
 }
 
 /** @public */
@@ -58,7 +60,17 @@ export interface NodePool<C extends Client> {
    * fault of the exchange
    */
   exchange<T>(node: PoolNode<C>, talk: (client: C) => Promise<T>): Promise<T>;
-  /** Counts a failure that its answer showed. */
+  /** A newest head that the node showed. `atMs` is the block's own time, 0 for unknown. */
+  sawHead(node: PoolNode<C>, number: number, atMs: number): void;
+  /**
+   * Asks each awake node for its head that has not shown one lately, and waits for none of them. An
+   * answer is for `sawHead`.
+   */
+  lookAround(askHead: (node: PoolNode<C>) => Promise<unknown>): void;
+  /**
+   * Counts a failure that its answer showed. A fault whose context has `quietMs` has the node left
+   * alone for so long, or until its rest is over where that is 0.
+   */
   fail(node: PoolNode<C>, error: AgentError): void;
   /**
    * One node after the other until one knows; null when those that answered all said null. @throws
@@ -83,21 +95,26 @@ export interface NodePool<C extends Client> {
 
 const restFirstMs = 1_000;
 const restMaxMs = 30_000;
+/** A head that was shown within this time is known. */
+const headKnownMs = 5_000;
 
 /** @public */
 export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>): NodePool<C> {
   const nodes = options.clients.map(
     (rpc): PoolNode<C> => ({
       ...{ rpc, chain: "unchecked", checking: null, failures: 0, outAt: null, restUntil: 0 },
-      ...{ detail: "not asked yet", block: null },
+      ...{ quiet: null, detail: "not asked yet", heads: new Heads() },
     }),
   );
   const witnessesMin = Math.min(2, nodes.length);
   const gate = createGate(options);
+  const asking = new Set<PoolNode<C>>(); // for their heads
 
   function ordered(): readonly PoolNode<C>[] {
-    const isResting = (node: PoolNode<C>): number => (node.restUntil > options.clock() ? 1 : 0);
-    return [...nodes].sort((a, b) => isResting(a) - isResting(b));
+    // Among nodes that answer, those with an old head come last: their news is none.
+    const best = nodes.reduce((newest, { heads }) => (heads.isNewerThan(newest) ? heads : newest), new Heads());
+    const place = ({ restUntil, heads }: PoolNode<C>): number => (restUntil > options.clock() ? 2 : heads.isBehind(best) ? 1 : 0);
+    return [...nodes].sort((a, b) => place(a) - place(b));
   }
 
   function chosen(): readonly PoolNode<C>[] {
@@ -123,6 +140,16 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
     witnessesMin,
     exchange: gate.exchange,
     fail: gate.fail,
+    sawHead: (node, number, atMs) => node.heads.saw(number, atMs, options.clock()),
+    lookAround: (askHead) => {
+      const nowMs = options.clock();
+      for (const node of nodes) {
+        if (node.restUntil > nowMs || node.heads.isKnownSince(headKnownMs, nowMs) || asking.has(node)) continue;
+        asking.add(node);
+        // A bug of the question is the caller's own: it asks the same in its own way.
+        void Promise.allSettled([askHead(node)]).then(() => asking.delete(node));
+      }
+    },
     first,
     all: (job, graceMs) => {
       const answers = chosen().map((node) => settle(job(node)));
@@ -141,13 +168,14 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
   };
 }
 
-function statusOf({ rpc, chain, failures, outAt, detail, block }: PoolNode<Client>, nowMs: number): NodeStatus {
+function statusOf({ rpc, chain, failures, outAt, detail, heads }: PoolNode<Client>, nowMs: number): NodeStatus {
   const refusal = rpc.refusal?.() ?? null;
-  if (chain === "right" && failures === 0 && refusal === null)
-    return { url: rpc.origin, ok: true, detail: "", outForMs: null, block };
+  const head = heads.view(nowMs);
+  const shown = { url: rpc.origin, block: head?.number ?? null, head };
+  if (chain === "right" && failures === 0 && refusal === null) return { ...shown, ok: true, detail: "", outForMs: null };
   const failedForMs = outAt === null ? null : nowMs - outAt;
   const outForMs = refusal === null ? failedForMs : Math.max(refusal.forMs, failedForMs ?? 0);
-  return { url: rpc.origin, ok: false, detail: refusal?.detail ?? detail, outForMs, block };
+  return { ...shown, ok: false, detail: refusal?.detail ?? detail, outForMs };
 }
 
 interface Gate<C extends Client> {
@@ -166,6 +194,7 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
       const answer = await exchange(node.rpc);
       if (node.failures > 0) log("node-recovered", { node: node.rpc.origin });
       node.failures = 0;
+      node.quiet = null;
       if (node.chain !== "wrong") {
         node.restUntil = 0;
         node.outAt = null;
@@ -181,7 +210,11 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
     node.failures += 1;
     node.outAt ??= clock();
     node.detail = `${error.code}: ${error.message}`;
-    node.restUntil = clock() + Math.min(restMaxMs, restFirstMs * 2 ** Math.min(node.failures - 1, 10));
+    const restMs = Math.min(restMaxMs, restFirstMs * 2 ** Math.min(node.failures - 1, 10));
+    const { quietMs } = error.context;
+    const isQuiet = typeof quietMs === "number";
+    node.restUntil = clock() + Math.max(restMs, isQuiet ? quietMs : 0);
+    if (isQuiet) node.quiet = { untilMs: node.restUntil, fault: error };
     // Behind the same address may stand another machine when it comes back.
     if (node.chain === "right") node.chain = "unchecked";
     if (node.failures === 1) log("node-failed", { node: node.rpc.origin, code: error.code, message: error.message });
@@ -215,6 +248,8 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
     fail,
     exchange: async (node, exchange) => {
       if (node.chain === "wrong" && node.restUntil > clock()) throw wrongChain(node);
+      // Nothing leaves, so a write is surely unsent.
+      if (node.quiet !== null && node.quiet.untilMs > clock()) throw stillQuiet(node.quiet.fault);
       if (node.chain !== "right") await check(node);
       return talk(node, exchange);
     },
@@ -273,6 +308,10 @@ function agreement<T>(answers: readonly Promise<T>[], keyOf: (value: T) => strin
 /** @public */
 export function disagreement(what: string, versions: number): AgentError {
   return new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on the ${what}`, { what, versions });
+}
+
+function stillQuiet({ code, message, context }: AgentError): AgentError {
+  return new AgentError(code, "none", message, context);
 }
 
 function wrongChain(node: PoolNode<Client>): AgentError {

@@ -29,8 +29,16 @@ export interface Target {
  */
 export interface Failure {
   readonly ok: false;
-  readonly code: "NODE_UNREACHABLE" | "NODE_TIMEOUT" | "NODE_HTTP" | "NODE_ANSWER" | "NODE_ANSWER_SIZE" | "NODE_CLOSED";
+  readonly code:
+    | "NODE_UNREACHABLE"
+    | "NODE_TIMEOUT"
+    | "NODE_HTTP"
+    | "NODE_QUOTA"
+    | "NODE_ANSWER"
+    | "NODE_ANSWER_SIZE"
+    | "NODE_CLOSED";
   readonly message: string;
+  readonly quietMs?: number; // of NODE_QUOTA: for how long the provider wants to be left alone, 0 for unsaid
   readonly isUnsent: boolean; // certain that no byte of the request left
   readonly isCut: boolean; // the connection broke: asking again may work at once
   readonly isBatchFault: boolean; // asking one by one may work

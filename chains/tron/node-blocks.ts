@@ -85,15 +85,13 @@ export function createBlocks(pool: NodePool): Blocks {
 
   return {
     head: async () => {
-      const head = await pool.first(async (node) => {
-        const read = await pool.ask(node, headQuestion("/wallet", null));
-        node.block = read.number;
-        return read;
-      });
+      pool.lookAround((node) => newest(pool, node));
+      const head = await pool.first((node) => newest(pool, node));
       if (head === null) throw noNode();
       return head;
     },
     solidHead: async () => {
+      pool.lookAround((node) => newest(pool, node));
       const settled = await pool.all((node) => pool.ask(node, headQuestion("/walletsolidity", null)), graceMs);
       const heads = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b.number - a.number);
       // The highest that enough nodes have reached: one that lags, or runs ahead, moves nothing.
@@ -136,6 +134,13 @@ export function createBlocks(pool: NodePool): Blocks {
     },
     shownReceipts: (txHash, side) => shownReceipts(pool, txHash, side),
   };
+}
+
+/** The node's newest head; remembered as the newest it showed. */
+async function newest(pool: NodePool, node: PoolNode): Promise<BlockHead> {
+  const head = await pool.ask(node, headQuestion("/wallet", null));
+  pool.sawHead(node, head.number, head.timestampMs);
+  return head;
 }
 
 async function shownReceipts(pool: NodePool, txHash: string, side: Side): Promise<readonly Shown[]> {

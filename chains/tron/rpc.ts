@@ -8,6 +8,8 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Refusal } from "../providers/node-pool.ts";
+import { quietMsOf, readQuota } from "../providers/node-quota.ts";
+import { statusWords, wordsInBody } from "../providers/node-words.ts";
 import { closedText, type Exchange, type Failure, failure, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
 import { parseJson } from "./rpc-json.ts";
 
@@ -31,7 +33,7 @@ export interface Api {
   readonly origin: string; // scheme, host and port: all of the address that may be shown
   /**
    * The node's answer.
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_ANSWER, NODE_ANSWER_SIZE, NODE_CLOSED;
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE, NODE_CLOSED;
    * effect is none for reads
    */
   ask(path: string, fields: Readonly<Record<string, unknown>>, options: AskOptions): Promise<unknown>;
@@ -45,18 +47,17 @@ const keyHeader = "TRON-PRO-API-KEY";
 const exchangesMax = 8;
 /** Questions that wait for a provider; more would only be answered when nobody wants them. */
 const queueMax = 256;
-/** Of a provider that says 429 and not for how long; and the longest that one may ask for. */
+/** Of a provider that says that it is asked too much, and not for how long it wants quiet. */
 const quietMs = 1_000;
-const quietMsMax = 60_000;
 /** Between two questions to a provider that said 429 lately: doubled by each, slowly given back. */
 const gapFirstMs = 20;
 const gapMaxMs = 250;
 const gapGivenBack = 0.95;
 const gapNoneMs = 5;
+/** An answer with words of a limit is no longer than this. */
+const refusalMax = 1_024;
 /** Refusals that last so long are told: a provider that counts by seconds answers again before. */
 const refusedToldMs = 5_000;
-/** So many characters of an answer are searched for the words of a limit. */
-const limitWordsMax = 512;
 
 interface Waiting extends AskOptions {
   readonly path: string;
@@ -90,12 +91,11 @@ class Pace {
   }
 
   /** What was under way together is refused together, and slows down once. */
-  slowDown(retryAfter: string, sentAt: number, words: string): void {
+  slowDown(wantedMs: number, sentAt: number, words: string): void {
     this.#refused = { sinceMs: this.#refused?.sinceMs ?? this.#clock(), words };
     if (sentAt >= this.#slowedAt) this.#gapMs = Math.min(gapMaxMs, Math.max(gapFirstMs, this.#gapMs * 2));
     this.#slowedAt = this.#clock();
-    const seconds = /^[0-9]{1,6}$/.test(retryAfter) ? Number(retryAfter) : quietMs / 1000;
-    const quiet = Math.min(quietMsMax, Math.max(this.#gapMs, seconds * 1000));
+    const quiet = Math.max(this.#gapMs, wantedMs === 0 ? quietMs : wantedMs);
     this.nextAt = Math.max(this.nextAt, this.#clock() + quiet);
   }
 
@@ -107,7 +107,7 @@ class Pace {
   refusal(): Refusal | null {
     if (this.#refused === null) return null;
     const forMs = this.#clock() - this.#refused.sinceMs;
-    return forMs < refusedToldMs ? null : { detail: `NODE_HTTP: ${this.#refused.words}`, forMs };
+    return forMs < refusedToldMs ? null : { detail: `NODE_QUOTA: ${this.#refused.words}`, forMs };
   }
 }
 
@@ -159,12 +159,11 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
       fail(question, outcome);
       return;
     }
-    const quiet = quietOf(outcome);
-    if (quiet !== null) {
-      const words = `asked too much: HTTP status ${outcome.status}`;
-      pace.slowDown(quiet, question.sentAt, words);
+    const quota = quotaOf(outcome);
+    if (quota !== null) {
+      pace.slowDown(quota.quietMs ?? 0, question.sentAt, quota.message);
       if (!question.isWrite && pace.nextAt < question.untilMs && !isClosed) queue.unshift(question);
-      else fail(question, failure("NODE_HTTP", words));
+      else fail(question, quota);
       return;
     }
     pace.answered();
@@ -173,8 +172,9 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
     else fail(question, read);
   }
 
-  function fail({ isWrite = false, reject }: Waiting, { code, message, isUnsent }: Failure): void {
-    reject(new AgentError(code, isWrite && !isUnsent ? "unknown" : "none", message, { node: target.origin }));
+  function fail({ isWrite = false, reject }: Waiting, { code, message, isUnsent, quietMs: quiet }: Failure): void {
+    const context = { node: target.origin, ...(quiet === undefined ? {} : { quietMs: quiet }) };
+    reject(new AgentError(code, isWrite && !isUnsent ? "unknown" : "none", message, context));
   }
 
   return {
@@ -206,22 +206,22 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
 }
 
 /**
- * For how long a provider that is asked too much wants quiet, in seconds, "" where it does not say;
- * null for any other answer. TronGrid says 403 and "exceeds the frequency limit(15), and the query
- * server is suspended for 30s"; a 403 without such words is about the key.
+ * Null for an answer that is no refusal of a provider that is asked too much. TronGrid says 403 and
+ * "exceeds the frequency limit(15), and the query server is suspended for 30s"; a 403 without such
+ * words is about the key. Others say such words with HTTP 200, as the API's own error.
  */
-function quietOf({ status, retryAfter, body }: Extract<Outcome, { ok: true }>): string | null {
-  if (status === 429 || (status === 503 && retryAfter !== "")) return retryAfter;
-  if (status !== 403) return null;
-  const words = body.slice(0, limitWordsMax);
-  if (!/\b(?:frequency|rate) limit\b/i.test(words)) return null;
-  return retryAfter || (/\bsuspended for ([0-9]{1,3}) ?s/.exec(words)?.[1] ?? "");
+function quotaOf(answer: Extract<Outcome, { ok: true }>): Failure | null {
+  const refused = readQuota(answer, Date.now());
+  if (refused !== null || answer.body.length > refusalMax || !answer.body.includes('"Error"')) return refused;
+  const words = wordsInBody(answer.body);
+  const quiet = quietMsOf({ ...answer, words, rpcCode: 0 }, Date.now());
+  return quiet === null ? null : failure("NODE_QUOTA", words, { quietMs: quiet });
 }
 
 function readAnswer({ status, body }: Extract<Outcome, { ok: true }>): { readonly ok: true; readonly value: unknown } | Failure {
   if (status === 401 || status === 403)
     return failure("NODE_HTTP", `HTTP status ${status}, no key or a wrong one: write it as https://KEY@host`);
-  if (status < 200 || status >= 300) return failure("NODE_HTTP", `HTTP status ${status}`);
+  if (status < 200 || status >= 300) return failure("NODE_HTTP", statusWords(status, body));
   try {
     return { ok: true, value: parseJson(body) };
   } catch {

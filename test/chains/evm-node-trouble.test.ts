@@ -73,7 +73,7 @@ describe("nodes in trouble", () => {
   const nonsense: readonly (readonly [what: string, status: number, body: string, code: string])[] = [
     ["a web page", 200, "<html>502 Bad Gateway</html>", "NODE_ANSWER"],
     ["a web page with its status", 502, "<html>502 Bad Gateway</html>", "NODE_HTTP"],
-    ["too many requests", 429, "", "NODE_HTTP"],
+    ["too many requests", 429, "", "NODE_QUOTA"],
     ["a redirect", 302, "", "NODE_HTTP"],
     ["nothing", 200, "", "NODE_ANSWER"],
     ["half a JSON text", 200, '{"jsonrpc":"2.0","id":2,"res', "NODE_ANSWER"],

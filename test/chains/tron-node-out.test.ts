@@ -37,7 +37,7 @@ group("a provider of Tron that is out", () => {
     });
     await until(() => !second().ok, 8_000);
     expect(isOver).toBe(false);
-    expect(second().detail).toBe("NODE_HTTP: asked too much: HTTP status 429");
+    expect(second().detail).toBe("NODE_QUOTA: HTTP status 429 (too many requests): trouble");
     expect(second().outForMs).toBeGreaterThanOrEqual(5_000);
     expect(door.status()[0]).toMatchObject({ ok: true, outForMs: null });
     town.node.fronts[1]!.suffer({});

@@ -393,7 +393,7 @@ group("a provider looked at", () => {
     await begin(2);
     town.node.fronts[0]!.suffer({ status: 500 });
     await nodes.tip();
-    expect(nodes.status()[0]).toMatchObject({ ok: false, detail: "NODE_HTTP: HTTP status 500" });
+    expect(nodes.status()[0]).toMatchObject({ ok: false, detail: "NODE_HTTP: HTTP status 500 (internal error): trouble" });
     town.node.fronts[0]!.suffer({});
     const isWell = async (): Promise<boolean> => {
       await nodes.facts(payer.address);

@@ -9,13 +9,14 @@ import { statusOf } from "../../agent/courier/status.ts";
 import type { NodeStatus, PayerNodes } from "../../chains/nodes.ts";
 
 const nowMs = 1_795_211_100_000;
-const good: NodeStatus = { url: "http://one", ok: true, detail: "", outForMs: null, block: 9 };
+const good: NodeStatus = { url: "http://one", ok: true, detail: "", outForMs: null, block: 9, head: null };
 const refused: NodeStatus = {
   url: "http://two",
   ok: false,
-  detail: "NODE_HTTP: asked too much: HTTP status 429",
+  detail: "NODE_QUOTA: HTTP status 429 (too many requests)",
   outForMs: 60_000,
   block: 8,
+  head: null,
 };
 const known: KnownChain = { away: "", block: 9, nativeBalance: "7", balances: new Map(), unfit: new Map(), hasCode: false };
 
@@ -33,7 +34,7 @@ describe("a chain in the courier's status", () => {
     const since = new Date(nowMs - 60_000).toISOString();
     expect(saidOf([good, refused])).toMatchObject({
       ok: false,
-      detail: `NODE_HTTP; http://two since ${since}: NODE_HTTP: asked too much: HTTP status 429`,
+      detail: `NODE_QUOTA; http://two since ${since}: NODE_QUOTA: HTTP status 429 (too many requests)`,
       nodes: [
         { url: "http://one", ok: true, detail: "", since: 0 },
         { url: "http://two", ok: false, detail: refused.detail, since: nowMs - 60_000 },

@@ -34,14 +34,14 @@ const summary = {
   configDiffers: false,
 };
 const chain = {
-  ...{ chain: "local", ok: true, isAsking: false, detail: "", block: 9 },
+  ...{ chain: "local", ok: true, isAsking: false, detail: "", block: 9, head: null },
   balances: new Map([
     ["", 10n ** 18n],
     ["0xToken", 100_000_000n],
   ]),
   nodes: [
-    { url: "http://one", ok: true, detail: "", outForMs: null, block: 9 },
-    { url: "http://two", ok: false, detail: "away", outForMs: 90_000, block: 4 },
+    { url: "http://one", ok: true, detail: "", outForMs: null, block: 9, head: null },
+    { url: "http://two", ok: false, detail: "away", outForMs: 90_000, block: 4, head: null },
   ],
 };
 const well: Outlook = { agent: "a1", locked: "", link: "up", linkDetail: "", chains: [chain], items: [], summary };

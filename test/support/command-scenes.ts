@@ -91,7 +91,7 @@ const noNode = {
 const outNode = {
   url: "http://10.0.0.8:8545",
   ok: false,
-  detail: "NODE_HTTP: asked too much: HTTP status 429",
+  detail: "NODE_QUOTA: HTTP status 429 (too many requests)",
   since: nowMs - 600_000,
 };
 const goodNode = { url: "http://10.0.0.7:8545", ok: true, detail: "", since: 0 };

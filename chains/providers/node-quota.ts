@@ -1,0 +1,78 @@
+/**
+ * Whether a provider's refusal says that it is asked too much, and for how long it wants quiet. One
+ * rule for every family, every HTTP status and every shape of the words. Pure. Sources: RFC 9110,
+ * section 10.2.3 (Retry-After); RFC 6585, section 4 (429); EIP-1474, code -32005.
+ */
+
+import { AgentError } from "../../protocol/fault.ts";
+import { statusWords } from "./node-words.ts";
+import { type Failure, failure } from "./rpc-post.ts";
+
+/** The longest quiet that a provider may ask for. */
+const quietMsMax = 600_000;
+/** So many characters of an answer are searched. */
+const wordsMax = 512;
+
+const quotaCodes: ReadonlySet<number> = new Set([429, -32005, -32029, -32090, -32097]);
+const quotaWords =
+  /\b(?:too many requests|(?:rate|request|frequency|usage|quota|capacity|credits?|throughput|compute units?)[ -]?(?:per \w+ )?(?:count |is |was |has been |limit )?(?:exceeded|reached|exhausted|limited|depleted)|rate[ -]?limit(?:ed|s)?|frequency limit|(?:exceed(?:s|ed)?|over|reached|hit|out of) (?:the |your |its |our |allowed |current |daily |monthly |plan |compute )*(?:units|rps|rate|quota|capacity|credits?|requests?)|(?:daily|monthly) (?:request )?(?:count|limit|quota)|query server is suspended|quota)\b/i;
+/** The same code stands for a question that is too large, which a smaller one mends. */
+const sizeWords =
+  /\b(?:block range|range|results?|logs?|response size|batch|payload|too large|too big|max(?:imum)? .{0,20}blocks)\b/i;
+
+/** A refusal: of the answer itself, or of one call within it. */
+export interface Refused {
+  readonly status: number; // of HTTP
+  readonly retryAfter: string; // as the header has it, "" for none
+  readonly words: string; // the answer's body, or the error's own message
+  readonly rpcCode?: number; // of a JSON-RPC error
+}
+
+/**
+ * Milliseconds that the provider wants quiet, 0 where it does not say for how long; null for a
+ * refusal that is about something else.
+ * @public
+ */
+export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused, nowMs: number): number | null {
+  const words = all.slice(0, wordsMax);
+  const isStatus = status === 429 || (status === 503 && retryAfter !== "");
+  const isRefusal = status === 403 || rpcCode !== undefined;
+  const isCode = rpcCode !== undefined && quotaCodes.has(rpcCode) && !sizeWords.test(words);
+  const isWords = isRefusal && quotaWords.test(words) && !sizeWords.test(words.replace(quotaWords, ""));
+  if (!isStatus && !isCode && !isWords) return null;
+  const told = retryAfterMs(retryAfter, nowMs) ?? suspendedMs(words) ?? 0;
+  return Math.min(quietMsMax, told);
+}
+
+/**
+ * The failure that an answer with a refusal of the HTTP status stands for; null for any other.
+ * @public
+ */
+export function readQuota(answer: { status: number; retryAfter: string; body: string }, nowMs: number): Failure | null {
+  const { status, retryAfter, body } = answer;
+  if (status < 300) return null;
+  const quietMs = quietMsOf({ status, retryAfter, words: body }, nowMs);
+  return quietMs === null ? null : failure("NODE_QUOTA", statusWords(status, body), { quietMs });
+}
+
+/**
+ * The fault that one call's own error stands for, whatever the HTTP status; null for any other.
+ * @public
+ */
+export function quotaFault(rpcCode: number, words: string, node: string, nowMs: number): AgentError | null {
+  const quietMs = quietMsOf({ status: 200, retryAfter: "", words, rpcCode }, nowMs);
+  return quietMs === null ? null : new AgentError("NODE_QUOTA", "none", words, { node, quietMs });
+}
+
+/** Seconds, or a date; null for neither. */
+function retryAfterMs(text: string, nowMs: number): number | null {
+  if (/^[0-9]{1,9}$/.test(text)) return Number(text) * 1000;
+  if (!/^[A-Z][a-z]{2,8}, [0-9A-Za-z: -]{10,40}$/.test(text)) return null;
+  const atMs = Date.parse(text);
+  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
+}
+
+function suspendedMs(words: string): number | null {
+  const seconds = /\b(?:suspended for|retry (?:after|in)|try again in) ([0-9]{1,5}) ?s/i.exec(words)?.[1];
+  return seconds === undefined ? null : Number(seconds) * 1000;
+}

@@ -1,0 +1,82 @@
+/**
+ * A node's own words, made fit to be shown: cut, cleaned, and without what may be a key. Linear in
+ * the length of what it reads. Pure.
+ */
+
+/** Of one text that is shown. */
+const shownMax = 300;
+/** So much of a foreign text is looked at; an answer in JSON may be longer. */
+const readMax = 2_048;
+const jsonMax = 65_536;
+
+/**
+ * A text of a node as one line of printable characters. Addresses of the web lose all but their
+ * host, and long runs that no chain's hex begins with are left out, since providers repeat keys.
+ * @public
+ */
+export function shownWords(text: unknown): string {
+  if (typeof text !== "string") return "";
+  return text
+    .slice(0, readMax)
+    .replace(/[^\x20-\x7e]+/g, " ")
+    .replace(/\bhttps?:\/\/(?:[^\s/@]{1,256}@)?([^\s/?#"']{1,256})[^\s"']*/gi, "$1")
+    .replace(/[A-Za-z0-9_-]{24,}/g, (run) => (/^0x[0-9a-f]+$/i.test(run) || !/[0-9]/.test(run) ? run : "..."))
+    .replace(/ {2,}/g, " ")
+    .trim()
+    .slice(0, shownMax);
+}
+
+/**
+ * The words in the body of an answer, whatever its shape: of a JSON error, of a page, or the text
+ * itself; "" for none.
+ * @public
+ */
+export function wordsInBody(body: string): string {
+  if (body.length <= jsonMax && /^\s*[[{"]/.test(body.slice(0, 64))) {
+    const said = saidIn(parsed(body));
+    if (said !== null) return shownWords(said);
+  }
+  const text = body.slice(0, readMax);
+  const isPage = /^\s*</.test(text);
+  return shownWords(isPage ? (/<title>([^<]{0,200})/i.exec(text)?.[1] ?? text.replace(/<[^>]{0,500}>?/g, " ")) : text);
+}
+
+function parsed(body: string): unknown {
+  try {
+    return JSON.parse(body);
+  } catch {
+    return null;
+  }
+}
+
+const statusNames: Readonly<Record<number, string>> = {
+  401: "unauthorized",
+  403: "forbidden",
+  413: "too large",
+  429: "too many requests",
+  500: "internal error",
+  502: "bad gateway",
+  503: "unavailable",
+  504: "gateway timeout",
+};
+
+/**
+ * An HTTP status for a person, with the node's own words where it has any.
+ * @public
+ */
+export function statusWords(status: number, body: string): string {
+  const name = statusNames[status];
+  const words = wordsInBody(body);
+  const isSame = words === "" || words.toLowerCase() === name || words.toLowerCase() === `${status} ${name}`;
+  return `HTTP status ${status}${name === undefined ? "" : ` (${name})`}${isSame ? "" : `: ${words}`}`;
+}
+
+/** Null where the value has no words. */
+function saidIn(value: unknown): string | null {
+  const first = Array.isArray(value) ? value[0] : value;
+  if (typeof first === "string") return first;
+  if (typeof first !== "object" || first === null) return null;
+  const { error, Error: words, message, detail } = first as Readonly<Record<string, unknown>>;
+  if (typeof error === "object" && error !== null) return saidIn(error);
+  return [error, words, message, detail].find((one) => typeof one === "string") ?? null;
+}
