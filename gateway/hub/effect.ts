@@ -24,7 +24,7 @@ export interface Around {
   readonly slot: string | null; // the one this withdrawal holds
   readonly known: SignatureRow | null; // the version that a signed entry speaks of
   readonly slotOwner: string | null; // which withdrawal holds a signed entry's slot
-  readonly hashOwner: string | null; // which withdrawal a signed entry's txHash belongs to
+  readonly hashOwner: string | null; // which withdrawal of the same account a signed entry's txHash belongs to
   readonly isDead: boolean; // it was signed, and every version but the one spoken of is dead
   /**
    * Whether the agent took the greeting of the connection that it speaks over, so that this

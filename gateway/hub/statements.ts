@@ -245,7 +245,7 @@ function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Aro
     slot: slotOf(database, id) ?? null,
     known: readSignature(database, id, entry.version) ?? null,
     slotOwner: slotOwner(database, entry) ?? null,
-    hashOwner: signedBy(database, entry.txHash) ?? null,
+    hashOwner: signedBy(database, entry) ?? null,
   };
 }
 

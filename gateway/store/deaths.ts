@@ -34,20 +34,21 @@ export function listLivingVersions(database: Database, network: string): readonl
  */
 export function markDead(
   database: Database,
-  { txHash, untilMs }: Pick<LivingVersion, "txHash" | "untilMs">,
+  { transactionId, txHash, untilMs }: Omit<LivingVersion, "account">,
   nowMs: number,
 ): boolean {
-  const sql = "UPDATE signatures SET deadAt = ? WHERE txHash = ? AND untilMs = ? AND untilMs > 0 AND deadAt IS NULL";
-  return database.run(sql, nowMs, txHash, untilMs).changes > 0;
+  const sql = `UPDATE signatures SET deadAt = ?
+    WHERE transactionId = ? AND txHash = ? AND untilMs = ? AND untilMs > 0 AND deadAt IS NULL`;
+  return database.run(sql, nowMs, transactionId, txHash, untilMs).changes > 0;
 }
 
 /**
  * Since when a version is called dead; undefined while it is not.
  * @public
  */
-export function deadSince(database: Database, txHash: string): number | undefined {
-  return database.get<{ deadAt: number }>("SELECT deadAt FROM signatures WHERE txHash = ? AND deadAt IS NOT NULL", txHash)
-    ?.deadAt;
+export function deadSince(database: Database, transactionId: string, txHash: string): number | undefined {
+  const sql = "SELECT deadAt FROM signatures WHERE transactionId = ? AND txHash = ? AND deadAt IS NOT NULL";
+  return database.get<{ deadAt: number }>(sql, transactionId, txHash)?.deadAt;
 }
 
 /**

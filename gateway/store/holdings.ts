@@ -7,6 +7,7 @@
  */
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
+import { ownTopUp } from "./top-ups.ts";
 
 /**
  * What an address holds.
@@ -120,7 +121,7 @@ function countedFromRows(database: Database): ReadonlyMap<string, HoldingRow> {
   };
   const payments = database.all<PaymentRow & { readonly merchant: string }>(
     `SELECT p.*, t.merchant FROM payments p JOIN transactions t ON t.id = p.transactionId
-     WHERE p.final = 1 AND NOT EXISTS (SELECT 1 FROM signatures s WHERE s.txHash = p.txHash)`,
+     WHERE p.final = 1 AND NOT EXISTS (${ownTopUp})`,
   );
   for (const { address, network, currency, merchant, units } of payments)
     count({ address, network, currency, merchant }, BigInt(units));

@@ -11,7 +11,7 @@ import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers 
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 17;
+export const schemaVersion = 18;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -57,6 +57,17 @@ const untilMs = "untilMs INTEGER NOT NULL DEFAULT 0";
 const deadAt = "deadAt INTEGER";
 /** What version 17 added: whether a version is a cancel. Of those before it nobody was told. */
 const cancel = "cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1))";
+/**
+ * What version 18 made of the signatures: a hash is one account's once, and no agent can take it
+ * from another's.
+ */
+const signatures = (name: string): string => `
+CREATE TABLE ${name} (
+  transactionId TEXT NOT NULL REFERENCES transactions(id), version INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
+  account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, feeMax TEXT NOT NULL, seq INTEGER NOT NULL,
+  ${untilMs}, ${deadAt}, ${cancel}, PRIMARY KEY (transactionId, version), UNIQUE (txHash, account)) STRICT;
+`;
+const signatureColumns = "transactionId, version, agent, network, account, slot, txHash, feeMax, seq, untilMs, deadAt, cancel";
 const expiries = `
 CREATE TABLE expiries (
   transactionId TEXT PRIMARY KEY REFERENCES transactions(id), code TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
@@ -223,6 +234,9 @@ export const upgrades: Readonly<Record<number, string>> = {
     ALTER TABLE spends RENAME TO oldSpends; ${spends}
     INSERT INTO spends (${spendColumns}) SELECT ${spendColumns} FROM oldSpends; DROP TABLE oldSpends;`,
   16: `ALTER TABLE signatures ADD COLUMN ${cancel};`,
+  17: `${signatures("newSignatures")}
+    INSERT INTO newSignatures (${signatureColumns}) SELECT ${signatureColumns} FROM signatures;
+    DROP TABLE signatures; ALTER TABLE newSignatures RENAME TO signatures;`,
 };
 
 /** @public */
@@ -254,11 +268,7 @@ CREATE TABLE jobs (
   agent TEXT NOT NULL REFERENCES agents(id), sequence INTEGER NOT NULL, hash TEXT NOT NULL, text TEXT NOT NULL,
   transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), answeredAt INTEGER, PRIMARY KEY (agent, sequence)) STRICT;
 CREATE INDEX jobsUnanswered ON jobs (agent, sequence) WHERE answeredAt IS NULL;
-CREATE TABLE signatures (
-  transactionId TEXT NOT NULL REFERENCES transactions(id), version INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
-  account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL UNIQUE, feeMax TEXT NOT NULL, seq INTEGER NOT NULL,
-  ${untilMs}, ${deadAt}, ${cancel}, PRIMARY KEY (transactionId, version)) STRICT;
-CREATE TABLE slots (
+${signatures("signatures")}CREATE TABLE slots (
   network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id),
   PRIMARY KEY (network, account, slot)) STRICT;
 ${depositAddresses("depositAddresses")}

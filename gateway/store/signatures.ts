@@ -3,7 +3,7 @@ import type { SignatureRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * The table's own constraints stand behind the caller's checks: a hash that is known is a conflict
+ * The table's own constraints stand behind the caller's checks: an account's known hash is a conflict
  * (`isConflict`).
  * @public
  */
@@ -36,12 +36,13 @@ export function listSignatures(database: Database, transactionId: string): reado
 }
 
 /**
- * The withdrawal that a transaction's hash is a version of.
+ * The withdrawal that a transaction of an account is a version of. The account decides which agent
+ * is believed: another agent can name the same hash for an account of its own.
  * @public
  */
-export function signedBy(database: Database, txHash: string): string | undefined {
-  const sql = "SELECT transactionId FROM signatures WHERE txHash = ?";
-  return database.get<{ transactionId: string }>(sql, txHash)?.transactionId;
+export function signedBy(database: Database, { account, txHash }: Pick<SignatureRow, "account" | "txHash">): string | undefined {
+  const sql = "SELECT transactionId FROM signatures WHERE txHash = ? AND account = ?";
+  return database.get<{ transactionId: string }>(sql, txHash, account)?.transactionId;
 }
 
 /**

@@ -6,6 +6,9 @@ import type { SpendRow } from "./rows.ts";
 import type { Slot } from "./slots.ts";
 import type { Database } from "./store.ts";
 
+/** The signature that explains a spend: of the account that spent. */
+const explaining = "SELECT 1 FROM signatures WHERE signatures.txHash = spends.txHash AND signatures.account = spends.account";
+
 /**
  * Twice is harmless: a slot is spent once, and so is a hash. One that was told stays told.
  * @public
@@ -43,7 +46,7 @@ export function spendOfSlot(database: Database, { network, account, slot }: Slot
 export function listUnexplainedSpends(database: Database, account: string, most: number): readonly SpendRow[] {
   return database.all<SpendRow>(
     `SELECT * FROM spends
-     WHERE account = ? AND NOT EXISTS (SELECT 1 FROM signatures WHERE signatures.txHash = spends.txHash)
+     WHERE account = ? AND NOT EXISTS (${explaining})
      ORDER BY block DESC, length(slot) DESC, slot DESC, txHash LIMIT ?`,
     ...[account, most],
   );
@@ -56,7 +59,7 @@ export function listUnexplainedSpends(database: Database, account: string, most:
  */
 export function listUntoldSpends(database: Database, network: string): readonly (SpendRow & { readonly isExplained: 0 | 1 })[] {
   return database.all(
-    `SELECT spends.*, EXISTS (SELECT 1 FROM signatures WHERE signatures.txHash = spends.txHash) AS isExplained
+    `SELECT spends.*, EXISTS (${explaining}) AS isExplained
      FROM spends WHERE network = ? AND untold = 1 ORDER BY block, txHash`,
     network,
   );

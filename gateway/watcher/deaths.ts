@@ -126,7 +126,7 @@ function keepOne(
     raiseAlarm(chain, database, "WATCHER_DEAD_INCLUDED", transactionId, detail);
     return { isDead: false, isOver: false };
   }
-  if (!markDead(database, { txHash, untilMs }, nowMs)) return { isDead: false, isOver: false };
+  if (!markDead(database, { transactionId, txHash, untilMs }, nowMs)) return { isDead: false, isOver: false };
   const detail = `${txHash} ended at ${momentOf(untilMs)}; solidified chain time ${momentOf(chainMs)} by ${witnesses} nodes`;
   recordAct(database, { at: nowMs, actor: "watcher", act: "version dead", subject: transactionId, detail });
   return { isDead: true, isOver: endExpired(database, transactionId, nowMs) };
@@ -149,7 +149,7 @@ export function checkIncluded(
   database: Database,
   { id, txHash, block }: { readonly id: string; readonly txHash: string; readonly block: number },
 ): void {
-  const since = deadSince(database, txHash);
+  const since = deadSince(database, id, txHash);
   const isOver = takeExpiry(database, id) !== undefined;
   if (since === undefined && !isOver) return;
   const words = since === undefined ? "its agent called the withdrawal over" : `it was called dead at ${momentOf(since)}`;

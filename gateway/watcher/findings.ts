@@ -12,6 +12,7 @@ import { signedBy } from "../store/signatures.ts";
 import { listSpendingAccounts, pendingSlotOwner, type Slot } from "../store/slots.ts";
 import { spendOfSlot } from "../store/spends.ts";
 import type { Database } from "../store/store.ts";
+import { isOwnTopUp } from "../store/top-ups.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
 
 /**
@@ -77,17 +78,17 @@ export async function findPayments(
   if (list.size === 0 || blocks.length === 0) return [];
   const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
   const found = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
-  // What a top-up brings is the wallet's own, and was paid by nobody.
-  const paid = found.filter(({ txHash }) => signedBy(chain.store.database, txHash) === undefined);
-  return paid.map(({ contract, amountUnits, index, ...payment }) => ({
+  const rows = found.map(({ contract, amountUnits, index, ...payment }) => ({
     ...payment,
     logIndex: index,
     currency: currencies.get(contract) as string,
     units: amountUnits.toString(),
     transactionId: list.requestOf(payment.address) as string,
     network: chain.network,
-    final: agreed ? 1 : 0,
+    final: agreed ? (1 as const) : (0 as const),
   }));
+  // What a top-up brings to its own address is the wallet's own, and was paid by nobody.
+  return rows.filter((row) => !isOwnTopUp(chain.store.database, row));
 }
 
 /** Final, agreed blocks only: foreign uses of open withdrawals' slots. */
@@ -108,7 +109,7 @@ export async function findConsumptions(chain: WatchedChain, blocks: readonly Wat
  */
 export async function judgeUsed(chain: WatchedChain, row: TransactionRow, slot: Slot): Promise<Judgement | null> {
   const kept = spendOfSlot(chain.store.database, slot);
-  if (kept === undefined || signedBy(chain.store.database, kept.txHash) === row.id) return null;
+  if (kept === undefined || signedBy(chain.store.database, kept) === row.id) return null;
   const block = await chain.reader.block(kept.block, true);
   const spend = chain.reader.spends([block], new Set([slot.account])).find(({ txHash }) => txHash === kept.txHash);
   return spend === undefined ? null : judge(chain, row, spend);
@@ -123,7 +124,8 @@ async function judge(chain: WatchedChain, row: TransactionRow, spend: Spend): Pr
   return chain.reader.judgeSpend({ network: chain.network, account, slot, ...to }, spend);
 }
 
-function ownerOf(database: Database, network: string, { account, slot, txHash }: Spend): TransactionRow | null {
+function ownerOf(database: Database, network: string, spend: Spend): TransactionRow | null {
+  const { account, slot } = spend;
   const row = pendingSlotOwner(database, { network, account, slot });
-  return row === undefined || signedBy(database, txHash) === row.id ? null : row;
+  return row === undefined || signedBy(database, spend) === row.id ? null : row;
 }

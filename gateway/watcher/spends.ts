@@ -42,7 +42,7 @@ export async function findSpends(chain: WatchedChain, blocks: readonly WatchedBl
   const sent = chain.reader.spends(blocks, payersOf(chain));
   const found = await inWaves(sent, questionsAtOnce, async (spend): Promise<SpendRow | null> => {
     const { account, slot, txHash, block, receiver, contract, amountUnits } = spend;
-    const isKnown = signedBy(chain.store.database, txHash) !== undefined;
+    const isKnown = signedBy(chain.store.database, spend) !== undefined;
     if (!isKnown && (await chain.reader.hasFailed(txHash))) return null;
     const untold = waits(chain) && !isKnown ? 1 : 0;
     return { network: chain.network, account, slot, txHash, block, receiver, contract, units: amountUnits.toString(), untold };
@@ -55,7 +55,7 @@ export function keepSpends(chain: WatchedChain, database: Database, spends: read
   for (const spend of spends) {
     keepSpend(database, spend);
     const { txHash, block } = spend;
-    const id = signedBy(database, txHash);
+    const id = signedBy(database, spend);
     if (id !== undefined) checkIncluded(chain, database, { id, txHash, block });
   }
 }

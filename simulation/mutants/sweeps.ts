@@ -87,8 +87,8 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "top-up-taken-for-a-deposit",
     file: "gateway/watcher/findings.ts",
-    find: "  const paid = found.filter(({ txHash }) => signedBy(chain.store.database, txHash) === undefined);",
-    replace: "  const paid = found;",
+    find: "  return rows.filter((row) => !isOwnTopUp(chain.store.database, row));",
+    replace: "  return rows;",
     sentence: "What the wallet sends itself counts as paid in by somebody (no unit appears).",
     world,
     when: ({ deposits }) => deposits.some(({ currency }) => currency === "usdt"),

@@ -119,9 +119,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
   {
     name: "own-top-up-credited",
     file: "gateway/watcher/findings.ts",
-    find: "  const paid = found.filter(({ txHash }) => signedBy(chain.store.database, txHash) === undefined);",
-    replace:
-      '  const paid = found.filter(({ contract, txHash }) => contract === "" || signedBy(chain.store.database, txHash) === undefined);',
+    find: "  return rows.filter((row) => !isOwnTopUp(chain.store.database, row));",
+    replace: "  return rows.filter((row) => row.logIndex === -1 || !isOwnTopUp(chain.store.database, row));",
     sentence: "TRX that the wallet sends to its own address counts as paid in by somebody (no unit appears).",
     world,
     when: paysTokens,

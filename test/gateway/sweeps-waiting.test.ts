@@ -179,7 +179,7 @@ describe("a top-up that no block took", () => {
     await comesTo(() => row(sweep.id).stage === "queued");
     const version = sign(sweep.id, 1, { from: at });
     db.store.write((database) => {
-      markDead(database, version, 9);
+      markDead(database, { ...version, transactionId: sweep.id }, 9);
       updateWithdrawal(database, sweep.id, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, clock.nowMs);
     });
     clock.nowMs += hourMs;

@@ -85,7 +85,7 @@ function signs(id: string, isDead: boolean): void {
     insertSlot(database, { network, account, slot: "0" }, id);
     const version = { transactionId: id, version: 1, agent, network, account, slot: "0", txHash: "ab".repeat(32) };
     insertSignature(database, { ...version, feeMax: "1", seq: 3, untilMs: 77, cancel: 0 });
-    if (isDead) markDead(database, { txHash: version.txHash, untilMs: 77 }, 80);
+    if (isDead) markDead(database, { transactionId: id, txHash: version.txHash, untilMs: 77 }, 80);
   });
 }
 

@@ -71,7 +71,7 @@ const signatures = (): readonly SignatureRow[] =>
 
 /** What the watcher does once its nodes say so. */
 function dies(id: string, number = 1): void {
-  const end = { txHash: hashOf(id, number), untilMs: until + number };
+  const end = { transactionId: id, txHash: hashOf(id, number), untilMs: until + number };
   expect(db.store.write((database) => markDead(database, end, 7_000))).toBe(true);
   signals.emit("dead", { transactionId: id });
 }

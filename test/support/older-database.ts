@@ -4,6 +4,17 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  17: [
+    "ALTER TABLE signatures RENAME TO newSignatures",
+    `CREATE TABLE signatures (
+      transactionId TEXT NOT NULL REFERENCES transactions(id), version INTEGER NOT NULL, agent TEXT NOT NULL,
+      network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL UNIQUE, feeMax TEXT NOT NULL,
+      seq INTEGER NOT NULL, untilMs INTEGER NOT NULL DEFAULT 0, deadAt INTEGER, cancel INTEGER NOT NULL DEFAULT 0,
+      PRIMARY KEY (transactionId, version)) STRICT`,
+    `INSERT INTO signatures SELECT transactionId, version, agent, network, account, slot, txHash, feeMax, seq, untilMs, deadAt, cancel
+      FROM newSignatures`,
+    "DROP TABLE newSignatures",
+  ],
   16: ["ALTER TABLE signatures DROP COLUMN cancel"],
   15: [
     "ALTER TABLE signatures DROP COLUMN untilMs",

@@ -1,0 +1,128 @@
+/**
+ * Merchants of one gateway: one pays another's deposit address, and no agent's word about its own
+ * withdrawals changes what another merchant was paid or spent. Reported for such software:
+ * lnbits/lnbits #3907 (what one wallet of an instance pays another arrives as nothing);
+ * kolliderhq/lndhubx #83 (an invoice that another account of the same service pays stays unpaid).
+ */
+import { describe, expect, it } from "vitest";
+import { holdingOf, mendHoldings } from "../../gateway/store/holdings.ts";
+import { mendReserved } from "../../gateway/store/reserved.ts";
+import type { TransactionRow } from "../../gateway/store/rows.ts";
+import { insertSignature } from "../../gateway/store/signatures.ts";
+import { keepSpend, listUnexplainedSpends, listUntoldSpends } from "../../gateway/store/spends.ts";
+import { writePlace } from "../../gateway/store/sweeps.ts";
+import { hashOf } from "../../rig/fake-chain.ts";
+import { type AgentKeys, askWithdrawal, pairAgent, receiver } from "../../rig/gateway-database.ts";
+import { until } from "../support/until.ts";
+import {
+  chain,
+  db,
+  eachTestItsChain,
+  eth,
+  keys,
+  network,
+  passes,
+  payments,
+  request,
+  row,
+  start,
+  stranger,
+  token,
+  usd,
+  usdPayment,
+} from "../support/watched-chain.ts";
+
+eachTestItsChain();
+
+const otherHot = "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65";
+
+/** What an agent's signer told the gateway: this transaction is a version of that order. */
+function names(agent: AgentKeys, number: number, txHash: string, change: Partial<TransactionRow> = {}): string {
+  const orderId = number.toString(16).padStart(32, "e"); // as a top-up names its sweep
+  const id = askWithdrawal(db.store, agent.id, number, { stage: "signed", orderId, ...change });
+  const account = agent.hotAddress;
+  insertSignature(db.store.database, {
+    ...{ transactionId: id, version: 1, agent: agent.id, network, account, slot: `${number}`, txHash, feeMax: "1", seq: number },
+    ...{ untilMs: 0, cancel: 0 },
+  });
+  mendReserved(db.store.database);
+  return id;
+}
+
+/** Holdings as the payments made them, and as a start counts them from the rows. */
+function held(address: string, currency: string): readonly bigint[] {
+  const kept = holdingOf(db.store.database, address, network, currency);
+  const wrong = db.store.write((database) => mendHoldings(database));
+  expect(wrong).toBe(0);
+  return [kept, holdingOf(db.store.database, address, network, currency)];
+}
+
+describe("a payment between two merchants of one gateway", () => {
+  it("a payment between two merchants of one gateway is a payment, in tokens and in coins", async () => {
+    const tokens = request(0, usd);
+    const coins = request(1);
+    const other = pairAgent(db.store, "b", otherHot);
+    const toTokens = { receiverAddress: tokens.address, ...usd };
+    names(other, 1, hashOf("tokens"), toTokens);
+    names(other, 2, hashOf("coins"), { receiverAddress: coins.address });
+    await start();
+    const transfers = [{ contract: token, from: otherHot, to: tokens.address, units: 5_000_000n }];
+    chain.mine({ hash: hashOf("tokens"), from: otherHot, nonce: 1, to: token, transfers });
+    chain.mine({ hash: hashOf("coins"), from: otherHot, nonce: 2, to: coins.address, value: eth });
+    chain.mineEmpty(3);
+    await until(() => row(tokens.id).status === 1 && row(coins.id).status === 1);
+    expect(payments().map(({ txHash }) => txHash)).toEqual([hashOf("tokens"), hashOf("coins")]);
+    expect(held(tokens.address, "usd")).toEqual([5_000_000n, 5_000_000n]);
+    expect(held(coins.address, "eth")).toEqual([eth, eth]);
+  });
+
+  it("a payment to a merchant counts whatever another merchant's agent calls it, while it confirms and afterwards", async () => {
+    const paid = request(0);
+    const tokens = request(1, usd);
+    const other = pairAgent(db.store, "b", otherHot);
+    await start();
+    chain.mine({ hash: hashOf("a"), from: stranger, to: paid.address, value: eth }, usdPayment("b", tokens.address, 5_000_000n));
+    await until(() => row(tokens.id).stage === "confirming");
+    names(other, 1, hashOf("b"));
+    const topUp = { operation: "topup", receiverAddress: paid.address, metadata: writePlace(0) } as const;
+    names(other, 2, hashOf("a"), topUp);
+    chain.mineEmpty(3);
+    await until(() => row(paid.id).status === 1 && row(tokens.id).status === 1);
+    expect(payments().map(({ txHash }) => txHash)).toEqual([hashOf("a"), hashOf("b")]);
+    expect(held(paid.address, "eth")).toEqual([eth, eth]);
+    expect(held(tokens.address, "usd")).toEqual([5_000_000n, 5_000_000n]);
+  });
+
+  it("a payment to an address is left out where it is the top-up of that address' own sweep, and nowhere else", async () => {
+    const swept = request(0, { status: 1, stage: "completed" });
+    const beside = request(1);
+    await start();
+    const units = eth / 100n;
+    const topUp = { operation: "topup", receiverAddress: swept.address, metadata: writePlace(0) } as const;
+    names(keys, 1, hashOf("top-up"), { ...topUp, amountUnits: `${units}` });
+    chain.mine({ hash: hashOf("top-up"), from: keys.hotAddress, nonce: 1, to: swept.address, value: units });
+    // The same agent names the hash of a payment to another address of its merchant.
+    names(keys, 2, hashOf("b"), { ...topUp, amountUnits: `${eth}` });
+    chain.mine({ hash: hashOf("b"), from: stranger, to: beside.address, value: eth });
+    chain.mineEmpty(3);
+    await until(() => row(beside.id).status === 1);
+    await passes();
+    expect(payments().map(({ address }) => address)).toEqual([beside.address]);
+    expect(row(swept.id)).toMatchObject({ late: 0, amountReceivedUnits: "0" });
+  });
+});
+
+describe("a spend of a merchant", () => {
+  it("a spend of a merchant is explained by its own account's signature alone", () => {
+    const { database } = db.store;
+    const other = pairAgent(db.store, "b", otherHot);
+    const spend = { network, account: keys.hotAddress, slot: "7", txHash: hashOf("theft"), block: 3, receiver, contract: "" };
+    keepSpend(database, { ...spend, units: "5", untold: 1 });
+    names(other, 1, spend.txHash);
+    expect(listUnexplainedSpends(database, keys.hotAddress, 9)).toHaveLength(1);
+    expect(listUntoldSpends(database, network)).toMatchObject([{ isExplained: 0 }]);
+    names(keys, 2, spend.txHash);
+    expect(listUnexplainedSpends(database, keys.hotAddress, 9)).toEqual([]);
+    expect(listUntoldSpends(database, network)).toMatchObject([{ isExplained: 1 }]);
+  });
+});
