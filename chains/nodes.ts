@@ -46,7 +46,7 @@ export interface HeadView {
  * @public
  */
 export type NodeLog = (
-  event: "node-failed" | "node-recovered" | "node-wrong-chain" | "node-outlier",
+  event: "node-failed" | "node-recovered" | "node-wrong-chain" | "node-outlier" | "entry-unknown",
   fields: Readonly<Record<string, string | number>>,
 ) => void;
 

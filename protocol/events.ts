@@ -289,6 +289,12 @@ export const gatewayEvents = table({
     "look `code` up in docs/errors.md",
   ],
   reorganised: ["gateway", "info", "a block was reorganised away", nothing],
+  "entry-unknown": [
+    "gateway",
+    "warn",
+    "a block lists an amount for a deposit address with a note (`detail`) that moves no coins, such as staked coins that a contract delegates; it counts as nothing",
+    "nothing; the balance of the address shows what came",
+  ],
   "node-failed": ["gateway", "warn", "a node failed once", "nothing while others answer"],
   "node-recovered": ["gateway", "info", "a node that had failed answers again", nothing],
   "node-wrong-chain": [

@@ -39,10 +39,17 @@ export interface Log {
   readonly data: string; // hex
 }
 
-/** Coins that a contract sent. */
+/** Coins that a contract sent; the place of an entry counts these alone. */
 export interface InternalTransfer {
   readonly receiver: string;
   readonly amountSun: bigint;
+}
+
+/**
+ * An entry beside those: it has an amount and moves no coins, or nobody here knows that it does.
+ */
+export interface OtherEntry extends InternalTransfer {
+  readonly note: string; // in the node's words, cut and cleaned; "" where it has none
 }
 
 /** A transaction's receipt. It names its block by number alone. */
@@ -54,6 +61,7 @@ export interface Receipt {
   readonly feeSun: bigint;
   readonly logs: readonly Log[];
   readonly internal: readonly InternalTransfer[];
+  readonly others: readonly OtherEntry[];
 }
 
 export interface Account {
@@ -127,7 +135,7 @@ export function readReceipt(value: unknown): Receipt | null {
     callResult,
     feeSun: readUnits(info.fee ?? 0, "fee"),
     logs: readList(info.log ?? [], "log").map(readLog),
-    internal: readList(info.internal_transactions ?? [], "internal_transactions").flatMap(readInternal),
+    ...readEntries(readList(info.internal_transactions ?? [], "internal_transactions")),
   };
 }
 
@@ -149,15 +157,32 @@ function readLog(value: unknown): Log {
   };
 }
 
-/** What moved no coins, or was undone, is left out. */
-function readInternal(value: unknown): readonly InternalTransfer[] {
-  const { transferTo_address: to, callValueInfo = [], rejected } = readFields(value, "internal transaction");
+/**
+ * Internal entries that move coins, by their notes. Nodes that keep the chain's "featured" entries
+ * list staked, delegated and withdrawn TRX in the same place, with an amount and a receiver who
+ * gets no coins. A node without that setting keeps these three alone. Source: java-tron,
+ * Program.addInternalTx and vm.saveFeaturedInternalTx.
+ */
+const notesOfCoins = ["call", "create", "suicide"];
+
+function readEntries(list: readonly unknown[]): Pick<Receipt, "internal" | "others"> {
+  const read = list.flatMap(readEntry);
+  const isOfCoins = ({ note }: OtherEntry): boolean => notesOfCoins.includes(note);
+  return {
+    internal: read.filter(isOfCoins).map(({ receiver, amountSun }) => ({ receiver, amountSun })),
+    others: read.filter((one) => !isOfCoins(one)),
+  };
+}
+
+/** What has no amount, or was undone, is left out. */
+function readEntry(value: unknown): readonly OtherEntry[] {
+  const { transferTo_address: to, callValueInfo = [], rejected, note } = readFields(value, "internal transaction");
   if (rejected === true) return [];
   return readList(callValueInfo, "callValueInfo").flatMap((one) => {
     const { callValue = 0, tokenId } = readFields(one, "callValueInfo");
     const amountSun = readUnits(callValue, "callValue");
     if (tokenId !== undefined || amountSun === 0n) return [];
-    return [{ receiver: readAddress(to, "transferTo_address"), amountSun }];
+    return [{ receiver: readAddress(to, "transferTo_address"), amountSun, note: wordsOf(note) }];
   });
 }
 

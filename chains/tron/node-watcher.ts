@@ -81,7 +81,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       inWaves(questions, balancesAtOnce, ({ account, contract }) => balanceAt(pool, account, contract, block)),
     decimals: (contract) =>
       pool.agree((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)), String, `decimals of ${contract}`),
-    payments: (some, contracts, addresses, isAgreed) => paymentsIn(blocks, some, contracts, addresses, isAgreed),
+    payments: (some, contracts, addresses, isAgreed) => paymentsIn({ blocks, log }, some, contracts, addresses, isAgreed),
     spends: (some, accounts) => some.flatMap((one) => spendsIn(one, accounts)),
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,
     async cost(account, payment) {
@@ -120,7 +120,7 @@ function balanceAt(pool: NodePool, account: string, contract: string, block: num
 }
 
 async function paymentsIn(
-  blocks: Blocks,
+  { blocks, log }: { readonly blocks: Blocks; readonly log: NodeLog },
   some: readonly WatchedBlock[],
   contracts: readonly string[],
   addresses: AddressBook,
@@ -134,6 +134,7 @@ async function paymentsIn(
     if (!block.transactions.some(({ kind, isDone }) => kind === "call" && isDone)) return coins;
     const receipts = await (isAgreed ? blocks.solidReceipts(block) : blocks.receipts(block));
     const done = receipts.filter(({ isDone }) => isDone);
+    if (isAgreed) for (const each of done) tellOthers(log, block, each, addresses);
     const internal = contracts.includes("") ? done.flatMap((each) => internalIn(block, each, addresses)) : [];
     return [...coins, ...internal, ...done.flatMap((each) => tokensIn(block, each, tokens, addresses))];
   });
@@ -157,6 +158,13 @@ function internalIn(block: Block, { txHash, internal }: Receipt, addresses: Addr
     const payment = { txHash, index: internalIndex - at, address, contract: "", amountUnits };
     return [{ ...payment, block: block.number, blockHash: block.hash }];
   });
+}
+
+/** Entries to our addresses that count as nothing. */
+function tellOthers(log: NodeLog, { number: block }: Block, { txHash, others }: Receipt, addresses: AddressBook): void {
+  for (const { receiver: address, amountSun, note } of others) {
+    if (addresses.has(address)) log("entry-unknown", { block, txHash, address, amount: `${amountSun}`, message: note });
+  }
 }
 
 function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], addresses: AddressBook): readonly SeenPayment[] {

@@ -2,11 +2,12 @@
  * JSON as Tron's nodes write it: 64-bit integers as bare digits, which JavaScript's own reader
  * rounds above 2^53. Here they come as their digits.
  */
+import { parseForeign } from "../../protocol/foreign-json.ts";
 
-/** A text, which stays, or an integer of so many digits that a number may not hold it. */
-const tokens = /"(?:[^"\\]|\\.)*"|(?<![\d.eE+])-?\d{16,}(?![\d.eE])/g;
-
-/** Integers of sixteen digits and more as text. @throws SyntaxError */
+/**
+ * Integers of sixteen digits and more as text. @throws SyntaxError, or AgentError JSON_ITEMS for an
+ * answer of more values than a full block has
+ */
 export function parseJson(text: string): unknown {
-  return JSON.parse(text.replace(tokens, (token) => (token.startsWith('"') ? token : `"${token}"`)));
+  return parseForeign(text, "long");
 }

@@ -3,6 +3,7 @@
  * written in, so that no digit of a price is rounded. Pure.
  */
 import { AgentError } from "../../protocol/fault.ts";
+import { quoteNumbers } from "../../protocol/foreign-json.ts";
 import { type JsonValue, parseJson } from "../../protocol/json.ts";
 
 /**
@@ -11,17 +12,14 @@ import { type JsonValue, parseJson } from "../../protocol/json.ts";
  */
 export const answerBytesMax = 1_048_576;
 
-/** A string, also one that never ends, or a number outside of strings. */
-const stringOrNumber = /"[^"\\]*(?:\\[\s\S][^"\\]*)*(?:"|\\?$)|-?[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?/g;
-
 /**
  * The value with its numbers as strings; null when the text is no JSON or beyond what an exchange's
  * answer holds.
  * @public
  */
 export function parseExact(text: string): JsonValue | null {
-  const quoted = text.replace(stringOrNumber, (found) => (found.startsWith('"') ? found : `"${found}"`));
   try {
+    const quoted = quoteNumbers(text, "all");
     return parseJson(quoted, { bytesMax: answerBytesMax * 2, keysMax: 4_096, itemsMax: 4_096, stringBytesMax: 16_384 });
   } catch (error) {
     if (error instanceof AgentError) return null;

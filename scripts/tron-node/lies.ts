@@ -9,11 +9,14 @@
  * receipt · other-hash: blocks from a number on have other ids · ahead: blocks claim to be made
  * later than they were · all-solid: the head is said to be solidified · moved: receipts name
  * another block · cheap, dear: chain parameters and energy are a tenth, or ten times · decimals:
- * contracts that say a figure below 32 say this one
+ * contracts that say a figure below 32 say this one · no-internal: receipts name no internal
+ * transactions, as with vm.saveInternalTx off · delegates: each receipt of a call names staked TRX
+ * that is delegated to an address, as with vm.saveFeaturedInternalTx on
  * @public
  */
 export type Lie =
-  | { readonly kind: "amount" | "success" | "failure" | "all-solid" | "moved" | "cheap" | "dear" }
+  | { readonly kind: "amount" | "success" | "failure" | "all-solid" | "moved" | "cheap" | "dear" | "no-internal" }
+  | { readonly kind: "delegates"; readonly toHex: string; readonly sun: number; readonly note: string }
   | { readonly kind: "hides"; readonly txIds?: readonly string[] }
   | { readonly kind: "other-hash"; readonly from: number }
   | { readonly kind: "ahead"; readonly ms: number }
@@ -58,6 +61,10 @@ function bendFields(fields: Fields, lie: Lie): Fields {
       return scaled(fields, 1, 10);
     case "dear":
       return scaled(fields, 10, 1);
+    case "no-internal":
+      return withoutInternal(fields);
+    case "delegates":
+      return "contractResult" in fields ? delegated(fields, lie.toHex, lie.sun, lie.note) : fields;
     case "decimals":
       return otherDecimals(fields, lie.decimals);
     case "hides":
@@ -102,6 +109,19 @@ function otherDecimals(fields: Fields, decimals: number): Fields {
   const [said] = Array.isArray(fields.constant_result) ? fields.constant_result : [];
   if (typeof said !== "string" || !/^[0-9a-f]{64}$/.test(said) || BigInt(`0x${said}`) >= 32n) return fields;
   return { ...fields, constant_result: [decimals.toString(16).padStart(64, "0")] };
+}
+
+function withoutInternal({ internal_transactions: _, ...others }: Fields): Fields {
+  return others;
+}
+
+function delegated(fields: Fields, toHex: string, sun: number, note: string): Fields {
+  const { internal_transactions: listed = [], id } = fields;
+  const entry = {
+    ...{ hash: id, caller_address: fields.contract_address, transferTo_address: toHex },
+    ...{ callValueInfo: [{ callValue: sun }], note: Buffer.from(note).toString("hex") },
+  };
+  return { ...fields, internal_transactions: [entry, ...(listed as readonly unknown[])] };
 }
 
 function scaled(fields: Fields, times: number, parts: number): Fields {

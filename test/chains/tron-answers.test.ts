@@ -107,18 +107,47 @@ group("answers of nodes", () => {
     expect(read({ receipt: { result: "SUCCESS" }, result: "FAILED" })).toBe(false);
   });
 
-  it("internal transfers of coins count, those undone or of TRC-10 do not", () => {
-    const to = { transferTo_address: receiver.hex };
-    const receipt = readReceipt({
-      id: id("cc"),
-      internal_transactions: [
-        { ...to, callValueInfo: [{ callValue: 5 }] },
-        { ...to, callValueInfo: [{ callValue: 6 }], rejected: true },
-        { ...to, callValueInfo: [{ callValue: 7, tokenId: "1000001" }, {}] },
-        { ...to },
+  const entry = (note: string | undefined, callValue: unknown, more: object = {}) => ({
+    ...{ transferTo_address: receiver.hex, callValueInfo: [{ callValue }], rejected: false, ...more },
+    ...(note === undefined ? {} : { note }),
+  });
+  const hexOf = (text: string): string => Buffer.from(text).toString("hex");
+  const entriesOf = (...internal_transactions: readonly unknown[]) => readReceipt({ id: id("cc"), internal_transactions });
+
+  it.each(["call", "create", "suicide"])("an internal entry with the note %s counts, in hex and in letters", (note) => {
+    expect(entriesOf(entry(hexOf(note), 5), entry(note, 6))).toMatchObject({
+      internal: [
+        { receiver: receiver.address, amountSun: 5n },
+        { receiver: receiver.address, amountSun: 6n },
       ],
+      others: [],
     });
-    expect(receipt?.internal).toEqual([{ receiver: receiver.address, amountSun: 5n }]);
+  });
+
+  // Entries beside those three: trezor/blockbook #1682 and tronprotocol/java-tron #5945 list some,
+  // with the amount that was staked, delegated or withdrawn.
+  it.each([
+    ...["delegateResourceOfEnergy", "unDelegateResourceOfEnergy", "freezeBalanceV2ForEnergy", "unfreezeBalanceV2ForEnergy"],
+    ...["withdrawExpireUnfreezeWhileUnstaking", "withdrawExpireUnfreeze", "cancelAllUnfreezeV2", "voteWitness"],
+    ...["withdrawReward", "freezeForBandwidth", "unfreezeForEnergy", "callx", "Call"],
+  ])("an internal entry with the note %s counts as nothing and is kept apart", (note) => {
+    const amountSun = 1_000_000_000n;
+    expect(entriesOf(entry(hexOf(note), Number(amountSun)), entry(hexOf("call"), 5))).toMatchObject({
+      internal: [{ receiver: receiver.address, amountSun: 5n }],
+      others: [{ receiver: receiver.address, amountSun, note }],
+    });
+  });
+
+  it("an internal entry without a note, undone or of a TRC-10 token counts as nothing", () => {
+    const receipt = entriesOf(
+      entry(undefined, 4),
+      entry("", 4),
+      entry(hexOf("call"), 6, { rejected: true }),
+      { ...entry(hexOf("call"), 0), callValueInfo: [{ callValue: 7, tokenId: "1000001" }, {}] },
+      { transferTo_address: receiver.hex, note: hexOf("call") },
+    );
+    expect(receipt?.internal).toEqual([]);
+    expect(receipt?.others.map(({ note }) => note)).toEqual(["", ""]);
   });
 
   it("an account that the chain does not know has nothing; parameters that are off are 0", () => {
@@ -174,7 +203,7 @@ group("the end of a payment on Tron by all its versions", () => {
   const version = (txHash: string, isDone: boolean, change: object = {}): VersionEvidence => {
     const base = { txHash, kind: "coins", owner: payer.address, receiver: receiver.address, amountSun: 5n } as const;
     const transaction = { ...base, contract: "", data: "", isDone, ...change };
-    const receipt = { txHash, block: 7, isDone, callResult: "", feeSun: 9n, logs: [], internal: [] };
+    const receipt = { txHash, block: 7, isDone, callResult: "", feeSun: 9n, logs: [], internal: [], others: [] };
     return { txHash, includedIn: 7, final: { receipt, transaction } };
   };
   const nowhere = (txHash: string): VersionEvidence => ({ txHash, includedIn: null, final: null });

@@ -123,6 +123,22 @@ group("what a deposit on Tron is", () => {
     expect((await found([one], [feeToken])).map(({ amountUnits }) => amountUnits)).toEqual([990n]);
   });
 
+  it("TRX that a contract delegates is no deposit and is logged; coins that the same call sends are one", async () => {
+    await begin(2);
+    const told: (readonly [string, unknown])[] = [];
+    const { urls, chainId } = town.node;
+    watcher.close();
+    watcher = createWatcher({ urls, chainId, log: (event, { message }) => void told.push([event, message]), ...patient });
+    const note = "delegateResourceOfEnergy";
+    const lies: readonly Lie[] = [{ kind: "delegates", toHex: inhabitant("deposit 0").hex, sun: 1_000_000_000, note }];
+    for (const front of town.node.fronts) front.suffer({ lies });
+    await mined(town.token(payer, usdt, address(1), 3n));
+    expect(await found([one], [""])).toEqual([]);
+    expect(told).toEqual([["entry-unknown", note]]);
+    await mined(town.call(payer, disperser, encodeDisperse("", [inhabitant("deposit 0").hex], [7n]), { callSun: 7 }));
+    expect((await found([one], [""])).map(({ index, amountUnits }) => [index, amountUnits])).toEqual([[-2, 7n]]);
+  });
+
   it("a deposit counts once its block is solidified, and is seen before", async () => {
     await begin(2);
     await town.send(town.token(payer, usdt, one, 3n));

@@ -15,6 +15,6 @@ export function nodeLog(log: AgentLog, chain: string): NodeLog {
     if (event === "node-failed") log.warn({ event, ...fields }, "a node failed");
     else if (event === "node-recovered") log.info({ event, ...fields }, "a node answers again");
     else if (event === "node-outlier") log.warn({ event, ...fields }, "a node stands apart from the others");
-    else log.error({ event, ...fields }, "a node is of another chain");
+    else if (event === "node-wrong-chain") log.error({ event, ...fields }, "a node is of another chain");
   };
 }
