@@ -187,7 +187,7 @@ function describe(plan: RecoveryPlan, columns: number | undefined): string {
     [`keep their ${slot}`, plan.kept === 0 ? "none" : `${plan.kept}, signed again on it as far as policy says yes`],
     ["come again", `${plan.left} from this ledger, as far as the gateway has them; ${gatewaysWords(slot)}`],
   ];
-  return `${fields(rows)}\n\n${accountsOf(plan, columns)}${withdrawalsOf(plan, columns)}${spendsOfPlan(plan, columns)}\ndigest ${plan.digest}\n`;
+  return `${fields(rows)}\n\n${accountsOf(plan, columns)}${withdrawalsOf(plan, columns)}${unknownSumsOf(plan, columns)}${spendsOfPlan(plan, columns)}\ndigest ${plan.digest}\n`;
 }
 
 function wentBack({ isHere, gatewayHead }: RecoveryPlan): string {
@@ -222,13 +222,24 @@ function withdrawalsOf(plan: RecoveryPlan, columns: number | undefined): string 
   return `${table(heading, rows, columns)}\n${more}`;
 }
 
+/** Of what this ledger never heard of: the gateway's word alone, so it stands beside the limits. */
+function unknownSumsOf({ unknown }: RecoveryPlan, columns: number | undefined): string {
+  if (unknown.length === 0) return "";
+  const or = (text: string): string => text || "none";
+  const rows = unknown.map((one) => [
+    ...[one.lane, String(one.count), one.amount, or(one.maxPerHour), or(one.maxPerDay), String(one.above)],
+  ]);
+  const heading = ["unknown here", "withdrawals", "amount", "limit an hour", "limit a day", "wait for a person"];
+  return `\n${table(heading, rows, columns)}\n`;
+}
+
 function rowOf(one: RecoveryWithdrawalView): readonly string[] {
   const hashes = one.txHashes.join(" ") || "unsigned";
   const amount = `${one.amount} ${one.currency}`;
   return [
     one.transactionId,
     one.here || "unknown",
-    one.isContested ? "the chain decides" : "signed again",
+    one.isContested ? "the chain decides" : one.code === "" ? "signed again" : `waits for a person: ${one.code}`,
     one.slot,
     amount,
     one.address || "-",

@@ -31,8 +31,24 @@ export interface RecoveryWithdrawalView {
   readonly here: string;
   // ledger and gateway contradict each other about it: nothing is signed, the chain decides
   readonly isContested: boolean;
+  // why a person decides: above a limit of hour or day, or contested; "" where policy does
+  readonly code: string;
   readonly slot: string; // its slot for life
   readonly txHashes: readonly string[]; // known versions
+}
+
+/**
+ * Withdrawals that the ledger before never heard of, beside the limits. Amounts of the currency, or
+ * for a lane of top-ups of the chain's own coin; "" where there is no such limit.
+ * @public
+ */
+export interface UnknownSumView {
+  readonly lane: string; // a currency, or that of its sweeps or top-ups
+  readonly count: number;
+  readonly amount: string; // of all of them
+  readonly maxPerHour: string;
+  readonly maxPerDay: string;
+  readonly above: number; // of these a person decides, since a limit would be passed
 }
 
 /**
@@ -56,6 +72,7 @@ export interface RecoveryPlan {
   readonly accounts: readonly RecoveryAccountView[];
   readonly withdrawals: readonly RecoveryWithdrawalView[];
   readonly kept: number; // withdrawals, those that are not listed with them
+  readonly unknown: readonly UnknownSumView[];
   readonly left: number; // open here without a slot: they come again as jobs
   readonly spends: readonly SpendView[]; // newest first; empty unless both went back
 }

@@ -6,12 +6,13 @@ import type { Mutant } from "./mutant.ts";
 import { agentWentBack, isCompared, isOfSent, isRescued } from "./plans.ts";
 
 const opening = "agent/signer/state/opening.ts";
+const openingAccounts = "agent/signer/state/opening-accounts.ts";
 const bindings = "agent/signer/state/bindings.ts";
 
 export const recoveryMutants: readonly Mutant[] = [
   {
     name: "next-one-too-low",
-    file: opening,
+    file: openingAccounts,
     find: "    const next = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);\n",
     replace: `    const far = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);
     const next = kept.length > 0 ? (BigInt(far) - 1n).toString() : far;
@@ -21,7 +22,7 @@ export const recoveryMutants: readonly Mutant[] = [
   },
   {
     name: "opening-overlooks-the-chain",
-    file: opening,
+    file: openingAccounts,
     find: "counts.get(network), ...own",
     replace: "slots.first, ...own",
     sentence: "An opening does not count what only the chain remembers: its yes gives out nonces that are used (liveness).",

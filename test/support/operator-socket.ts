@@ -201,14 +201,15 @@ export const recoveryPlan: RecoveryPlan = {
   withdrawals: [
     {
       ...{ transactionId: broadcast.transactionId, orderId: "order-1000", currency: "eth", amount: "0.25" },
-      ...{ address: broadcast.address, here: "", isContested: false, slot: "41" },
+      ...{ address: broadcast.address, here: "", isContested: false, code: "", slot: "41" },
       txHashes: ["0x9fc76417374aa880d4449a1f7f31ec597f00b1f6f3dd2d66f4c9c6c445836d8b"],
     },
     {
       ...{ transactionId, orderId: "order-1001", currency: "usdt-erc20", amount: "3200.5" },
-      ...{ address: held.address, here: "broadcast", isContested: true, slot: "40", txHashes: [] },
+      ...{ address: held.address, here: "broadcast", isContested: true, code: "SLOT_CONTESTED", slot: "40", txHashes: [] },
     },
   ],
+  unknown: [{ lane: "eth", count: 1, amount: "0.25", maxPerHour: "1", maxPerDay: "2", above: 0 }],
   ...{ kept: 2, left: 3, spends: [] },
 };
 

@@ -5,7 +5,7 @@
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { type Recovery, recoveryWithdrawalsMax } from "../../../protocol/recovery.ts";
-import type { Order } from "../state/opening.ts";
+import type { Order } from "../state/opening-terms.ts";
 
 /**
  * What a plan was made from when an operator looked: an order and the chains' own counts.

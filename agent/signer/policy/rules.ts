@@ -24,7 +24,10 @@ export interface Asset {
   readonly decimal: number;
 }
 
-/** The limits of one currency, in its base units; fees in those of the fee coin. */
+/**
+ * The limits of one currency, in its base units; fees in those of the fee coin.
+ * @public
+ */
 export interface Limits {
   readonly maxPerWithdrawalUnits: bigint;
   readonly maxPerHourUnits: bigint | null; // null: no limit by the hour

@@ -31,7 +31,10 @@ function makeWindows(kept: { readonly [K in keyof Windows]?: WindowEntries | und
   };
 }
 
-/** By currency: approved in the hour and the day, fees, bound in the hour and the day. */
+/**
+ * By currency: approved in the hour and the day, fees, bound in the hour and the day.
+ * @public
+ */
 export type SumsEntries = readonly (readonly [
   string,
   WindowEntries,
@@ -186,6 +189,7 @@ export class Sums {
 /**
  * The refusal of an amount that would lift a sum above its limit, or null. An amount that counts
  * already lifts no sum.
+ * @public
  */
 export function aboveWindow(
   { hour, day }: Pick<Windows, "hour" | "day">,

@@ -5,46 +5,20 @@
  * and comes again as a job. Pure: snapshot, order and counts in, snapshot out. Source:
  * docs/protocol.md section 8.
  */
-import { familyOf, farthestSlot, waitingOf } from "../../../chains/families.ts";
-import { parseAmount } from "../../../protocol/amount.ts";
+import { waitingOf } from "../../../chains/families.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
-import { laneOf, operationOf } from "../../../protocol/job-mode.ts";
-import type { Job } from "../../../protocol/messages.ts";
+import { operationOf } from "../../../protocol/job-mode.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
-import type { Recovery } from "../../../protocol/recovery.ts";
-import type { RecoveryAccountView, RecoveryWithdrawalView } from "../../socket/recovery-plan.ts";
-import { dearer, Sums } from "../policy/sums.ts";
-import { type AccountEntries, isBegun, isPending } from "./accounts.ts";
+import type { RecoveryAccountView, RecoveryWithdrawalView, UnknownSumView } from "../../socket/recovery-plan.ts";
 import { type Bound, bindings, contestedCode } from "./bindings.ts";
 import { canonicalAddress, contentOf } from "./content.ts";
 import type { CoreSnapshot } from "./core.ts";
 import type { State } from "./machine.ts";
+import { accountsOf, isSlot } from "./opening-accounts.ts";
+import { type Weighable, weigh } from "./opening-sums.ts";
+import type { Opening } from "./opening-terms.ts";
 import { isOver, unheard, type Version, type Withdrawal } from "./withdrawal.ts";
-
-/**
- * A whole order.
- * @public
- */
-export type Order = Omit<Recovery, "part" | "parts">;
-
-/** What a ledger is opened from. */
-export interface Opening {
-  readonly old: CoreSnapshot;
-  readonly order: Order;
-  // network → the slot after the account's final transactions, as nodes agree
-  readonly counts: ReadonlyMap<string, string>;
-  readonly accountOn: (network: string) => string; // paying address
-  // the gateway went back as well, so this ledger may know what left and the gateway does not
-  readonly both: boolean;
-  readonly tellFrom: number;
-  readonly nowMs: number; // ledger time
-  // in the ledger before, however long ago
-  readonly stateOf: (transactionId: string) => State | undefined;
-  readonly decimalOf: (lane: string) => number | undefined;
-  // whose slots a job's are: the hot address or one for deposits
-  readonly payerOf: (job: Job) => string;
-}
 
 /**
  * The new state, and what a person should see of it.
@@ -55,6 +29,7 @@ export interface OpenedState {
   readonly state: CoreSnapshot;
   readonly accounts: readonly RecoveryAccountView[];
   readonly kept: readonly RecoveryWithdrawalView[];
+  readonly unknown: readonly UnknownSumView[];
   readonly left: number; // open withdrawals that come again as jobs, as far as the gateway has them
 }
 
@@ -67,7 +42,10 @@ export function openState(opening: Opening): OpenedState | Refusal {
   const wrong = problemOf(opening);
   if (wrong !== null) return wrong;
   const { bound, free } = bindings(old.book.open, order, both, opening.stateOf);
-  const kept = bound.map((each) => keptOf(each, opening));
+  const each = bound.map((one) => weighable(one, opening));
+  const { decimalOf, limitsOf } = opening;
+  const sums = weigh({ windows: old.policy.windows, open: old.book.open, order, each, nowMs, decimalOf, limitsOf });
+  const kept = each.map(({ kept: one }) => ({ ...one, code: sums.above.get(one.transactionId) ?? one.code }));
   const ids = new Set(kept.map(({ transactionId }) => transactionId));
   const accounts = accountsOf(opening, kept, free);
   if (!accounts.ok) return accounts;
@@ -82,7 +60,7 @@ export function openState(opening: Opening): OpenedState | Refusal {
     heads: { acked: { seq: 0, hash: zeroHash }, from: 1, hashes: [], at: nowMs },
     chain: { sequence, hash, links: sequence === 0 ? [] : [[sequence, hash, ""]] },
     accounts: accounts.entries,
-    policy: { ...old.policy, approvals: [], windows: sumsOf(opening, kept) },
+    policy: { ...old.policy, approvals: [], windows: sums.windows },
     book: { open: kept, ...ended, unreleased: [], finals: [] },
     outbox: [],
     opened: {
@@ -96,6 +74,7 @@ export function openState(opening: Opening): OpenedState | Refusal {
   return {
     ...{ ok: true, state, accounts: accounts.views },
     kept: kept.map((one) => viewOf(one, here.get(one.transactionId))),
+    unknown: sums.unknown,
     left: open.filter(({ transactionId }) => !ids.has(transactionId)).length,
   };
 }
@@ -124,6 +103,17 @@ function problemOf({ old, order, payerOf }: Opening): Refusal | null {
     seen.add(transactionId);
   }
   return null;
+}
+
+/** What the ledger before knew of a kept one decides how its limits are held against it. */
+function weighable(bound: Bound, opening: Opening): Weighable {
+  const { own, isContested } = bound;
+  const kept = keptOf(bound, opening);
+  return {
+    ...{ kept, isContested, isUnknown: own === undefined && opening.stateOf(kept.transactionId) === undefined },
+    wasBound: own !== undefined && own.slot !== "",
+    wasApproved: own !== undefined && own.amountUnits !== "",
+  };
 }
 
 /**
@@ -209,148 +199,6 @@ function closedOf(
   };
 }
 
-/**
- * What is bound counts; what was only approved does not; of a day that was forgotten here, the
- * gateway's sum.
- */
-function sumsOf({ old, order, nowMs, decimalOf }: Opening, kept: readonly Withdrawal[]): CoreSnapshot["policy"]["windows"] {
-  const sums = new Sums(old.policy.windows);
-  const bound = new Set(kept.map(({ transactionId }) => transactionId));
-  for (const one of old.book.open) {
-    const { transactionId, job } = one;
-    if (!bound.has(transactionId) && !isOver(one)) sums.forget(transactionId, laneOf(job));
-  }
-  const ended = new Set(order.ended.map(({ job }) => parseJob(job).transactionId));
-  for (const { currency, units, feesUnits } of order.spent) {
-    // What has ended there is in the gateway's sum, open here or not.
-    const counted = sums.countedBeside(
-      currency,
-      [...bound].filter((id) => !ended.has(id)),
-      nowMs,
-    );
-    const rest = (all: bigint, known: bigint): string => (all > known ? all - known : 0n).toString();
-    const lost = { currency, units: rest(BigInt(units), counted.units), feesUnits: rest(BigInt(feesUnits), counted.feesUnits) };
-    if (lost.units !== "0" || lost.feesUnits !== "0") sums.countSpent(`order ${order.order}`, lost, nowMs);
-  }
-  for (const { transactionId, job, amountUnits, versions } of kept) {
-    const decimal = decimalOf(laneOf(job));
-    const parsed = decimal === undefined ? null : parseAmount(job.amount, decimal);
-    const units = amountUnits === "" ? (parsed?.ok ? parsed.units : 0n) : BigInt(amountUnits);
-    const feeMaxUnits = versions.map(({ feeMax }) => BigInt(feeMax)).reduce(dearer, 0n);
-    sums.countBound(transactionId, laneOf(job), units, feeMaxUnits, nowMs);
-  }
-  return sums.entriesAt(nowMs);
-}
-
-/**
- * The first slot that anybody gets from now on: above everything that ledger, gateway or chain know
- * of. `free` are slots that only versions that never left were made for, and whose withdrawals do
- * not keep them.
- */
-function accountsOf(
-  opening: Opening,
-  kept: readonly Withdrawal[],
-  free: ReadonlySet<string>,
-): { readonly ok: true; readonly entries: AccountEntries; readonly views: readonly RecoveryAccountView[] } | Refusal {
-  const { old, order, counts, accountOn } = opening;
-  const known = new Map(old.accounts.filter(([network, of]) => of === accountOn(network)).map((each) => [each[0], each]));
-  const mine = order.accounts.filter(({ network, account }) => account === accountOn(network));
-  const told = new Map(mine.map(({ network, next }) => [network, next]));
-  const counted = [...counts].filter(([network, count]) => count !== familyOf(network).slots.first).map(([network]) => network);
-  const paying = kept.filter(({ job, account }) => account === accountOn(job.network));
-  const networks = new Set([...known.keys(), ...told.keys(), ...counted, ...paying.map(({ job }) => job.network)]);
-  const entries: AccountEntries[number][] = [];
-  const views: RecoveryAccountView[] = [];
-  for (const network of [...networks].sort()) {
-    const { slots } = familyOf(network);
-    const account = accountOn(network);
-    const own = paying.filter(({ job }) => job.network === network);
-    const [, , adopted = slots.first, ledgerNext = ""] = known.get(network) ?? [];
-    const marks = [told.get(network), counts.get(network), ...own.map(({ slot }) => slots.next(slot))];
-    const floor = withoutFree({ network, account, mark: ledgerNext || slots.first }, free);
-    const next = farthestSlot(network, [floor, ...marks.filter((mark) => mark !== undefined)]);
-    if (!isSlot(network, next)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
-    // An account that nothing was ever bound on begins as any other does.
-    const isNew = ledgerNext !== "" && !isBegun({ adopted, next: ledgerNext }) && next === adopted;
-    const pending = own.filter(({ state }) => isPending(state)).length;
-    entries.push([network, account, isNew ? adopted : slots.first, next, pending, ...stampOf(opening, network, account)]);
-    const chainCount = counts.get(network) ?? "";
-    views.push({ network, account, ledgerNext, gatewayNext: told.get(network) ?? "", chainCount, next });
-  }
-  const swept = sweptOf(opening, kept);
-  if (!swept.ok) return swept;
-  return { ok: true, entries: [...entries, ...swept.entries], views: [...views, ...swept.views] };
-}
-
-/**
- * Addresses for deposits. One that keeps a slot goes on above everything that ledger and order know
- * of; any other begins anew with its next sweep, where the nodes agree on a count.
- */
-function sweptOf(
-  opening: Opening,
-  kept: readonly Withdrawal[],
-): { readonly ok: true; readonly entries: AccountEntries; readonly views: readonly RecoveryAccountView[] } | Refusal {
-  const { old, order, accountOn } = opening;
-  const mine = new Map<string, Withdrawal[]>();
-  // Where the chain counts none, no node could say where such an address goes on.
-  for (const [network, account] of old.accounts)
-    if (account !== accountOn(network) && !familyOf(network).slots.isCounted) mine.set(`${network} ${account}`, []);
-  for (const one of kept) {
-    if (one.account === accountOn(one.job.network)) continue;
-    const key = `${one.job.network} ${one.account}`;
-    mine.set(key, [...(mine.get(key) ?? []), one]);
-  }
-  const entries: AccountEntries[number][] = [];
-  const views: RecoveryAccountView[] = [];
-  for (const [key, own] of [...mine].sort(([a], [b]) => (a < b ? -1 : 1))) {
-    const [network = "", address = ""] = key.split(" ");
-    const [, , , ledgerNext = ""] = old.accounts.find(([at, of]) => at === network && of === address) ?? [];
-    const gatewayNext = order.accounts.find((each) => each.network === network && each.account === address)?.next ?? "";
-    const { slots } = familyOf(network);
-    const marks = [ledgerNext, gatewayNext].filter((mark) => mark !== "");
-    const next = farthestSlot(network, [slots.first, ...marks, ...own.map(({ slot }) => slots.next(slot))]);
-    if (!isSlot(network, next)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
-    const pending = own.filter(({ state }) => isPending(state)).length;
-    entries.push([network, address, slots.first, next, pending, ...stampOf(opening, network, address)]);
-    views.push({ network, account: address, ledgerNext, gatewayNext, chainCount: "", next });
-  }
-  return { ok: true, entries, views };
-}
-
-/**
- * A stamp that no version of the account has above itself, as far as ledger and gateway know: the
- * end of a version is never before its stamp. Nothing where slots exclude.
- */
-function stampOf({ old, order }: Opening, network: string, account: string): readonly [string] | readonly [] {
-  if (waitingOf(network) === null) return [];
-  const [, , , , , known = "0"] = old.accounts.find(([at, of]) => at === network && of === account) ?? [];
-  const told = [...order.withdrawals, ...order.ended].filter(
-    (item) => item.account === account && parseJob(item.job).network === network,
-  );
-  const own = old.book.open.filter((one) => one.account === account && one.job.network === network);
-  const ends = [...told, ...own].flatMap(({ versions }) => versions.map(({ until = 0 }) => BigInt(until)));
-  const last = ends.reduce(dearer, BigInt(known));
-  return last === 0n ? [] : [`${last}`];
-}
-
-/** The mark moves down over the free slots right below it. */
-function withoutFree(
-  { network, account, mark }: { readonly network: string; readonly account: string; readonly mark: string },
-  free: ReadonlySet<string>,
-): string {
-  const { slots } = familyOf(network);
-  const start = `${network} ${account} `;
-  const own = [...free].flatMap((each) => (each.startsWith(start) ? [each.slice(start.length)] : []));
-  let floor = mark;
-  for (const slot of own.sort(slots.compare).reverse()) if (slots.next(slot) === floor) floor = slot;
-  return floor;
-}
-
-function isSlot(network: string, slot: string): boolean {
-  const { slots } = familyOf(network);
-  return slots.read(slot) !== null && slots.compare(slot, slots.last) <= 0;
-}
-
 function viewOf(
   { transactionId, job, address, code, slot, versions }: Withdrawal,
   state: Withdrawal["state"] | undefined,
@@ -358,6 +206,6 @@ function viewOf(
   const { orderId, currency, amount } = job;
   return {
     ...{ transactionId, orderId, currency, amount, address, here: state === "requested" ? "held" : (state ?? "") },
-    ...{ isContested: code === contestedCode, slot, txHashes: versions.map(({ txHash }) => txHash) },
+    ...{ isContested: code === contestedCode, code, slot, txHashes: versions.map(({ txHash }) => txHash) },
   };
 }

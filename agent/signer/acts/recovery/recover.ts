@@ -19,8 +19,8 @@ type Planned = { readonly ok: true; readonly plan: RecoveryPlan; readonly opened
 
 /**
  * What the newest order would open, remembered as shown: the yes that follows is to this one,
- * whatever comes in between. Refuses RECOVERY_NONE, RECOVERY_ORDER, and RECOVERY_BOTH where the
- * gateway went back too and `both` does not say so.
+ * whatever comes in between. Refuses RECOVERY_NONE, RECOVERY_ORDER, RECOVERY_SLOT, and
+ * RECOVERY_BOTH where the gateway went back too and `both` does not say so.
  * @throws AgentError LEDGER_DAMAGED when an older segment has changed
  * @public
  */
@@ -85,15 +85,16 @@ function plan(turn: Turn, { order, counts, both }: Shown): Planned {
     accountOn: (network) => turn.accountOn(network),
     stateOf: (id) => core.book.stateOf(id),
     decimalOf: (lane) => core.policy.asset(lane)?.decimal,
+    limitsOf: (lane) => core.policy.limitsOf(lane),
     payerOf: (job) => core.policy.payer(job)?.account ?? "",
   });
   if (!opened.ok) return opened;
-  const { accounts, kept, left, state } = opened;
+  const { accounts, kept, left, unknown, state } = opened;
   const shown: Omit<RecoveryPlan, "digest"> = {
     ...{ order: order.order, at: order.at, both, epoch: core.paired.epoch, newEpoch: order.epoch },
     ...{ locked: core.locked?.code ?? "", lockedDetail: core.locked?.detail ?? "" },
     ...{ head, gatewayHead: held, isHere, accounts, left },
-    ...{ withdrawals: kept.slice(0, shownMax), kept: kept.length, spends: both ? order.spends : [] },
+    ...{ withdrawals: kept.slice(0, shownMax), kept: kept.length, unknown, spends: both ? order.spends : [] },
   };
   // The state says all that the opening does, cut nowhere; the run is named so that no yes outlives
   // it.

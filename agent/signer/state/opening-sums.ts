@@ -1,0 +1,143 @@
+/**
+ * What a new ledger begins to count with, and which withdrawals of the gateway's order its limits
+ * let be signed again without a person. A withdrawal that the ledger before never bound is weighed
+ * against hour and day, as a job is: the order is the gateway's word alone. Pure. Source:
+ * docs/protocol.md section 8.
+ */
+import { familyOf } from "../../../chains/families.ts";
+import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
+import type { Code } from "../../../protocol/codes.ts";
+import { laneOf } from "../../../protocol/job-mode.ts";
+import { parseJob } from "../../../protocol/payloads.ts";
+import type { UnknownSumView } from "../../socket/recovery-plan.ts";
+import type { Limits } from "../policy/rules.ts";
+import { aboveWindow, dearer, Sums, type SumsEntries } from "../policy/sums.ts";
+import type { Order } from "./opening-terms.ts";
+import { isOver, type Withdrawal } from "./withdrawal.ts";
+
+/** A withdrawal that the new ledger keeps, and how far the ledger before knew it. */
+export interface Weighable {
+  readonly kept: Withdrawal;
+  readonly isUnknown: boolean; // the ledger before never heard of it
+  readonly wasBound: boolean; // the ledger before had it on a slot, so its windows count it
+  readonly wasApproved: boolean; // … or weighed it against the sums of what is approved
+  readonly isContested: boolean;
+}
+
+/** Whose sums are made, of what. */
+export interface Weighing {
+  readonly windows: SumsEntries; // of the ledger before
+  readonly open: readonly Withdrawal[]; // of the ledger before
+  readonly order: Pick<Order, "order" | "spent" | "ended">;
+  readonly each: readonly Weighable[];
+  readonly nowMs: number; // ledger time
+  readonly decimalOf: (lane: string) => number | undefined;
+  readonly limitsOf: (lane: string) => Limits | undefined;
+}
+
+/** The sums, and what is above a limit: the code by transactionId. */
+export interface Weighed {
+  readonly windows: SumsEntries;
+  readonly above: ReadonlyMap<string, Code>;
+  readonly unknown: readonly UnknownSumView[]; // one a lane, in order of their names
+}
+
+/**
+ * What is bound counts; what was only approved does not; of a day that was forgotten here, the
+ * gateway's sum. What is above a limit counts too, since it may have been paid.
+ */
+export function weigh(weighing: Weighing): Weighed {
+  const { each, nowMs } = weighing;
+  const sums = new Sums(weighing.windows);
+  forgetUnbound(sums, weighing);
+  countForgottenDay(sums, weighing);
+  const count = ({ kept }: Weighable): void => {
+    const feeMaxUnits = kept.versions.map(({ feeMax }) => BigInt(feeMax)).reduce(dearer, 0n);
+    sums.countBound(kept.transactionId, laneOf(kept.job), unitsOf(kept, weighing), feeMaxUnits, nowMs);
+  };
+  const isWeighed = ({ wasBound, isContested }: Weighable): boolean => !wasBound && !isContested;
+  for (const one of each) if (!isWeighed(one)) count(one);
+  const above = new Map<string, Code>();
+  const late: Weighable[] = [];
+  // One by one, lowest slot first: what the first takes of an hour or a day is not there for the
+  // next.
+  for (const one of each.filter(isWeighed).sort((a, b) => bySlot(a.kept, b.kept))) {
+    const code = codeOf(sums, one, weighing);
+    if (code === null) count(one);
+    else {
+      above.set(one.kept.transactionId, code);
+      late.push(one);
+    }
+  }
+  for (const one of late) count(one);
+  return { windows: sums.entriesAt(nowMs), above, unknown: unknownSums(weighing, above) };
+}
+
+/** Why only a person has it signed again, null where the limits let it through. */
+function codeOf(sums: Sums, { kept, wasApproved }: Weighable, weighing: Weighing): Code | null {
+  const lane = laneOf(kept.job);
+  const limits = weighing.limitsOf(lane);
+  // Policy signs nothing for such a lane.
+  if (limits === undefined) return null;
+  const { hour, day, hourBound, dayBound } = sums.of(lane);
+  const amount = { id: kept.transactionId, units: unitsOf(kept, weighing) };
+  const bound = aboveWindow({ hour: hourBound, day: dayBound }, limits, amount, weighing.nowMs);
+  const refused = bound ?? (wasApproved ? null : aboveWindow({ hour, day }, limits, amount, weighing.nowMs));
+  return refused?.code ?? null;
+}
+
+function forgetUnbound(sums: Sums, { open, each }: Weighing): void {
+  const bound = new Set(each.map(({ kept }) => kept.transactionId));
+  for (const one of open) if (!bound.has(one.transactionId) && !isOver(one)) sums.forget(one.transactionId, laneOf(one.job));
+}
+
+function countForgottenDay(sums: Sums, { each, order, nowMs }: Weighing): void {
+  const ended = new Set(order.ended.map(({ job }) => parseJob(job).transactionId));
+  // What has ended there is in the gateway's sum, open here or not.
+  const open = each.map(({ kept }) => kept.transactionId).filter((id) => !ended.has(id));
+  for (const { currency, units, feesUnits } of order.spent) {
+    const counted = sums.countedBeside(currency, open, nowMs);
+    const rest = (all: bigint, known: bigint): string => (all > known ? all - known : 0n).toString();
+    const lost = { currency, units: rest(BigInt(units), counted.units), feesUnits: rest(BigInt(feesUnits), counted.feesUnits) };
+    if (lost.units !== "0" || lost.feesUnits !== "0") sums.countSpent(`order ${order.order}`, lost, nowMs);
+  }
+}
+
+function unitsOf({ job, amountUnits }: Withdrawal, { decimalOf }: Pick<Weighing, "decimalOf">): bigint {
+  if (amountUnits !== "") return BigInt(amountUnits);
+  const decimal = decimalOf(laneOf(job));
+  const parsed = decimal === undefined ? null : parseAmount(job.amount, decimal);
+  return parsed?.ok ? parsed.units : 0n;
+}
+
+/** For the person who is to say yes: what the ledger before never heard of, by lane. */
+function unknownSums(weighing: Weighing, above: ReadonlyMap<string, Code>): readonly UnknownSumView[] {
+  const { each, decimalOf, limitsOf } = weighing;
+  const byLane = new Map<string, Withdrawal[]>();
+  for (const { kept, isUnknown } of each) {
+    const lane = laneOf(kept.job);
+    if (isUnknown) byLane.set(lane, [...(byLane.get(lane) ?? []), kept]);
+  }
+  return [...byLane]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([lane, found]) => {
+      const decimal = decimalOf(lane) ?? 0;
+      const limits = limitsOf(lane);
+      const limit = (units: bigint | null | undefined): string => (units == null ? "" : formatAmount(units, decimal));
+      const amount = formatAmount(
+        found.reduce((sum, one) => sum + unitsOf(one, weighing), 0n),
+        decimal,
+      );
+      return {
+        ...{ lane, count: found.length, amount },
+        ...{ maxPerHour: limit(limits?.maxPerHourUnits), maxPerDay: limit(limits?.maxPerDayUnits) },
+        above: found.filter(({ transactionId }) => above.has(transactionId)).length,
+      };
+    });
+}
+
+function bySlot(a: Withdrawal, b: Withdrawal): number {
+  const { network } = a.job;
+  if (network === b.job.network && a.account === b.account) return familyOf(network).slots.compare(a.slot, b.slot);
+  return `${network} ${a.account}` < `${b.job.network} ${b.account}` ? -1 : 1;
+}
