@@ -1,14 +1,18 @@
 /**
- * One provider's address for the chain, on loopback: answers, and the faults that it was told to
- * have. Several fronts over one chain are several providers, each with troubles of its own. What
- * stands under /control is no part of java-tron; only tests and the demo use it.
+ * One provider's address for the chain, on loopback: answers as its profile has them, and the faults
+ * that it was told to have. Several fronts over one chain are several providers, each with troubles
+ * of its own. What stands under /control is no part of java-tron; only tests and the demo use it.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { Meter } from "../../rig/provider/meter.ts";
+import { backendAt, behindAt, type Profile } from "../../rig/provider/profile.ts";
+import { refuse, trouble } from "../../rig/provider/reply.ts";
+import { bendTron, refusedPath } from "../../rig/provider/tron-view.ts";
 import { answerOf, errorJson, type View } from "./api.ts";
 import type { Chain } from "./chain.ts";
 import { type Lie, lied } from "./lies.ts";
-import { addressOf, print, visible } from "./printing.ts";
+import { addressOf, hexText, print, visible } from "./printing.ts";
 import type { Json } from "./transaction.ts";
 
 /** What a provider does instead of answering well. All may be combined. @public */
@@ -33,9 +37,13 @@ export interface FrontOptions {
   readonly apiKey?: string; // asked for in TRON-PRO-API-KEY; 401 without it
   readonly estimates?: boolean; // default true
   readonly questionsPerS?: number; // 429 above it; default no bound
+  readonly profile?: Profile; // beside the troubles; default a node without limits
 }
 
 const bodyBytesMax = 1024 * 1024;
+const noLimits: Profile = { name: "plain node", family: "tron", sources: [], isFit: true };
+/** A question of Tron's API has no id. */
+const lone = { ids: [null], isBatch: false } as const;
 
 export class Front {
   readonly #chain: Chain;
@@ -43,6 +51,8 @@ export class Front {
   readonly #server: Server;
   readonly #offered = new Set<string>();
   readonly #control: (verb: string, asked: Json) => unknown;
+  readonly #meter: Meter;
+  readonly profile: Profile;
   readonly counts = new Map<string, number>(); // questions by path
   trouble: Trouble = {};
   refused = 0; // by the bound on questions
@@ -54,6 +64,8 @@ export class Front {
     this.#chain = chain;
     this.#options = options;
     this.#control = control;
+    this.profile = options.profile ?? noLimits;
+    this.#meter = new Meter(this.profile, () => performance.now());
     this.#server = createServer((request, response) => {
       this.#serve(request, response).catch((error: unknown) => {
         response.statusCode = 500;
@@ -91,10 +103,11 @@ export class Front {
     this.#offered.clear();
   }
 
-  get #view(): View {
+  #view(turn: number): View {
     const { lagBlocks = 0, swallows = false, lies = [] } = this.trouble;
-    const head = Math.max(0, this.#chain.head.number - lagBlocks);
-    const solid = lies.some(({ kind }) => kind === "all-solid") ? head : Math.max(0, this.#chain.solid - lagBlocks);
+    const behind = lagBlocks + behindAt(this.profile, backendAt(this.profile, turn), this.#chain.head.number);
+    const head = Math.max(0, this.#chain.head.number - behind);
+    const solid = lies.some(({ kind }) => kind === "all-solid") ? head : Math.max(0, this.#chain.solid - behind);
     const { estimates = true } = this.#options;
     return { chain: this.#chain, head, solid, estimates, offered: this.#offered, swallows };
   }
@@ -113,16 +126,30 @@ export class Front {
       return send(response, 429, { Error: "request rate exceeded the allowed_rps" });
     }
     if (this.#strikes(url.pathname) && this.#strike(request, response)) return;
-    const view = this.#view;
-    let answer: unknown;
-    try {
-      answer = answerOf(view, url.pathname, asked);
-    } catch (error) {
-      answer = errorJson(error);
-    }
+    const turn = this.#meter.begin();
+    const refused = this.#meter.admit(1) ?? refusedPath(this.profile, url.pathname);
+    if (refused !== null) return refuse(response, refused, lone);
+    const answer = this.#answer(this.#view(turn), url.pathname, asked);
     if (answer === undefined) return send(response, 404, { Error: "no such path" });
     const told = this.#isMeant(url.pathname) ? lied(answer, this.trouble.lies ?? []) : answer;
-    send(response, 200, asked.visible === true ? visible(told) : told);
+    const text = print((asked.visible === true ? visible(told) : told) ?? {});
+    const broken = this.#meter.troubleOf(turn);
+    if (broken !== null && (await trouble(response, broken, text))) return;
+    sendText(response, 200, text);
+  }
+
+  /** As the profile has it; undefined for a path that there is not. */
+  #answer(view: View, path: string, asked: Json): unknown {
+    const sends = path.includes("/broadcast") ? this.#meter.send() : null;
+    if (sends !== null && sends.isTaken !== true)
+      return { code: sends.code ?? "OTHER_ERROR", message: hexText(sends.words ?? "") };
+    try {
+      const answer = answerOf(view, path, asked);
+      const isSolid = path.startsWith("/walletsolidity/");
+      return answer === undefined ? undefined : bendTron(this.profile, path, answer, isSolid ? view.solid : view.head);
+    } catch (error) {
+      return errorJson(error);
+    }
   }
 
   #isTooMany(): boolean {
@@ -179,7 +206,11 @@ async function readAsked(request: IncomingMessage, url: URL): Promise<Json> {
 }
 
 function send(response: ServerResponse, status: number, answer: unknown): void {
+  sendText(response, status, print(answer ?? {}));
+}
+
+function sendText(response: ServerResponse, status: number, text: string): void {
   response.statusCode = status;
   response.setHeader("content-type", "application/json");
-  response.end(print(answer ?? {}));
+  response.end(text);
 }

@@ -1,0 +1,32 @@
+/** All profiles of providers: by name, and pairs of them by chance. */
+import { evmProfiles } from "./evm-profiles.ts";
+import type { Profile } from "./profile.ts";
+import { tronProfiles } from "./tron-profiles.ts";
+
+export const profiles: readonly Profile[] = [...evmProfiles, ...tronProfiles];
+
+/** @throws Error for a name that no profile of the family has */
+export function profileNamed(family: Profile["family"], name: string): Profile {
+  const found = profiles.find((one) => one.family === family && one.name === name);
+  if (found === undefined) throw new Error(`no profile of ${family} is called ${name}`);
+  return found;
+}
+
+export function hasProfile(name: string): boolean {
+  return profiles.some((one) => one.name === name);
+}
+
+/**
+ * Two different profiles that a gateway can work with. At most one of them has a backend that lies:
+ * a word that both nodes say is the chain's.
+ */
+export function drawPair(family: Profile["family"], random: () => number): readonly [Profile, Profile] {
+  const fit = profiles.filter((one) => one.family === family && one.isFit);
+  const first = fit[Math.floor(random() * fit.length)] as Profile;
+  const others = fit.filter((one) => one !== first && !(isLying(one) && isLying(first)));
+  return [first, others[Math.floor(random() * others.length)] as Profile];
+}
+
+function isLying({ backends = [] }: Profile): boolean {
+  return backends.some(({ lies = [] }) => lies.length > 0);
+}

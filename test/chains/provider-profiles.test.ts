@@ -1,0 +1,217 @@
+/**
+ * The product's readers through each provider's profile: they find every payment of a small chain
+ * and nothing else, beside a second node without limits. Each profile names its sources.
+ */
+import { getAddress } from "ethers";
+import { afterEach, expect, describe as group, it } from "vitest";
+import { openWatcher } from "../../chains/connect.ts";
+import type { ConfiguredChain } from "../../chains/family.ts";
+import type { SeenPayment, WatcherNodes } from "../../chains/nodes.ts";
+import { FakeChain, fakeChainId, hashOf } from "../../rig/fake-chain.ts";
+import type { FakeAnswer } from "../../rig/fake-node.ts";
+import { startEvmFront } from "../../rig/provider/evm-front.ts";
+import type { Profile } from "../../rig/provider/profile.ts";
+import { profileNamed, profiles } from "../../rig/provider/profiles.ts";
+import { encodeDisperse } from "../../scripts/tron-node/contracts.ts";
+import { disperser, inhabitant, payer, startTown, usdt } from "../support/tron-town.ts";
+
+/** Read by a pass that fails now and then: the watcher asks again, so often at most. */
+const passesMax = 12;
+const blocksAtOnce = 15;
+const token = getAddress(`0x${"7a".repeat(20)}`);
+const ours = [getAddress(`0x${"a1".repeat(20)}`), getAddress(`0x${"a2".repeat(20)}`)] as const;
+const stranger = `0x${"b0".repeat(20)}`;
+
+/** Profiles that the readers do not survive yet, each with the kind of fault. */
+const notYet: Readonly<Record<string, string>> = {
+  "evm free plan with ten-block ranges": "K6",
+  "evm range limit as HTTP 413": "K6",
+  "evm range limit as wrong parameters": "K6",
+  "evm limit of results": "K6",
+  "evm no batches": "K6",
+  "evm batches of three": "K6",
+  "evm HTML pages of a proxy": "K6",
+  "evm rollup whose deposits have no nonce": "K7",
+  "evm rollup with transaction kinds of its own": "K7",
+  "tron no internal entries": "K5",
+  "tron internal entries of every kind": "K1",
+  "tron contracts of other kinds": "K7",
+};
+
+const closers: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const close of closers.splice(0)) await close();
+});
+
+const survived = (family: Profile["family"]): readonly string[] =>
+  profiles
+    .filter((one) => one.family === family && one.isFit && notYet[`${family} ${one.name}`] === undefined)
+    .map(({ name }) => name);
+
+function bookOf(addresses: readonly string[]) {
+  const all = new Set(addresses);
+  return { size: all.size, has: (address: string) => all.has(address), all: () => all };
+}
+
+function watch(chain: ConfiguredChain & { nodes: readonly string[]; confirmations: number | "finalized" }): WatcherNodes {
+  const reader = openWatcher({ chain, log: () => undefined });
+  closers.push(() => reader.close());
+  return reader;
+}
+
+/** Every payment up to a block, in runs of blocks, each by passes that may fail. */
+async function read(
+  reader: WatcherNodes,
+  last: number,
+  contracts: readonly string[],
+  addresses: readonly string[],
+): Promise<readonly SeenPayment[]> {
+  const found: SeenPayment[] = [];
+  for (let [first, failed] = [1, 0]; first <= last; ) {
+    try {
+      const final = await reader.finalTip();
+      if (final.number < last) throw new Error(`the final block is ${final.number}, not ${last}`);
+      const numbers = Array.from({ length: Math.min(blocksAtOnce, last - first + 1) }, (_, at) => first + at);
+      const blocks = await Promise.all(numbers.map((number) => reader.block(number, true)));
+      found.push(...(await reader.payments(blocks, contracts, bookOf(addresses), true)));
+      [first, failed] = [first + numbers.length, 0];
+    } catch (error) {
+      failed += 1;
+      if (failed === passesMax) throw error;
+    }
+  }
+  return found;
+}
+
+const sums = (found: readonly SeenPayment[]): Record<string, bigint> => {
+  const all: Record<string, bigint> = {};
+  for (const { address, contract, amountUnits } of found)
+    all[`${address} ${contract}`] = (all[`${address} ${contract}`] ?? 0n) + amountUnits;
+  return all;
+};
+
+function evmChain(): FakeChain {
+  const chain = new FakeChain();
+  for (let number = 1; number <= 30; number += 1) {
+    const name = `payment ${number}`;
+    const to = ours[number % 2] as string;
+    const transfer = { contract: token, from: stranger, to, units: BigInt(number) };
+    const hash = (text: string): string => hashOf(`${text} of ${name}`);
+    if (number % 5 === 0) chain.mine({ hash: hash("coins"), from: stranger, to, value: BigInt(number * 100) });
+    else if (number % 3 === 0)
+      chain.mine(
+        { hash: hash("token"), from: stranger, to: token, transfers: [transfer] },
+        { hash: hash("noise"), from: stranger, to: stranger },
+      );
+    else chain.mine();
+  }
+  chain.mineEmpty(12);
+  return chain;
+}
+
+const asked =
+  (chain: FakeChain) =>
+  async (method: string, params: readonly unknown[]): Promise<FakeAnswer> => {
+    if (method === "eth_blockNumber") return { result: `0x${chain.top.toString(16)}` };
+    try {
+      return { result: chain.answer(method, params) };
+    } catch (error) {
+      return { error: { code: -32_601, message: (error as Error).message } };
+    }
+  };
+
+group("the readers of EVM chains", () => {
+  it.each(survived("evm"))("every payment is found beside a plain node: %s", async (name) => {
+    const ask = asked(evmChain());
+    const fronts = await Promise.all(
+      [name, "plain node"].map((one) => startEvmFront({ profile: profileNamed("evm", one), chain: ask })),
+    );
+    closers.push(...fronts.map((front) => () => front.close()));
+    const nodes = fronts.map(({ url }) => url);
+    const reader = watch({ family: "evm", chainId: fakeChainId, nodes, confirmations: 8 });
+    expect(sums(await read(reader, 30, ["", token], ours))).toEqual({
+      [`${ours[0]} `]: 6_000n, // of blocks 10, 20 and 30
+      [`${ours[1]} `]: 4_500n, // of 5, 15 and 25
+      [`${ours[0]} ${token}`]: 60n, // of 6, 12, 18 and 24
+      [`${ours[1]} ${token}`]: 60n, // of 3, 9, 21 and 27
+    });
+  });
+});
+
+group("the readers of Tron", () => {
+  it.each(survived("tron"))("every payment is found beside a plain node: %s", async (name) => {
+    const fronts = [name, "plain node"].map((one) => ({ profile: profileNamed("tron", one) }));
+    const town = await startTown({ fronts, solidLag: 5 });
+    closers.push(() => town.node.close());
+    const [first, second] = [inhabitant("a depositor"), inhabitant("another depositor")];
+    await town.send(town.coins(payer, first.address, 5_000_000), 1);
+    await town.send(town.token(payer, usdt, second.address, 7_000_000n), 1);
+    town.node.chain.mine();
+    const call = encodeDisperse("", [first.hex, second.hex], [3_000_000n, 4_000_000n]);
+    await town.send(town.call(payer, disperser, call, { callSun: 7_000_000 }), 1);
+    town.node.chain.mine(12);
+    const { chainId, urls } = town.node;
+    const reader = watch({ family: "tron", chainId, nodes: urls, confirmations: "finalized" });
+    expect(sums(await read(reader, 28, ["", usdt], [first.address, second.address]))).toEqual({
+      [`${first.address} `]: 8_000_000n,
+      [`${second.address} `]: 4_000_000n,
+      [`${second.address} ${usdt}`]: 7_000_000n,
+    });
+  });
+});
+
+interface Answered {
+  readonly status: number;
+  readonly text: string;
+}
+
+async function asks(profile: Profile, question: unknown): Promise<Answered> {
+  const front = await startEvmFront({ profile, chain: asked(evmChain()) });
+  closers.push(() => front.close());
+  const answer = await fetch(front.url, { method: "POST", body: JSON.stringify(question) });
+  return { status: answer.status, text: await answer.text() };
+}
+
+const call = (id: number, method: string, ...params: readonly unknown[]) => ({ jsonrpc: "2.0", id, method, params });
+const logsOf = (from: number, to: number) =>
+  call(1, "eth_getLogs", { fromBlock: `0x${from.toString(16)}`, toBlock: `0x${to.toString(16)}`, address: token, topics: [] });
+
+group("the fronts of EVM profiles", () => {
+  it("a range above the limit gets the status, the code and the words of the report, and one below it the logs", async () => {
+    const profile = profileNamed("evm", "range limit as HTTP 413");
+    const refused = await asks(profile, logsOf(1, 6));
+    expect(refused.status).toBe(413);
+    expect(JSON.parse(refused.text)).toMatchObject({ error: { code: -32_614, message: "eth_getLogs is limited to a 5 range" } });
+    expect(JSON.parse((await asks(profile, logsOf(1, 5))).text)).toMatchObject({ result: [{ blockNumber: "0x3" }] });
+  });
+
+  it("a batch above the limit is refused by plain text, and a lone call is answered", async () => {
+    const profile = profileNamed("evm", "no batches");
+    const batch = [call(1, "eth_chainId"), call(2, "eth_blockNumber")];
+    expect(await asks(profile, batch)).toEqual({ status: 400, text: "batch requests are not supported by this server" });
+    expect(JSON.parse((await asks(profile, batch[1])).text)).toEqual({ jsonrpc: "2.0", id: 2, result: "0x2a" });
+  });
+
+  it("a backend that is behind answers [] for logs above its head, null for a block and an error for its hash", async () => {
+    const chain = evmChain();
+    const behind: Profile = { ...profileNamed("evm", "plain node"), backends: [{ behind: 40 }] };
+    const hash = chain.blocks[10]?.hash;
+    const front = await startEvmFront({ profile: behind, chain: asked(chain) });
+    closers.push(() => front.close());
+    const ask = async (question: unknown): Promise<unknown> =>
+      (await fetch(front.url, { method: "POST", body: JSON.stringify(question) })).json();
+    expect(await ask(logsOf(1, 9))).toMatchObject({ result: [] });
+    expect(await ask(call(1, "eth_getBlockByNumber", "0xa", false))).toMatchObject({ result: null });
+    expect(await ask(call(1, "eth_getBlockByNumber", "latest", false))).toMatchObject({ result: { number: "0x2" } });
+    expect(await ask(call(1, "eth_getLogs", { blockHash: hash }))).toMatchObject({ error: {} });
+    expect(await ask(call(1, "eth_getBalance", ours[0], "0xa"))).toMatchObject({ error: { message: "header not found" } });
+  });
+
+  it("every profile names the reports that it is taken from", () => {
+    const named = profiles.filter(({ name }) => name !== "plain node");
+    expect(named.length).toBeGreaterThanOrEqual(24);
+    for (const { name, sources } of named)
+      expect([name, ...sources.filter((one) => /^[\w.-]+\/[\w.-]+#\d+$/.test(one))].length).toBeGreaterThan(1);
+  });
+});
