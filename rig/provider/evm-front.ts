@@ -6,10 +6,11 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { type FakeAnswer, forwarding, type RpcCall } from "../fake-node.ts";
-import { type Ask, answerOf, type EvmView, refusedAnswer, refusedCall } from "./evm-view.ts";
+import { answerOf, refusedAnswer, refusedCall } from "./evm-view.ts";
 import { Meter, type Refused, refusedBy } from "./meter.ts";
 import { backendAt, type Profile } from "./profile.ts";
 import { type Asked, refuse, trouble } from "./reply.ts";
+import type { Ask, EvmView } from "./view.ts";
 
 /** @public */
 export interface EvmFrontOptions {

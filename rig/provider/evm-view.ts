@@ -7,19 +7,8 @@
 import type { FakeAnswer, RpcCall } from "../fake-node.ts";
 import { type Refused, refusedBy } from "./meter.ts";
 import { bend, strangerReceipt } from "./odd-fields.ts";
-import { type Backend, behindAt, type Profile, wordsOf } from "./profile.ts";
-
-export type Ask = (method: string, params: readonly unknown[]) => Promise<FakeAnswer>;
-
-/** @public */
-export interface EvmView {
-  readonly profile: Profile;
-  readonly backend: Backend;
-  readonly head: number; // of the chain
-  readonly ask: Ask;
-  /** Hashes that were sent through the provider. */
-  readonly isOurs: (txHash: string) => boolean;
-}
+import { behindAt, type Profile, wordsOf } from "./profile.ts";
+import type { Ask, EvmView } from "./view.ts";
 
 interface Filter {
   readonly fromBlock?: string;

@@ -4,8 +4,8 @@
  * logsBloom of zeros. Each changes how an answer is written, never what it says of anybody's coins.
  */
 import type { FakeAnswer, RpcCall } from "../fake-node.ts";
-import type { EvmView } from "./evm-view.ts";
 import { behindAt, type OddField } from "./profile.ts";
+import type { EvmView } from "./view.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

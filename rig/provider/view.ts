@@ -1,0 +1,15 @@
+/** What one backend of an EVM provider stands on: its profile, and the chain behind it. */
+import type { FakeAnswer } from "../fake-node.ts";
+import type { Backend, Profile } from "./profile.ts";
+
+export type Ask = (method: string, params: readonly unknown[]) => Promise<FakeAnswer>;
+
+/** @public */
+export interface EvmView {
+  readonly profile: Profile;
+  readonly backend: Backend;
+  readonly head: number; // of the chain
+  readonly ask: Ask;
+  /** Hashes that were sent through the provider. */
+  readonly isOurs: (txHash: string) => boolean;
+}
