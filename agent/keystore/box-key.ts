@@ -4,7 +4,9 @@
  * own header and for its own use only. docs/keystore.md section 3. Sources: RFC 5869 (HKDF), RFC
  * 7914 (scrypt). Touches nothing.
  */
-import { createHash, hkdfSync, scryptSync } from "node:crypto";
+import { createHash, scryptSync } from "node:crypto";
+import { hkdf } from "@noble/hashes/hkdf";
+import { sha256 } from "@noble/hashes/sha2";
 import nacl from "tweetnacl";
 import { AgentError } from "../../protocol/fault.ts";
 import { hex, integer, object, oneOf } from "../../protocol/shape.ts";
@@ -88,7 +90,8 @@ export function boxKey(input: {
     throw new AgentError("KEYSTORE_ENCKEY", "none", "the keystore was sealed with a key of 32 bytes, this is none");
   const headerHash = createHash("sha256").update(header).digest();
   const info = Buffer.concat([Buffer.from(`${label}\n`), headerHash]);
-  const key = new Uint8Array(hkdfSync("sha256", secret, salt, info, nacl.secretbox.keyLength));
+  // Node's own HKDF keeps a copy of the secret in a key object until a later garbage collection.
+  const key = hkdf(sha256, secret, salt, info, nacl.secretbox.keyLength);
   secret.fill(0);
   return key;
 }

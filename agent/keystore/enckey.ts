@@ -4,6 +4,7 @@
  * docs/keystore.md section 2.
  */
 import { AgentError } from "../../protocol/fault.ts";
+import { fixedBytes } from "../files/fixed-bytes.ts";
 import { guessBits } from "./guesses.ts";
 
 /** Distinct byte values among 32 bytes: random ones have fewer than 20 once in 10^9. */
@@ -46,7 +47,7 @@ export function rawKey(encKey: Uint8Array): Uint8Array | null {
 }
 
 function decode(digits: Uint8Array, digit: (byte: number) => number, bits: number): Uint8Array {
-  const bytes = new Uint8Array(32);
+  const bytes = fixedBytes(32);
   let held = 0;
   let count = 0;
   let at = 0;

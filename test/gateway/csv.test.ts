@@ -3,6 +3,7 @@
  * run.
  */
 import { describe, expect, it } from "vitest";
+import { csvCell } from "../../gateway/answer/csv-cell.ts";
 import { csvColumns, csvHead, wantsCsv } from "../../gateway/api/csv.ts";
 import { schemas } from "../../gateway/openapi/records.ts";
 import { auto, db, deposit, eachTestItsGateway, gateway, manual, read, ready } from "../support/shop.ts";
@@ -69,6 +70,21 @@ describe("GET /transactions as CSV", () => {
     const [head = [], ...lines] = rowsOf((await csv("/transactions")).text);
     const place = head.indexOf("orderId");
     expect(lines.map((line) => line[place]).sort()).toEqual(["'+2", "'-3", "'=1+1", "'@x", "4=4"]);
+  });
+
+  it.each([
+    ["x;=HYPERLINK(1)", `"x;'=HYPERLINK(1)"`],
+    ["x; =1", `"x;' =1"`],
+    ["x\t+1", `"x\t'+1"`],
+    ["x\r\n@a", `"x\r\n'@a"`],
+    ["\n=1", `"\n'=1"`],
+    [" =1", "' =1"],
+    ["＝1+1", "'＝1+1"],
+    [{ note: "a;=b" }, `"{""note"":""a;'=b""}"`],
+    ["x;y", `"x;y"`],
+    ["a=b-c", "a=b-c"],
+  ])("a spreadsheet that separates cells by semicolons or tabs runs nothing of %j either", (value, cell) => {
+    expect(csvCell(value)).toBe(cell);
   });
 
   it("GET /transactions as CSV is asked for by Accept alone, and errors stay JSON", async () => {

@@ -193,6 +193,8 @@ describe("planted secrets", () => {
     const account0 = HDNodeWallet.fromPhrase(rig.mnemonic, "", "m/44'/60'/0'").privateKey;
     const bytes = { hot: Buffer.from(privateKey.slice(2), "hex"), "account 0": Buffer.from(account0.slice(2), "hex") };
     expect(findInMemory(signerPid, bytes)).toEqual(["hot"]);
+    const encKeys = Object.entries(secrets).filter(([name]) => name.startsWith("encKey"));
+    expect(findInMemory(signerPid, Object.fromEntries(encKeys))).toEqual([]);
     expect(findInMemory(signerPid, keyTexts(rig.mnemonic))).toEqual([]);
   });
 
