@@ -51,13 +51,13 @@ function makerOf({ apiKeyFile, alg }: TokenOptions, nowMs: number): (purpose: To
           hint: "name the file that holds the shop's key with --api-key-file, readable by this user",
         });
   // The maker's interface takes the key as text; this process ends with the token.
-  const apiKey = Buffer.from(bytes).toString("latin1").trim();
+  const apiKey = Buffer.from(bytes).toString("utf8").trim();
   bytes.fill(0);
   try {
     return createTokenMaker({ apiKey, alg }, () => nowMs);
   } catch (error) {
     if (!(error instanceof TypeError)) throw error;
-    throw new AgentError("PAIRING_API_KEY", "none", "the key is not keyId.secret.fingerprint", {
+    throw new AgentError("PAIRING_API_KEY", "none", error.message, {
       hint: "give it whole, on stdin or in the file of --api-key-file",
     });
   }

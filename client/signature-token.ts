@@ -4,6 +4,7 @@
  * docs/api.md, section on the token.
  */
 import { createHash, createHmac, createPrivateKey, type KeyObject, randomBytes, sign } from "node:crypto";
+import { oddityOf } from "../protocol/invisible.ts";
 
 /**
  * What signs: an apiKey `<keyId>.<secret>.<fingerprint>` as the gateway printed it (for an EdDSA
@@ -58,7 +59,10 @@ function withPrivateKey(keyId: string, privateKey: KeyObject): TokenSigner {
 function signerOf(key: TokenKey): TokenSigner {
   if ("privateKey" in key) return withPrivateKey(key.keyId, key.privateKey);
   const [, keyId, secret] = apiKeyPattern.exec(key.apiKey) ?? [];
-  if (keyId === undefined || secret === undefined) throw new TypeError("apiKey is not keyId.secret.fingerprint");
+  if (keyId === undefined || secret === undefined) {
+    const oddity = oddityOf(Buffer.from(key.apiKey, "utf8"));
+    throw new TypeError(`apiKey is not keyId.secret.fingerprint${oddity === "" ? "" : `: it has ${oddity}`}`);
+  }
   if (key.alg === "EdDSA") {
     const der = Buffer.concat([pkcs8Prefix, Buffer.from(secret, "base64url").subarray(0, seedBytes)]);
     return withPrivateKey(keyId, createPrivateKey({ key: der, format: "der", type: "pkcs8" }));

@@ -10,6 +10,7 @@ import type { ChainId, FamilyName } from "../chains/family.ts";
 import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
+import { assertVisible, markLength } from "../protocol/invisible.ts";
 import { parseJson } from "../protocol/json.ts";
 import { isLoopback } from "../protocol/loopback.ts";
 import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
@@ -310,7 +311,7 @@ function databasePath(text: string, base: string): string {
  * @public
  */
 export function parseConfig(text: string | Uint8Array, base: string, changedAtMs: number): GatewayConfig {
-  const { value, chainPreset, currencyPreset } = expanded(parseJson(text, { bytesMax: configBytesMax, keysMax: 512 }));
+  const { value, chainPreset, currencyPreset } = expanded(parseJson(readable(text), { bytesMax: configBytesMax, keysMax: 512 }));
   const raw = file(value, "config");
   const chains = chainsOf(raw.chains, chainPreset);
   const currencies = currenciesOf(raw.currencies, chains, currencyPreset);
@@ -363,6 +364,14 @@ export function readConfig(path: string): GatewayConfig {
     if (!(cause instanceof AgentError)) throw cause;
     throw new AgentError("GATEWAY_CONFIG_INVALID", "none", `${path}: ${cause.message}`, { path, code: cause.code }, { cause });
   }
+}
+
+/** The text behind a byte order mark, once every character in it shows. */
+function readable(text: string | Uint8Array): Uint8Array {
+  const bytes = typeof text === "string" ? Buffer.from(text) : text;
+  const behind = bytes.subarray(markLength(bytes));
+  assertVisible(behind, "");
+  return behind;
 }
 
 /** Time and text are of one open file. */

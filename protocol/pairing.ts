@@ -10,6 +10,7 @@ import { publicKeyFromHex } from "./envelope.ts";
 import { AgentError } from "./fault.ts";
 import * as fields from "./fields.ts";
 import { domainHash, walletFingerprintOf } from "./identity.ts";
+import { oddityOf } from "./invisible.ts";
 import { parseJson } from "./json.ts";
 import type { PairedAccount, PairedCurrency, PairingTranscript } from "./messages.ts";
 import { hex, integer, list, object, oneOf, type Reader, string } from "./shape.ts";
@@ -39,6 +40,8 @@ const apiKeyBytes = 18 + 1 + 43 + 1 + 32;
 export function parseApiKey(text: string | Uint8Array): ApiKey {
   const bytes = Buffer.from(text);
   try {
+    const oddity = oddityOf(bytes);
+    if (oddity !== "") throw apiKeyFault(`: it has ${oddity}`);
     if (bytes.length !== apiKeyBytes || bytes[18] !== 0x2e || bytes[62] !== 0x2e) throw apiKeyFault();
     const keyId = bytes.toString("latin1", 0, 18);
     const fingerprint = bytes.toString("latin1", 63);
@@ -50,8 +53,8 @@ export function parseApiKey(text: string | Uint8Array): ApiKey {
   }
 }
 
-function apiKeyFault(): AgentError {
-  return new AgentError("PAIRING_API_KEY", "none", "apiKey is not keyId.secret.fingerprint");
+function apiKeyFault(why = ""): AgentError {
+  return new AgentError("PAIRING_API_KEY", "none", `apiKey is not keyId.secret.fingerprint${why}`);
 }
 
 /** Base64url, and the last of 43 characters carries only four bits: one text per secret. */

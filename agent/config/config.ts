@@ -5,6 +5,7 @@
  */
 import { resolve } from "node:path";
 import { AgentError, namingFile } from "../../protocol/fault.ts";
+import { assertVisible } from "../../protocol/invisible.ts";
 import { type JsonValue, parseJson } from "../../protocol/json.ts";
 import { privateFileBytesMax, readPrivateFile } from "../files/private-file.ts";
 import type { AgentSettings } from "./settings.ts";
@@ -76,6 +77,7 @@ function parseText(path: string, bytes: Uint8Array): JsonValue {
     });
   }
   const safe = blanked(bytes, secretNames);
+  assertVisible(safe, `${path}, `);
   try {
     return parseJson(safe, { bytesMax: privateFileBytesMax, keysMax: 1024, itemsMax: 4096 });
   } catch (error) {
@@ -104,7 +106,7 @@ function takeSecrets(bytes: Uint8Array, value: JsonValue, required: readonly Sec
       throw new AgentError("CONFIG_SECRET", "none", `the key ${name} must be written without escapes`);
     const secret = place === undefined ? new Uint8Array(0) : stringBytes(bytes.subarray(place.valueStart, place.end));
     if (secret === null)
-      throw new AgentError("CONFIG_SECRET", "none", `${name} holds an escape or a character that JSON does not have`);
+      throw new AgentError("CONFIG_SECRET", "none", `${name} holds ${oddOf(bytes.subarray(place?.valueStart, place?.end))}`);
     if (secret.length > 0 && !isPlaceholder(secret, name)) found[name] = secret;
     else if (required.includes(name)) {
       if (secret.length === 0) throw new AgentError("CONFIG_SECRET_MISSING", "none", `${name} is missing`);
@@ -116,6 +118,13 @@ function takeSecrets(bytes: Uint8Array, value: JsonValue, required: readonly Sec
     throw new AgentError("CONFIG_PLACEHOLDER", "none", `still to be replaced with your own: ${which}`);
   }
   return found;
+}
+
+/** Why a secret is no JSON string, by the commonest cause: a line break from a copied text. */
+function oddOf(text: Uint8Array): string {
+  if (text.includes(0x0a) || text.includes(0x0d)) return "a line break: write it on one line";
+  if (text.includes(0x09)) return "a tab: write a space";
+  return "an escape or a character that JSON does not have";
 }
 
 function isPlaceholder(secret: Uint8Array, name: SecretName): boolean {

@@ -4,6 +4,7 @@
  * places only; the strict parser judges the grammar.
  */
 import { isUtf8 } from "node:buffer";
+import { markLength } from "../../protocol/invisible.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 
 /**
@@ -28,7 +29,7 @@ const space = 0x20;
  */
 export function findMembers(bytes: Uint8Array): readonly Member[] {
   const members: Member[] = [];
-  let at = skipSpace(bytes, 0);
+  let at = skipSpace(bytes, markLength(bytes));
   if (bytes[at] !== 0x7b) return members;
   at = skipSpace(bytes, at + 1);
   while (bytes[at] === quote) {
@@ -49,12 +50,12 @@ export function findMembers(bytes: Uint8Array): readonly Member[] {
 }
 
 /**
- * A copy with the inside of each named member's string value turned into spaces: same length, same
- * lines, same grammar.
+ * A copy with the inside of each named member's string value turned into spaces, and a byte order
+ * mark in front as well: same length, same lines, same grammar.
  * @public
  */
 export function blanked(bytes: Uint8Array, names: readonly string[]): Uint8Array {
-  const copy = Uint8Array.from(bytes);
+  const copy = Uint8Array.from(bytes).fill(space, 0, markLength(bytes));
   for (const member of findMembers(bytes)) {
     if (names.includes(member.key) && bytes[member.valueStart] === quote) copy.fill(space, member.valueStart + 1, member.end - 1);
   }

@@ -4,6 +4,7 @@
  * docs/keystore.md section 2.
  */
 import { AgentError } from "../../protocol/fault.ts";
+import { findInvisible } from "../../protocol/invisible.ts";
 import { fixedBytes } from "../files/fixed-bytes.ts";
 import { guessBits } from "./guesses.ts";
 
@@ -14,12 +15,14 @@ const passphraseBitsMin = 64;
 const passphraseBytesMin = 12;
 
 /**
- * @throws AgentError ENCKEY_WEAK when the key is a placeholder, repetitive or too short
+ * @throws AgentError ENCKEY_WEAK when the key is a placeholder, repetitive or too short;
+ * ENCKEY_WRITTEN when it is nearly 64 hex digits or holds a character that does not show
  * @public
  */
 export function assertEncKey(encKey: Uint8Array): void {
   if (encKey.length === 0) throw weak("it is empty");
   if (encKey[0] === 0x3c && encKey.at(-1) === 0x3e) throw weak("it is a placeholder in angle brackets");
+  assertWritten(encKey);
   const raw = rawKey(encKey);
   try {
     if (raw !== null && new Set(raw).size < distinctMin) throw weak("its bytes are not random");
@@ -28,6 +31,30 @@ export function assertEncKey(encKey: Uint8Array): void {
   } finally {
     raw?.fill(0);
   }
+}
+
+/**
+ * A key with one character too many would silently become a passphrase, and would open nothing
+ * where it is typed without the character.
+ */
+function assertWritten(encKey: Uint8Array): void {
+  const unseen = findInvisible(encKey);
+  if (unseen !== null) throw written(`it holds ${unseen.name} as character ${unseen.character}`);
+  const isPrefixed = encKey[0] === 0x30 && ((encKey[1] ?? 0) | 0x20) === 0x78; // 0x, as programs print hex
+  const digits = encKey.subarray(isPrefixed ? 2 : 0).filter((byte) => !separators.includes(byte));
+  const isNearHex =
+    encKey.length !== hexKeyDigits && digits.length === hexKeyDigits && digits.every((byte) => hexDigit(byte) >= 0);
+  digits.fill(0);
+  if (isNearHex)
+    throw written(`it is ${hexKeyDigits} hex digits with ${isPrefixed ? "0x in front" : "other characters among them"}`);
+}
+
+/** Blanks, and the colons, dashes, commas and quotes that programs write between or around hex digits. */
+const separators: readonly number[] = [0x20, 0x09, 0x0a, 0x0d, 0x3a, 0x2d, 0x2c, 0x22, 0x27];
+const hexKeyDigits = 64;
+
+function written(reason: string): AgentError {
+  return new AgentError("ENCKEY_WRITTEN", "none", `encKey is not written as a key: ${reason}`, { reason });
 }
 
 /**

@@ -5,6 +5,7 @@
 import { createHash, pbkdf2Sync } from "node:crypto";
 import { wordlists } from "bip39";
 import { AgentError, invariant } from "../../protocol/fault.ts";
+import { findInvisible } from "../../protocol/invisible.ts";
 
 const wordCounts = [12, 15, 18, 21, 24];
 const wordBits = 11;
@@ -13,10 +14,11 @@ const wordBytesMax = 8;
 /**
  * The 64 bytes of the seed. Words may be apart by any white space; they are lower case. The caller
  * wipes mnemonic and seed.
- * @throws AgentError MNEMONIC_COUNT, MNEMONIC_WORD (naming the place, not the word),
- * MNEMONIC_CHECKSUM
+ * @throws AgentError MNEMONIC_INVISIBLE, MNEMONIC_COUNT, MNEMONIC_WORD (naming the place, not the
+ * word), MNEMONIC_CHECKSUM
  */
 export function seedOf(mnemonic: Uint8Array): Uint8Array {
+  assertVisible(mnemonic);
   const words = splitWords(mnemonic);
   if (!wordCounts.includes(words.length)) {
     throw new AgentError("MNEMONIC_COUNT", "none", `the mnemonic has ${words.length} words, not 12, 15, 18, 21 or 24`);
@@ -28,6 +30,15 @@ export function seedOf(mnemonic: Uint8Array): Uint8Array {
   const seed = pbkdf2Sync(sentence, "mnemonic", 2048, 64, "sha512");
   sentence.fill(0);
   return seed;
+}
+
+/** Word processors and web pages put no-break spaces and zero-width characters between words. */
+function assertVisible(mnemonic: Uint8Array): void {
+  const unseen = findInvisible(mnemonic);
+  if (unseen === null) return;
+  const before = splitWords(mnemonic.subarray(0, unseen.at)).length;
+  const place = before === 0 ? "before word 1" : `behind the letters of word ${before}`;
+  throw new AgentError("MNEMONIC_INVISIBLE", "none", `the mnemonic holds ${unseen.name} ${place}`);
 }
 
 function splitWords(mnemonic: Uint8Array): Uint8Array[] {

@@ -193,7 +193,6 @@ describe("the text", () => {
     ["a secret without its closing quote", '{"mnemonic": "test test\n}'],
     ["a fraction", '{"chains": 1.5}'],
     ["a word", "hello"],
-    ["a byte order mark", '\ufeff{"gatewayUrl": ""}'],
     ["bytes that are no UTF-8", Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d])],
     ["something after the object", "{} {}"],
   ])("config.json is refused when its text holds %s", (_, text) => {
