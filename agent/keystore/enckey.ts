@@ -46,7 +46,7 @@ function assertWritten(encKey: Uint8Array): void {
     encKey.length !== hexKeyDigits && digits.length === hexKeyDigits && digits.every((byte) => hexDigit(byte) >= 0);
   digits.fill(0);
   if (isNearHex)
-    throw written(`it is ${hexKeyDigits} hex digits with ${isPrefixed ? "0x in front" : "other characters among them"}`);
+    throw written(`it is ${hexKeyDigits} hex digits with ${isPrefixed ? "a prefix in front" : "other characters among them"}`);
 }
 
 /** Blanks, and the colons, dashes, commas and quotes that programs write between or around hex digits. */

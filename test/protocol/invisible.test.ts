@@ -88,7 +88,7 @@ describe("an encKey", () => {
 
   it.each([
     [`${hex} `, "64 hex digits with other characters"],
-    [`0x${hex}`, "64 hex digits with 0x in front"],
+    [`0x${hex}`, "64 hex digits with a prefix in front"],
     [`"${hex}"`, "64 hex digits with other characters"],
     [(hex.match(/../g) as string[]).join(":"), "64 hex digits with other characters"],
     [`${hex}\u200b`, "a zero-width space (U+200B) as character 65"],
