@@ -32,7 +32,7 @@ const named: ReadonlyMap<number, string> = new Map([
   [0xfeff, "byte order mark"],
 ]);
 
-/** First and last code point of each kind. The line ends, the tab and the space are not among them. */
+/** First and last code point of each kind; space, tab and line ends are not among them. */
 const kinds: readonly (readonly [first: number, last: number, name: string])[] = [
   [0x00, 0x08, "control character"],
   [0x0b, 0x0c, "control character"],

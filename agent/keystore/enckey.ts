@@ -49,7 +49,7 @@ function assertWritten(encKey: Uint8Array): void {
     throw written(`it is ${hexKeyDigits} hex digits with ${isPrefixed ? "a prefix in front" : "other characters among them"}`);
 }
 
-/** Blanks, and the colons, dashes, commas and quotes that programs write between or around hex digits. */
+/** Blanks, and the marks that programs write between or around hex digits. */
 const separators: readonly number[] = [0x20, 0x09, 0x0a, 0x0d, 0x3a, 0x2d, 0x2c, 0x22, 0x27];
 const hexKeyDigits = 64;
 
