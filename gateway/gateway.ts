@@ -15,13 +15,16 @@ import { type GatewayKey, readGatewayKey } from "./auth/gateway-key.ts";
 import { type Callbacks, startCallbacks } from "./callbacks/callbacks.ts";
 import { createDoor } from "./callbacks/door.ts";
 import type { GatewayConfig } from "./config.ts";
+import { compareMarks, endIfCaughtUp, marksOf } from "./deposits/ceilings.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
 import { addDescription } from "./openapi/openapi.ts";
 import { startPrices } from "./prices/prices.ts";
 import type { Service } from "./service.ts";
+import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/address-marks.ts";
 import { keepNativeCoins, mendHoldings } from "./store/holdings.ts";
 import { probe } from "./store/meta.ts";
 import { checkKey, ownStore } from "./store/owner.ts";
+import { putBackOf } from "./store/put-back.ts";
 import { mendReserved } from "./store/reserved.ts";
 import { createSignals } from "./store/signals.ts";
 import { openStore, type Store } from "./store/store.ts";
@@ -116,26 +119,54 @@ function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
   if (held > 0) log.error({ event: "holdings-mended", wrong: held }, heldWords);
 }
 
+/**
+ * What is held of deposit addresses beside the database, which is compared with it first.
+ * @throws AgentError GATEWAY_MARKS
+ */
+function takeMarks(store: Store, config: GatewayConfig, { log, clock }: GatewayDeps): AddressMarks {
+  const path = marksPathOf(config.database);
+  const known = readMarks(path);
+  const { reason, skipped } = store.write((database) => compareMarks(database, known, clock()));
+  const words = `the database was put back: ${reason}; ${skipped} addresses that may have left are skipped and watched`;
+  if (reason !== "") log.warn({ event: "database-put-back", reason, skipped }, words);
+  return openMarks(path, marksOf(store.database, known));
+}
+
+/** Deposits are taken again once every chain was read since a database was put back. */
+function endPutBack(store: Store, log: GatewayLog, isReadSince: (atMs: number) => boolean): void {
+  if (putBackOf(store.database) === null) return;
+  const ended = store.write((database) => endIfCaughtUp(database, isReadSince));
+  if (ended) log.info({ event: "database-caught-up" }, "the database that was put back has caught up: deposits are taken again");
+}
+
+interface Taken {
+  readonly store: Store;
+  readonly times: TimedStore["times"];
+  readonly marks: AddressMarks;
+  readonly run: string;
+  close(): void;
+}
+
 /** The database, when it is this key's and no other gateway runs on it. */
-function takeStore(
-  config: GatewayConfig,
-  key: GatewayKey,
-  log: GatewayLog,
-): { readonly store: Store; readonly times: TimedStore["times"]; readonly run: string; close(): void } {
+function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): Taken {
+  const { log } = deps;
   const { store, times } = timed(openStore(config.database, log), () => performance.now());
   try {
     checkKey(store.database, key.fingerprint, config);
     const ownership = ownStore(config.database);
-    mendSums(store, config, log);
-    return {
-      store,
-      times,
-      run: ownership.run,
-      close() {
+    try {
+      mendSums(store, config, log);
+      const marks = takeMarks(store, config, deps);
+      const close = (): void => {
         store.close();
+        marks.close();
         ownership.release();
-      },
-    };
+      };
+      return { store, times, marks, run: ownership.run, close };
+    } catch (error) {
+      ownership.release();
+      throw error;
+    }
   } catch (error) {
     store.close();
     throw error;
@@ -151,7 +182,7 @@ function takeStore(
 export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
   const { log, clock } = deps;
   const key = readGatewayKey(config.keyFile);
-  const { store, times, run, close: closeStore } = takeStore(config, key, log);
+  const { store, times, marks, run, close: closeStore } = takeStore(config, key, deps);
   if (config.publicUrl.startsWith("https:") && config.listen.tls === null && config.trustProxy.length === 0) {
     const words =
       "publicUrl is https without listen.tls: name the TLS proxy in trustProxy, else all callers count as one address";
@@ -183,15 +214,16 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   };
   const confirmations = (transactionId: string): number | null => watcher?.confirmations(transactionId) ?? null;
   const outOfService = (currency: string): string => watcher?.outOfService().get(currency) ?? "";
+  const isRead = (network: string, sinceMs: number): boolean => (watcher?.readAt(network) ?? 0) >= sinceMs;
   try {
     const board = startPrices({ config, store, log, clock });
     prices = board;
     const service: Service = {
       ...{ config, store, signals, key, log, clock, random: randomBytes, waiters, run },
-      ...{ confirmations, outOfService, prices: board },
+      ...{ confirmations, outOfService, prices: board, addressMarks: marks, isRead },
     };
     server = createServer(service);
-    hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock, run });
+    hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock, run, marks });
     addOperations(server, service);
     addDescription(server, config);
     addStation(server, service, [
@@ -201,7 +233,12 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     ]);
     telling = startTelling({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times });
     const port = await listen(server, config);
-    const { onPass } = createSweeps({ store, signals, config, log, clock, run });
+    const sweeps = createSweeps({ store, signals, config, log, clock, run });
+    const networks = Object.values(config.chains).map(({ network }) => network);
+    const onPass: typeof sweeps.onPass = async (chain, tip) => {
+      endPutBack(store, log, (atMs) => networks.every((network) => isRead(network, atMs)));
+      await sweeps.onPass(chain, tip);
+    };
     watcher = startWatcher({ store, signals, config, log, clock, run, onPass });
     callbacks = startCallbacks({
       ...{ store, signals, config, log, clock, random: randomBytes, sealingKey: key.sealingKey },

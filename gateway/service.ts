@@ -6,6 +6,7 @@ import type { GatewayLog } from "../protocol/log.ts";
 import type { GatewayKey } from "./auth/gateway-key.ts";
 import type { GatewayConfig, GatewayCurrency } from "./config.ts";
 import type { Fiat } from "./fiat.ts";
+import type { AddressMarks } from "./store/address-marks.ts";
 import type { Signals } from "./store/signals.ts";
 import type { Database, Store } from "./store/store.ts";
 
@@ -59,6 +60,10 @@ export interface Service {
   readonly run: string; // names this process (store/owner.ts)
   /** Blocks on a payment that is not final yet; null when nothing is known. */
   readonly confirmations: (transactionId: string) => number | null;
+  /** What is held of deposit addresses beside the database. */
+  readonly addressMarks: AddressMarks;
+  /** Whether all of a network was read by a pass that began at this time or later. */
+  readonly isRead: (network: string, sinceMs: number) => boolean;
   /** Why a currency is out of service just now, "" when it is not. */
   readonly outOfService: (currency: string) => string;
 }

@@ -7,6 +7,7 @@ import type { CodeRow } from "./code-row.ts";
 export const gatewayCodes = {
   // gateway
   GATEWAY_FILE_EXISTS: ["fault", "none", "operator", "a file cannot be made, or is there already", "choose another path, in a folder where the gateway's user may write; nothing was changed"],
+  GATEWAY_MARKS: ["fault", "none", "operator", "the file of deposit addresses beside the database cannot be read or written", "give the gateway's user that file and its folder, and the disk some room; no address leaves meanwhile, and nothing is lost"],
   GATEWAY_BACKUP_DAMAGED: ["fault", "none", "operator", "a copy of the database does not pass its checks", "use another copy; make a new one while the gateway still runs"],
   WATCHER_DECIMALS: [
     "fault",

@@ -252,6 +252,19 @@ export const gatewayEvents = table({
     "what addresses for deposits hold was counted again at start: it was wrong",
     "tell the developers, with the log before it",
   ],
+  "database-put-back": [
+    "gateway",
+    "warn",
+    "the database is older than what is known outside it: deposits wait until it has caught up",
+    "docs/recovering.md, section 2",
+  ],
+  "addresses-skipped": [
+    "gateway",
+    "warn",
+    "addresses that an agent's ledger says may have left are skipped and watched",
+    "docs/recovering.md, section 2",
+  ],
+  "database-caught-up": ["gateway", "info", "a database that was put back has caught up; deposits are taken again", nothing],
   "sweep-ordered": ["gateway", "info", "what an address for deposits holds goes to the hot account", nothing],
   "price-source-failed": [
     "gateway",

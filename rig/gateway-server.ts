@@ -22,6 +22,7 @@ import { addDescription } from "../gateway/openapi/openapi.ts";
 import { addKey, createMerchant, type Operator } from "../gateway/operator/people.ts";
 import { createBoard } from "../gateway/prices/board.ts";
 import type { Service } from "../gateway/service.ts";
+import { marksPathOf, openMarks } from "../gateway/store/address-marks.ts";
 import { createSignals } from "../gateway/store/signals.ts";
 import { createStore } from "../gateway/store/store.ts";
 import { createWaiters } from "../gateway/withdrawals/waiters.ts";
@@ -228,6 +229,8 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     run: "first run",
     confirmations: () => null,
     outOfService: () => "",
+    addressMarks: openMarks(marksPathOf(config.database), new Map()),
+    isRead: () => true,
   };
   const server = createServer(service);
   addOperations(server, service);
@@ -300,6 +303,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     async close() {
       waiters.close();
       await server.close();
+      service.addressMarks.close();
       store.close();
       rmSync(dir, { recursive: true, force: true });
     },

@@ -79,13 +79,13 @@ function insert(service: Service, database: Database, request: DepositRequest, o
 
 interface Made {
   readonly row: TransactionRow;
-  readonly isNew: boolean;
+  readonly payee: Payee | null; // null: the order was known
 }
 
 function make(service: Service, request: DepositRequest, order: Order): Promise<Made | Answer> {
   return request.write((database) => {
     const known = depositOfOrder(database, request.merchant, order.orderId);
-    if (known !== undefined) return { row: known, isNew: false };
+    if (known !== undefined) return { row: known, payee: null };
     const asked = amountOf(service, order);
     if (isAnswer(asked)) return asked;
     const amount = checkAmount(service.config, { ...order, amount: asked.amount }, "minPaymentAmount");
@@ -93,9 +93,10 @@ function make(service: Service, request: DepositRequest, order: Order): Promise<
     if (service.outOfService(amount.currency.id) !== "") {
       return say("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
     }
-    const payee = takeAddress(database, request.merchant, amount.currency);
+    const { addressMarks, isRead, clock } = service;
+    const payee = takeAddress(database, request.merchant, amount.currency, { marks: addressMarks, isRead, nowMs: clock() });
     if (isAnswer(payee)) return payee;
-    return { row: insert(service, database, request, order, { payee, ...asked, ...amount }), isNew: true };
+    return { row: insert(service, database, request, order, { payee, ...asked, ...amount }), payee };
   });
 }
 
@@ -110,9 +111,12 @@ export async function requestDeposit(service: Service, request: DepositRequest):
   if (isAnswer(order)) return order;
   const made = await make(service, request, order);
   if (isAnswer(made)) return made;
-  const { row, isNew } = made;
+  const { row, payee } = made;
+  // Only now the address leaves.
+  const { addressMarks } = service;
+  await (payee === null ? addressMarks.settled() : addressMarks.note(payee.account, payee.addressIndex + 1));
   if (row.contentHash !== contentHashOf(order)) return say("order_id_reused", { transactionId: row.id });
-  if (isNew) service.signals.emit("changed", { transactionId: row.id });
+  if (payee !== null) service.signals.emit("changed", { transactionId: row.id });
   return data({
     address: row.depositAddress,
     amount: row.amount,

@@ -7,48 +7,76 @@
 import { familyOf } from "../../chains/families.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config.ts";
-import { depositsIdOn } from "../store/agent-accounts.ts";
+import type { AddressMarks } from "../store/address-marks.ts";
+import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts";
 import { takeDepositIndex } from "../store/agents.ts";
-import { hasReceivingKey, moveReceivingKey, nextDepositIndexUnder, receivingKeyOf } from "../store/receiving-keys.ts";
+import { hasReceivingKey, moveReceivingKey, receivingKeyOf } from "../store/receiving-keys.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { liveAgent, pays } from "../withdrawals/checks.ts";
+import { type Place, placeUnderAgent, placeUnderKey } from "./ceilings.ts";
 
 /** A fresh address: `agent` is null where no agent has its key. */
 export interface Payee {
   readonly agent: string | null;
+  readonly account: string; // its address at place 0
   readonly addressIndex: number;
   readonly address: string;
 }
 
+/** What is asked beside the database before an address leaves. */
+export interface Beside {
+  readonly marks: AddressMarks;
+  readonly isRead: (network: string, sinceMs: number) => boolean;
+  readonly nowMs: number;
+}
+
+/** A while after which the same order may find what it lacks now, in seconds. */
+const retrySeconds = "5";
+
 /**
  * Takes the next address for a deposit of this currency, or says why there is none. Must run inside
- * the request's transaction.
+ * the request's transaction. @throws AgentError GATEWAY_MARKS
  */
-export function takeAddress(database: Database, merchant: string, currency: GatewayCurrency): Payee | Answer {
+export function takeAddress(database: Database, merchant: string, currency: GatewayCurrency, beside: Beside): Payee | Answer {
   const family = familyOf(currency.network);
   const agent = liveAgent(database, merchant, "deposits_not_ready");
   // An agent has accounts of the families of its own chains alone.
-  if (!isAnswer(agent) && depositsIdOn(agent, currency.network) !== "") return underAgent(database, agent, currency);
+  const account = isAnswer(agent) ? undefined : depositsAccountOn(agent, currency.network);
+  if (!isAnswer(agent) && account !== undefined) return underAgent(database, agent, account, currency, beside);
   const key = receivingKeyOf(database, merchant, family.name);
   if (key === undefined) {
     const isReady = !isAnswer(agent) || hasReceivingKey(database, merchant);
     return isReady ? say("currency_not_payable", { field: "currency" }) : agent;
   }
-  const addressIndex = nextDepositIndexUnder(database, key.firstDepositAddress);
-  moveReceivingKey(database, key, addressIndex + 1);
-  return { agent: null, addressIndex, address: family.depositAddress(key.xpub, addressIndex) };
+  const place = placeUnderKey(database, key, askedOf(key.firstDepositAddress, currency, beside));
+  if (!place.ok) return later(place);
+  moveReceivingKey(database, key, place.index + 1);
+  const address = family.depositAddress(key.xpub, place.index);
+  return { agent: null, account: key.firstDepositAddress, addressIndex: place.index, address };
 }
 
-function underAgent(database: Database, agent: AgentRow, currency: GatewayCurrency): Payee | Answer {
+const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, isRead, nowMs }: Beside) => ({
+  ...{ marks, firstAddress, nowMs },
+  isRead: (sinceMs: number) => isRead(network, sinceMs),
+});
+
+const later = ({ reason }: Extract<Place, { ok: false }>): Answer =>
+  say("unavailable", { reason }, { "Retry-After": retrySeconds });
+
+function underAgent(
+  database: Database,
+  agent: AgentRow,
+  { id, firstAddress }: AgentAccount,
+  currency: GatewayCurrency,
+  beside: Beside,
+): Payee | Answer {
   const networks = JSON.parse(agent.networks) as readonly string[];
   const canTake = networks.includes(currency.network) && (currency.depositOnly || pays(agent, currency));
   if (!canTake) return say("currency_not_payable", { field: "currency" });
-  const addressIndex = agent.nextDepositIndex;
+  const place = placeUnderAgent(database, agent, askedOf(firstAddress, currency, beside));
+  if (!place.ok) return later(place);
   takeDepositIndex(database, agent.id);
-  return {
-    agent: agent.id,
-    addressIndex,
-    address: familyOf(currency.network).depositAddress(depositsIdOn(agent, currency.network), addressIndex),
-  };
+  const address = familyOf(currency.network).depositAddress(id, place.index);
+  return { agent: agent.id, account: firstAddress, addressIndex: place.index, address };
 }

@@ -15,6 +15,7 @@ import { linkPath } from "../../protocol/messages.ts";
 import { addressBlock } from "../auth/rate.ts";
 import { addressReader } from "../client-address.ts";
 import type { GatewayConfig } from "../config.ts";
+import type { AddressMarks } from "../store/address-marks.ts";
 import { isLinkBlock, keepHello, markAgentSeen } from "../store/agent-state.ts";
 import { agentOfEnded, holderOfJob } from "../store/jobs.ts";
 import type { Signals } from "../store/signals.ts";
@@ -54,6 +55,7 @@ export interface HubOptions {
   readonly clock: () => number;
   readonly limits?: Partial<LinkLimits>; // docs/protocol.md section 4 unless told
   readonly run: string; // names this process (store/owner.ts)
+  readonly marks: AddressMarks; // what is held of deposit addresses beside the database
 }
 
 /**

@@ -10,8 +10,10 @@ import { isJobSignature } from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { Head, Statement } from "../../protocol/messages.ts";
+import { settleAgent } from "../deposits/ceilings.ts";
 import { keepHeard, keepUnheard, tellsGreeted } from "../recovery/hearing.ts";
 import type { IsOwnJob } from "../recovery/learning.ts";
+import type { AddressMarks } from "../store/address-marks.ts";
 import { lockAgentUnlessByHub } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
 import { recordAlarm } from "../store/alarm.ts";
@@ -31,6 +33,7 @@ export interface IntakeRooms {
   readonly clock: () => number;
   readonly run: string; // names this process (store/owner.ts)
   readonly gatewayKey: KeyObject; // Ed25519 private key
+  readonly marks: AddressMarks;
 }
 
 interface Arrival {
@@ -175,7 +178,7 @@ export class Intake {
   }
 
   #take(database: Database, group: readonly Arrival[]): Taken | Refused {
-    const { run } = this.#rooms;
+    const { run, marks } = this.#rooms;
     const nowMs = this.#rooms.clock();
     const agentId = group[0]?.agentId ?? "";
     const statements = group.map((arrival) => arrival.statement);
@@ -188,8 +191,11 @@ export class Intake {
     const isHeard = group.some(isGreeted);
     const standings = group.map((arrival) => standingOfStatement(done.was.headSeq, arrival.statement, isGreeted(arrival)));
     const standing = keepStanding(database, done.was, last(standings), nowMs);
-    const placed = isHeard && keepHeard(database, agentId, run) ? placeJobs(database, agentId) : 0;
-    return { ...done, standing, placed };
+    if (!isHeard || !keepHeard(database, agentId, run)) return { ...done, standing, placed: 0 };
+    const skipped = settleAgent(database, agentId, { marks, run, nowMs });
+    const words = "addresses that may have left before the database was put back are skipped and watched";
+    if (skipped > 0) this.#rooms.log.warn({ event: "addresses-skipped", agent: agentId, skipped }, words);
+    return { ...done, standing, placed: placeJobs(database, agentId) };
   }
 
   #stop(group: readonly Arrival[], verdict: Refused | Unstored): void {

@@ -42,6 +42,14 @@ export function depositsIdOn(agent: WithAccounts, network: string): string {
   return accountOn(agent, network, "deposits")?.id ?? "";
 }
 
+/**
+ * The account that addresses for deposits on a network are derived from.
+ * @public
+ */
+export function depositsAccountOn(agent: WithAccounts, network: string): AgentAccount | undefined {
+  return accountOn(agent, network, "deposits");
+}
+
 function accountOn(agent: WithAccounts, network: string, purpose: AgentAccount["purpose"]): AgentAccount | undefined {
   const { name } = familyOf(network);
   return accountsOf(agent).find((one) => one.family === name && one.purpose === purpose);

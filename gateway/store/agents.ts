@@ -159,3 +159,35 @@ export function listPairedAgents(database: Database, most = -1): readonly Pick<A
   const sql = "SELECT id, lockedCode, pausedAt FROM agents WHERE releasedAt IS NULL ORDER BY id LIMIT ?";
   return database.all(sql, most);
 }
+
+/**
+ * Moves the first place that no address has left to `next`.
+ * @public
+ */
+export function skipDepositIndexes(database: Database, id: string, next: number): void {
+  database.run("UPDATE agents SET nextDepositIndex = max(nextDepositIndex, ?) WHERE id = ?", next, id);
+}
+
+/**
+ * The agent's ledger holds this ceiling; a lower one than before changes nothing.
+ * @public
+ */
+export function keepDepositCeiling(database: Database, id: string, ceiling: number): void {
+  database.run("UPDATE agents SET depositCeiling = max(depositCeiling, ?) WHERE id = ?", ceiling, id);
+}
+
+/**
+ * The agent has told its ceiling since the database was put back.
+ * @public
+ */
+export function endAwaitedCeiling(database: Database, id: string): void {
+  database.run("UPDATE agents SET awaitsCeiling = 0 WHERE id = ? AND awaitsCeiling = 1", id);
+}
+
+/**
+ * Every agent, released ones too.
+ * @public
+ */
+export function listAgentsEver(database: Database): readonly AgentRow[] {
+  return database.all<AgentRow>("SELECT * FROM agents ORDER BY id");
+}

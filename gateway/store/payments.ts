@@ -1,4 +1,5 @@
 /** Payments to deposit addresses, each by network, transaction hash and log index. */
+import { nameForgotten } from "./forgotten-addresses.ts";
 import { hold } from "./holdings.ts";
 import type { PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
@@ -32,6 +33,7 @@ function merchantOf(database: Database, { transactionId }: PaymentRow): string {
 
 function upsert(database: Database, payment: PaymentRow, condition: "" | "WHERE final = 0"): void {
   const { network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId } = payment;
+  nameForgotten(database, payment);
   database.run(
     `INSERT INTO payments (network, txHash, logIndex, address, currency, units, block, blockHash, final, transactionId)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)

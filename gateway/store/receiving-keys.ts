@@ -69,3 +69,8 @@ export function moveReceivingKey(
 ): void {
   database.run("UPDATE receivingKeys SET nextDepositIndex = ? WHERE merchant = ? AND family = ?", next, merchant, family);
 }
+
+/** @public */
+export function listReceivingKeys(database: Database): readonly ReceivingKeyRow[] {
+  return database.all<ReceivingKeyRow>("SELECT * FROM receivingKeys ORDER BY merchant, family");
+}

@@ -81,6 +81,8 @@ export interface AgentRow {
   readonly software: string; // as its newest hello named it; "" before the first
   readonly pausedAt: number | null; // when its operator stopped new signatures, by its ledger
   readonly policy: string; // digest of the limits that its signer last went by; "" before its first statement
+  readonly depositCeiling: number; // its ledger holds that no address at or above this place has left; 0 before the first
+  readonly awaitsCeiling: 0 | 1; // the database was put back, and the agent has not told its ceiling since
 }
 
 /** @public */
@@ -189,6 +191,19 @@ export interface DepositAddressRow {
   readonly agent: string | null; // null: under the merchant's receiving key
   readonly addressIndex: number;
   readonly transactionId: string;
+}
+
+/**
+ * An address that may have left before the database was put back, and belongs to no request.
+ * @public
+ */
+export interface ForgottenAddressRow {
+  readonly address: string;
+  readonly merchant: string;
+  readonly agent: string | null; // null: under the merchant's receiving key
+  readonly addressIndex: number;
+  readonly namespace: string; // of the networks that it is watched on
+  readonly at: number; // when it was noticed that the database was put back
 }
 
 /** @public */

@@ -11,7 +11,7 @@ import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers 
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 18;
+export const schemaVersion = 19;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -198,6 +198,20 @@ const sweepsUpgrade = `${dropCallbackTriggers}
   ${transactionIndexes}${transactionFilters}${callbackTriggers}${sweeps}`;
 
 /**
+ * What version 19 added: how far the agent's ledger holds addresses for deposits, whether that is
+ * awaited after the database was put back, which addresses it may have forgotten, and from where
+ * its chains are read again then.
+ */
+const depositCeiling = "depositCeiling INTEGER NOT NULL DEFAULT 0";
+const awaitsCeiling = "awaitsCeiling INTEGER NOT NULL DEFAULT 0 CHECK (awaitsCeiling IN (0,1))";
+const forgotten = `
+CREATE TABLE forgottenAddresses (
+  address TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), agent TEXT REFERENCES agents(id),
+  addressIndex INTEGER NOT NULL, namespace TEXT NOT NULL, at INTEGER NOT NULL) STRICT;
+CREATE TABLE vouched (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
+`;
+
+/**
  * What turns a database of an older version into one of the next, by the older one's number.
  * @public
  */
@@ -237,6 +251,7 @@ export const upgrades: Readonly<Record<number, string>> = {
   17: `${signatures("newSignatures")}
     INSERT INTO newSignatures (${signatureColumns}) SELECT ${signatureColumns} FROM signatures;
     DROP TABLE signatures; ALTER TABLE newSignatures RENAME TO signatures;`,
+  18: `ALTER TABLE agents ADD COLUMN ${depositCeiling}; ALTER TABLE agents ADD COLUMN ${awaitsCeiling}; ${forgotten}`,
 };
 
 /** @public */
@@ -259,7 +274,7 @@ CREATE TABLE agents (
   jobSequence INTEGER NOT NULL DEFAULT 0, jobHash TEXT NOT NULL DEFAULT '', nextDepositIndex INTEGER NOT NULL DEFAULT 0,
   transcriptHash TEXT NOT NULL DEFAULT '', transcriptAt INTEGER NOT NULL DEFAULT 0,
   pairedAt INTEGER NOT NULL, releasedAt INTEGER, lastSeenAt INTEGER, lockedCode TEXT NOT NULL DEFAULT '',
-  ${heard}, ${software}, ${linkBlock}, ${pausedAt}, ${policy}) STRICT;
+  ${heard}, ${software}, ${linkBlock}, ${pausedAt}, ${policy}, ${depositCeiling}, ${awaitsCeiling}) STRICT;
 CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE releasedAt IS NULL;
 ${agentsByLinkBlock}
 ${transactions("transactions")}
@@ -285,4 +300,4 @@ CREATE TABLE balances (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
-${recoveries}${recoveryMark}${spends}${expiries}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}`;
+${recoveries}${recoveryMark}${spends}${expiries}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}${forgotten}`;

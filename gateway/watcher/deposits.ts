@@ -120,6 +120,7 @@ function moveTo(database: Database, network: string, { number: block, hash }: Bl
 }
 
 async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, final: BlockId): Promise<BlockId> {
+  memory.list.refresh(chain.store.database);
   if (memory.list.size === 0 && !hasPayers(chain)) return keepReached(chain, memory, cursor, final, []);
   const last = Math.min(final.number, cursor.number + blocksAtOnce);
   const blocks = await readRun(chain, cursor.number + 1, last, true);
@@ -146,12 +147,20 @@ function keepReached(
   payments: readonly PaymentRow[],
   also: (database: Database) => readonly string[] = () => [],
 ): BlockId {
+  let isOverturned = false;
   commit(chain, (database) => {
+    // An agent told meanwhile of addresses that these blocks were not searched for.
+    isOverturned = memory.list.lacks(database) || readCursor(database, chain.network)?.block !== cursor.number;
+    if (isOverturned) return [];
     const touched = [...forgetSeenPayments(database, chain.network, cursor.number + 1, reached.number)];
     for (const payment of payments) if (keepFinal(chain, database, payment)) touched.push(payment.transactionId);
     moveTo(database, chain.network, reached);
     return [...also(database), ...judgeRequests(chain, database, touched, 0)];
   });
+  if (isOverturned) {
+    const { block: number, hash } = readCursor(chain.store.database, chain.network) ?? { block: cursor.number, hash: cursor.hash };
+    return { number, hash };
+  }
   memory.seen = memory.seen.filter((block) => block.number > reached.number);
   return reached;
 }

@@ -7,6 +7,7 @@ import { familyOf } from "../../chains/families.ts";
 import type { AddressBook, Judgement, Spend, WatchedBlock } from "../../chains/nodes.ts";
 import { inWaves } from "../../chains/waves.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
+import { listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import { signedBy } from "../store/signatures.ts";
 import { listSpendingAccounts, pendingSlotOwner, type Slot } from "../store/slots.ts";
@@ -23,6 +24,7 @@ export class WatchList implements AddressBook {
   readonly #requests = new Map<string, string>(); // transaction id by address
   readonly #namespace: string;
   #newest = 0;
+  #newestForgotten = 0;
 
   /** Of the family of `network`: its addresses are watched on each of its networks. */
   constructor(network: string) {
@@ -30,7 +32,7 @@ export class WatchList implements AddressBook {
   }
 
   /**
-   * Takes in addresses issued since the last time. Must run after the nodes named the blocks that
+   * Takes in addresses issued, or found to be forgotten, since the last time. Must run after the nodes named the blocks that
    * are read next.
    */
   refresh(database: Database): void {
@@ -38,6 +40,15 @@ export class WatchList implements AddressBook {
       if (row.network.startsWith(`${this.#namespace}:`)) this.#requests.set(row.address, row.transactionId);
       this.#newest = row.place;
     }
+    for (const row of listForgottenAfter(database, this.#newestForgotten)) {
+      if (row.namespace === this.#namespace && !this.has(row.address)) this.#requests.set(row.address, row.transactionId);
+      this.#newestForgotten = row.place;
+    }
+  }
+
+  /** Whether an address was found to be forgotten that is not taken in yet. */
+  lacks(database: Database): boolean {
+    return newestForgotten(database) > this.#newestForgotten;
   }
 
   get size(): number {

@@ -81,6 +81,11 @@ export interface Watcher {
    * Why currencies are out of service, by their ids: their contracts do not confirm their decimals.
    */
   outOfService(): ReadonlyMap<string, string>;
+  /**
+   * When the nodes were asked for the tip by the newest pass that read all of a network; null before
+   * the first.
+   */
+  readAt(network: string): number | null;
   /** Ends the loops; resolves when nothing more is written. Calling again is harmless. */
   close(): Promise<void>;
 }
@@ -104,6 +109,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
       return null;
     },
     outOfService: () => new Map(watches.flatMap((watch) => [...watch.outOfService()])),
+    readAt: (network) => watches.find((watch) => watch.status().network === network)?.readAt ?? null,
     close: async () => {
       await Promise.all(watches.map((watch) => watch.close()));
     },
@@ -121,6 +127,7 @@ class ChainWatch {
   #tip: Tip | null = null;
   #detail = "not read yet";
   #completeAt: number | null = null;
+  #readAt: number | null = null;
   // since when the nodes were asked for the tip, while they have not answered
   #askedAt: number | null = null;
   #isAway = false; // a pass failed, and that was told
@@ -179,6 +186,10 @@ class ChainWatch {
     return this.#chain.tokens.out;
   }
 
+  get readAt(): number | null {
+    return this.#readAt;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     if (this.#timer !== null) clearTimeout(this.#timer);
@@ -209,6 +220,7 @@ class ChainWatch {
       await attempt(faults, async () => tellForeign(chain));
     }
     this.#note(faults[0] ?? null, isAllRead);
+    if (tip !== null && isAllRead && faults.length === 0) this.#readAt = tip.askedAt;
     // What is not all read yet says nothing of what an address holds.
     if (tip !== null && isAllRead && faults.length === 0 && !this.#closed) await this.#onPass(chain, tip);
     return isAllRead;

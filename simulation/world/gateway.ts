@@ -6,12 +6,14 @@
 import { EventEmitter } from "node:events";
 import type { Server } from "node:http";
 import type { DatabaseSync } from "@photostructure/sqlite";
+import { compareMarks, marksOf } from "../../gateway/deposits/ceilings.ts";
 import { requestDeposit } from "../../gateway/deposits/deposits.ts";
 import { startHub } from "../../gateway/hub/hub.ts";
 import type { Operator } from "../../gateway/operator/people.ts";
 import { pairAgent } from "../../gateway/pairing/pairing.ts";
 import { createBoard } from "../../gateway/prices/board.ts";
 import type { Service } from "../../gateway/service.ts";
+import type { AddressMark, AddressMarks } from "../../gateway/store/address-marks.ts";
 import { keepNativeCoins } from "../../gateway/store/holdings.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { type Store, storeOver, type Value } from "../../gateway/store/store.ts";
@@ -21,6 +23,7 @@ import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { requestWithdrawal, type WithdrawalRequest } from "../../gateway/withdrawals/withdrawals.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
+import { memoryMarks } from "../../rig/address-marks.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { derivedAddresses } from "../sentences/sweeps.ts";
@@ -78,6 +81,7 @@ export class Gateway {
   owner: Owner | null = null;
   service: Service | null = null;
   #runs = 0;
+  #marks: ReadonlyMap<string, AddressMark> | null = null;
   /** Signatures of a released agent, when it was released. */
   #stored = 0;
 
@@ -177,7 +181,8 @@ export class Gateway {
     const { clock, run } = this;
     const server = new EventEmitter() as EventEmitter & Server;
     const limits = { ...linkLimits, deadMs: linkDeadMs[stage.family] };
-    startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits, run });
+    const marks = this.#openMarks(store);
+    startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits, run, marks });
     const { onPass } = createSweeps({ store, signals, config, log, clock, run });
     const watching = { store, signals, config, log, clock, run, pollMs: pollMs[stage.family] };
     const watcher = startWatcher(plan.deposits.length === 0 ? watching : { ...watching, onPass });
@@ -186,12 +191,23 @@ export class Gateway {
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";
     const random = (count: number): Uint8Array => kernel.chance.bytes("gateway random", count);
     const prices = createBoard(config, clock);
+    const isRead = (of: string, sinceMs: number): boolean => (watcher.readAt(of) ?? 0) >= sinceMs;
     this.service = {
+      ...{ addressMarks: marks, isRead },
       ...{ config, store, signals, key: gatewayKey, log, clock, random, waiters, run },
       ...{ confirmations, outOfService, prices },
     };
     net.listener = { owner, server };
     note("gateway up");
+  }
+
+  /** The file beside the database: nothing here loses it. */
+  #openMarks(store: Store): AddressMarks {
+    const known = this.#marks;
+    store.write((database) => compareMarks(database, known, this.clock()));
+    const marks = memoryMarks(marksOf(store.database, known));
+    this.#marks = marks.kept;
+    return marks;
   }
 
   #storeOf(owner: Owner, log: ReturnType<typeof logOf>): Store {

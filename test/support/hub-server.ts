@@ -7,6 +7,7 @@ import { type Hub, startHub } from "../../gateway/hub/hub.ts";
 import type { LinkLimits } from "../../gateway/hub/link-limits.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
 import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
+import { memoryMarks } from "../../rig/address-marks.ts";
 import {
   type AgentKeys,
   type GatewayDatabase,
@@ -59,7 +60,18 @@ export async function start(limits: Partial<LinkLimits> = {}, run = "first run",
   signals.on("agent", ({ agent, online }) => told.push(`${agent[0]} ${online ? "online" : "offline"}`));
   const gatewayKey = gateway.privateKey;
   const config = { trustProxy };
-  hub = startHub({ server, store: db.store, gatewayKey, signals, config, log: silentLog, clock: () => clock.nowMs, limits, run });
+  hub = startHub({
+    server,
+    store: db.store,
+    gatewayKey,
+    signals,
+    config,
+    log: silentLog,
+    clock: () => clock.nowMs,
+    limits,
+    run,
+    marks: memoryMarks(),
+  });
 }
 
 export async function stop(): Promise<void> {

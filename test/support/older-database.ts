@@ -4,6 +4,11 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  18: [
+    "ALTER TABLE agents DROP COLUMN depositCeiling",
+    "ALTER TABLE agents DROP COLUMN awaitsCeiling",
+    ...["forgottenAddresses", "vouched"].map((name) => `DROP TABLE ${name}`),
+  ],
   17: [
     "ALTER TABLE signatures RENAME TO newSignatures",
     `CREATE TABLE signatures (

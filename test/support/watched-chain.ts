@@ -27,7 +27,8 @@ export const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 export const stranger = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 export const network = "eip155:31337";
 export const eth = 10n ** 18n;
-const xpub = "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj";
+export const xpub =
+  "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj";
 
 // Of the test that runs: others in each.
 export let db: GatewayDatabase;

@@ -15,6 +15,7 @@ import { createSignals } from "../../../gateway/store/signals.ts";
 import { type Store, storeOver } from "../../../gateway/store/store.ts";
 import { openEnvelope, privateKeyFromSeed, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../../protocol/envelope.ts";
 import { parseChallenge } from "../../../protocol/payloads.ts";
+import { memoryMarks } from "../../../rig/address-marks.ts";
 import { type AgentKeys, askWithdrawal, pairAgent, silentLog } from "../../../rig/gateway-database.ts";
 import type { Seeded } from "../../../rig/seeded.ts";
 import { bentText } from "../bend.ts";
@@ -66,7 +67,15 @@ function open(): World {
   const keys = pairAgent(store, "a", hot);
   for (let number = 1; number <= withdrawals; number++) askWithdrawal(store, keys.id, number);
   const clock = (): number => at;
-  const intake = new Intake({ store, signals: createSignals(), log: silentLog, clock, run: "this run", gatewayKey });
+  const intake = new Intake({
+    store,
+    signals: createSignals(),
+    log: silentLog,
+    clock,
+    run: "this run",
+    gatewayKey,
+    marks: memoryMarks(),
+  });
   const wire = new Wire();
   const session = new Session(wire as unknown as WebSocket, {
     ...{ store, gatewayKey, log: silentLog, clock, limits: linkLimits },

@@ -1,0 +1,266 @@
+/**
+ * No deposit address leaves before a ceiling above its place is held outside the database, so that
+ * a database that was put back gives no address a second time: by the agent's ledger, and for every
+ * account in the file beside the database. What may have left below a ceiling and is not known here
+ * is watched as forgotten. Sources: docs/protocol.md section 6.5; docs/recovering.md section 2.
+ */
+import { familyNamed } from "../../chains/families.ts";
+import type { AddressMark, AddressMarks } from "../store/address-marks.ts";
+import { accountsOf } from "../store/agent-accounts.ts";
+import { endAwaitedCeiling, keepDepositCeiling, listAgentsEver, readAgent, skipDepositIndexes } from "../store/agents.ts";
+import { recordAct } from "../store/audit.ts";
+import { insertForgotten } from "../store/forgotten-addresses.ts";
+import {
+  beginVouched,
+  endPutBack,
+  hasMarksFile,
+  isCopy,
+  keepHasMarksFile,
+  markPutBack,
+  putBackOf,
+  rewindCursors,
+  vouchForCursors,
+} from "../store/put-back.ts";
+import { listReceivingKeys, moveReceivingKey, nextDepositIndexUnder } from "../store/receiving-keys.ts";
+import type { AgentRow, ReceivingKeyRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+import { ceilingStep, farPlaces } from "./ceiling-steps.ts";
+
+/**
+ * The ceiling that is asked for while `next` is the first free place: half a step ahead at least.
+ * @public
+ */
+export function wantedCeiling(next: number): number {
+  return (Math.floor((next + ceilingStep / 2) / ceilingStep) + 1) * ceilingStep;
+}
+
+/** One count of places, and the accounts whose addresses it counts. */
+interface Holder {
+  readonly merchant: string;
+  readonly agent: string | null;
+  readonly next: number;
+  readonly accounts: readonly { readonly family: string; readonly id: string; readonly firstAddress: string }[];
+  skipTo(database: Database, next: number): void;
+}
+
+function holderOfAgent(agent: AgentRow): Holder {
+  return {
+    ...{ merchant: agent.merchant, agent: agent.id, next: agent.nextDepositIndex },
+    accounts: accountsOf(agent).filter(({ purpose }) => purpose === "deposits"),
+    skipTo: (database, next) => skipDepositIndexes(database, agent.id, next),
+  };
+}
+
+function holderOfKey(database: Database, key: ReceivingKeyRow): Holder {
+  const { merchant, family, xpub, firstDepositAddress } = key;
+  return {
+    ...{ merchant, agent: null, next: nextDepositIndexUnder(database, firstDepositAddress) },
+    accounts: [{ family, id: xpub, firstAddress: firstDepositAddress }],
+    skipTo: (inside, next) => moveReceivingKey(inside, key, next),
+  };
+}
+
+const holders = (database: Database): readonly Holder[] => [
+  ...listAgentsEver(database).map(holderOfAgent),
+  ...listReceivingKeys(database).map((key) => holderOfKey(database, key)),
+];
+
+type MarkOf = (account: string) => AddressMark | undefined;
+
+/** Undefined where no mark of any of its accounts is there. */
+function markOf(holder: Holder, of: MarkOf): AddressMark | undefined {
+  const marks = holder.accounts.map(({ firstAddress }) => of(firstAddress)).filter((mark) => mark !== undefined);
+  if (marks.length === 0) return undefined;
+  return { next: Math.max(...marks.map(({ next }) => next)), ceiling: Math.max(...marks.map(({ ceiling }) => ceiling)) };
+}
+
+/** Skips every place up to `to`, and has its addresses watched. @returns how many were skipped. */
+function skip(database: Database, holder: Holder, to: number, nowMs: number): number {
+  if (to <= holder.next) return 0;
+  for (const { family, id } of holder.accounts) {
+    const known = familyNamed(family);
+    if (known === undefined) continue;
+    const { merchant, agent } = holder;
+    for (let addressIndex = holder.next; addressIndex < to; addressIndex += 1) {
+      const address = known.depositAddress(id, addressIndex);
+      insertForgotten(database, { address, merchant, agent, addressIndex, namespace: known.namespace, at: nowMs });
+    }
+  }
+  holder.skipTo(database, to);
+  return to - holder.next;
+}
+
+const farBehind = ({ next }: Holder): number => next + Math.max(farPlaces, next);
+
+/**
+ * What a start finds.
+ * @public
+ */
+export interface Found {
+  readonly reason: string; // why the database counts as put back, "" when it does not
+  readonly skipped: number;
+}
+
+/**
+ * Compares the database with what is held outside it, before anything is read or given out: `marks`
+ * is null where there is no file. A database that was put back goes on at its ceilings.
+ * @public
+ */
+export function compareMarks(database: Database, marks: ReadonlyMap<string, AddressMark> | null, nowMs: number): Found {
+  const reason = reasonOf(database, marks);
+  keepHasMarksFile(database);
+  beginVouched(database);
+  if (reason === "") return { reason, skipped: 0 };
+  notePutBack(database, reason, nowMs);
+  let skipped = 0;
+  for (const holder of holders(database)) {
+    const mark = markOf(holder, (account) => marks?.get(account));
+    // An agent says how far its ledger holds addresses: it is waited for.
+    const unknown = holder.agent === null && (marks === null || holder.next > 0) ? farBehind(holder) : 0;
+    skipped += skip(database, holder, mark?.ceiling ?? unknown, nowMs);
+  }
+  return { reason, skipped };
+}
+
+/**
+ * What is held beside the database from now on: what was held, and what it counts itself.
+ * @public
+ */
+export function marksOf(database: Database, known: ReadonlyMap<string, AddressMark> | null): ReadonlyMap<string, AddressMark> {
+  const marks = new Map(known ?? []);
+  for (const { accounts, next } of holders(database)) {
+    for (const { firstAddress } of next === 0 ? [] : accounts) {
+      const mark = marks.get(firstAddress);
+      const ceiling = Math.max(mark?.ceiling ?? 0, wantedCeiling(next));
+      marks.set(firstAddress, { next: Math.max(mark?.next ?? 0, next), ceiling });
+    }
+  }
+  return marks;
+}
+
+function reasonOf(database: Database, marks: ReadonlyMap<string, AddressMark> | null): string {
+  if (isCopy(database)) return "it is a copy that backup made";
+  if (marks === null) return hasMarksFile(database) ? "the file of addresses beside it is gone or damaged" : "";
+  for (const holder of holders(database)) {
+    const mark = markOf(holder, (account) => marks.get(account));
+    const whose = holder.agent === null ? `merchant ${holder.merchant}` : `agent ${holder.agent}`;
+    if (mark !== undefined && mark.next > holder.next)
+      return `it counts ${holder.next} addresses of ${whose}, and ${mark.next} left`;
+    if (mark === undefined && holder.next > 0) return `the file of addresses beside it does not know ${whose}`;
+  }
+  return "";
+}
+
+function notePutBack(database: Database, reason: string, nowMs: number): void {
+  if (putBackOf(database) === null) {
+    recordAct(database, { at: nowMs, actor: "gateway", act: "database put back", subject: "database", detail: reason });
+  }
+  markPutBack(database, { at: nowMs, reason });
+}
+
+/**
+ * An agent speaks of what this database has forgotten: it was put back. Runs in the caller's
+ * transaction; twice is harmless.
+ * @public
+ */
+export function doubtDatabase(database: Database, reason: string, nowMs: number): void {
+  notePutBack(database, reason, nowMs);
+}
+
+/**
+ * The agent's ledger holds a ceiling. One that this database cannot have asked for says that it was
+ * put back. Runs in the caller's transaction.
+ * @public
+ */
+export function learnCeiling(database: Database, agentId: string, ceiling: number, nowMs: number): void {
+  const agent = readAgent(database, agentId);
+  if (agent === undefined) return;
+  if (ceiling > Math.max(agent.depositCeiling, wantedCeiling(agent.nextDepositIndex)))
+    notePutBack(database, `agent ${agentId} holds addresses up to ${ceiling}`, nowMs);
+  keepDepositCeiling(database, agentId, ceiling);
+}
+
+/**
+ * The agent was heard by this run, so its ceiling is known: a database that was put back goes on
+ * from there. Runs in the caller's transaction; twice is harmless. @returns how many places were
+ * skipped.
+ * @public
+ */
+export function settleAgent(
+  database: Database,
+  agentId: string,
+  { marks, run, nowMs }: { readonly marks: AddressMarks; readonly run: string; readonly nowMs: number },
+): number {
+  const agent = readAgent(database, agentId);
+  const skipped = agent?.awaitsCeiling === 1 ? skip(database, holderOfAgent(agent), knownEnd(agent, marks), nowMs) : 0;
+  endAwaitedCeiling(database, agentId);
+  // What was paid to them may lie in blocks that were read without them.
+  if (skipped > 0) rewindCursors(database);
+  const live = listAgentsEver(database).filter(({ releasedAt }) => releasedAt === null);
+  if (live.every(({ heard, awaitsCeiling }) => heard === run && awaitsCeiling === 0)) vouchForCursors(database);
+  return skipped;
+}
+
+function knownEnd(agent: AgentRow, marks: AddressMarks): number {
+  const holder = holderOfAgent(agent);
+  const ends = [agent.depositCeiling, markOf(holder, (account) => marks.of(account))?.ceiling ?? 0];
+  const end = Math.max(...ends);
+  return end === 0 && agent.nextDepositIndex > 0 ? farBehind(holder) : end;
+}
+
+/**
+ * Ends what a put back database waits for, once every chain was read after that was noticed and
+ * every agent has told its ceiling. Twice is harmless. @returns whether it ended now
+ * @public
+ */
+export function endIfCaughtUp(database: Database, isReadSince: (atMs: number) => boolean): boolean {
+  const putBack = putBackOf(database);
+  if (putBack === null || !isReadSince(putBack.at)) return false;
+  if (listAgentsEver(database).some(({ releasedAt, awaitsCeiling }) => releasedAt === null && awaitsCeiling === 1)) return false;
+  endPutBack(database);
+  return true;
+}
+
+/** A place for a new address, or why none can leave now. */
+export type Place =
+  | { readonly ok: true; readonly index: number }
+  /** The database was put back, and reads on; or the agent's ledger holds no ceiling above it yet. */
+  | { readonly ok: false; readonly reason: "catching_up" | "server_away" };
+
+interface Asked {
+  readonly marks: AddressMarks;
+  readonly firstAddress: string; // of the account that the address is derived from
+  readonly isRead: (sinceMs: number) => boolean; // the chain, since then
+  readonly nowMs: number;
+}
+
+/**
+ * The next place of an agent's accounts; it is taken by the caller, in the same transaction.
+ * @throws AgentError GATEWAY_MARKS
+ */
+export function placeUnderAgent(database: Database, agent: AgentRow, asked: Asked): Place {
+  return placeOf(database, holderOfAgent(agent), agent, asked);
+}
+
+/**
+ * As `placeUnderAgent`, for the account of a merchant who only receives.
+ * @throws AgentError GATEWAY_MARKS
+ */
+export function placeUnderKey(database: Database, key: ReceivingKeyRow, asked: Asked): Place {
+  return placeOf(database, holderOfKey(database, key), null, asked);
+}
+
+function placeOf(database: Database, holder: Holder, agent: AgentRow | null, asked: Asked): Place {
+  const { marks, firstAddress, isRead, nowMs } = asked;
+  const mark = marks.of(firstAddress);
+  if (mark !== undefined && mark.next > holder.next) {
+    notePutBack(database, `it counts ${holder.next} addresses of an account, and ${mark.next} left`, nowMs);
+    skip(database, holder, mark.ceiling, nowMs);
+    return { ok: false, reason: "catching_up" };
+  }
+  const putBack = putBackOf(database);
+  if (agent?.awaitsCeiling === 1) return { ok: false, reason: "server_away" };
+  if (putBack !== null && !isRead(putBack.at)) return { ok: false, reason: "catching_up" };
+  marks.raise(firstAddress, wantedCeiling(holder.next));
+  return { ok: true, index: holder.next };
+}

@@ -1,0 +1,221 @@
+/**
+ * How far each account for deposits was used, kept in a file beside the database: a database that
+ * was put back brings its own counts with it, and this file not. A line names an account, the first
+ * place of which no address has left, and the ceiling below which addresses may leave. The newest
+ * line of an account counts. Only the gateway that owns the database writes. Source:
+ * docs/backup.md, section 5.
+ */
+import { closeSync, constants, fdatasync, fdatasyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
+import { dirname } from "node:path";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
+
+/**
+ * What is known of one account outside the database.
+ * @public
+ */
+export interface AddressMark {
+  readonly next: number; // every address that left is below this place
+  readonly ceiling: number; // no address at or above this place has left
+}
+
+/**
+ * `account` is the account's address at place 0, which is the same for every text of its key.
+ * @public
+ */
+export interface AddressMarks {
+  /** Undefined for an account of which no address ever left. */
+  of(account: string): AddressMark | undefined;
+  /**
+   * Durable when it returns; a lower ceiling changes nothing.
+   * @throws AgentError GATEWAY_MARKS: nothing may leave
+   */
+  raise(account: string, ceiling: number): void;
+  /**
+   * Durable when it resolves: addresses below `next` may leave. Notes that wait for the disk
+   * together share one sync. @throws AgentError GATEWAY_MARKS
+   */
+  note(account: string, next: number): Promise<void>;
+  /** Resolves when everything that was noted is durable. @throws AgentError GATEWAY_MARKS */
+  settled(): Promise<void>;
+  /** Harmless twice. */
+  close(): void;
+}
+
+/**
+ * The file of the database at this path.
+ * @public
+ */
+export const marksPathOf = (database: string): string => `${database}.addresses`;
+
+const heading = "autowithdraw addresses 1";
+const lineOf = (account: string, { next, ceiling }: AddressMark): string => `${account} ${next} ${ceiling}\n`;
+const linePattern = /^([\x21-\x7e]{1,128}) (\d{1,10}) (\d{1,10})$/;
+
+/**
+ * What the file holds; null without a file, and where it is not whole. A last line that a power
+ * failure cut is left out: nothing left on its word.
+ * @throws AgentError GATEWAY_MARKS when it cannot be read
+ * @public
+ */
+export function readMarks(path: string): ReadonlyMap<string, AddressMark> | null {
+  let text: string;
+  try {
+    text = readFileSync(path, "latin1");
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw fault(path, cause);
+  }
+  const [first, ...lines] = text.split("\n").slice(0, -1);
+  if (first !== heading) return null;
+  const marks = new Map<string, AddressMark>();
+  for (const line of lines) {
+    const [, account, next, ceiling] = linePattern.exec(line) ?? [];
+    if (account === undefined) return null;
+    marks.set(account, farther(marks.get(account), { next: Number(next), ceiling: Number(ceiling) }));
+  }
+  return marks;
+}
+
+function farther(known: AddressMark | undefined, said: AddressMark): AddressMark {
+  return { next: Math.max(known?.next ?? 0, said.next), ceiling: Math.max(known?.ceiling ?? 0, said.ceiling) };
+}
+
+/** Where the lines of an open file go. */
+interface Place {
+  append(text: string): void;
+  syncNow(): void;
+  sync(done: (error: Error | null) => void): void;
+  close(): void;
+}
+
+/**
+ * Marks over a place that keeps lines.
+ * @public
+ */
+export function marksOver(known: ReadonlyMap<string, AddressMark>, place: Place): AddressMarks {
+  const marks = new Map(known);
+  const owed = new Map<string, number>(); // noted, and not on disk yet
+  let waiting: ((error: Error | null) => void)[] = [];
+  let isSyncing = false;
+  let broken: Error | null = null; // a sync failed: a later one proves nothing
+  const keep = (account: string, said: AddressMark): void => {
+    const mark = farther(marks.get(account), said);
+    place.append(lineOf(account, mark));
+    marks.set(account, mark);
+  };
+  const pay = (): Error | null => {
+    try {
+      for (const [account, next] of owed) {
+        if (next > (marks.get(account)?.next ?? 0)) keep(account, { next, ceiling: 0 });
+        owed.delete(account);
+      }
+      return broken;
+    } catch (error) {
+      return error as Error;
+    }
+  };
+  const sync = (): void => {
+    if (isSyncing || waiting.length === 0) return;
+    const served = waiting;
+    waiting = [];
+    const end = (error: Error | null): void => {
+      isSyncing = false;
+      for (const one of served) one(error);
+      sync();
+    };
+    isSyncing = true;
+    const unpaid = pay();
+    if (unpaid !== null) {
+      end(unpaid);
+      return;
+    }
+    place.sync((error) => {
+      broken ??= error;
+      end(error);
+    });
+  };
+  const settled = (): Promise<void> => {
+    if (owed.size === 0 && !isSyncing && waiting.length === 0) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      waiting.push((error) => (error === null ? resolve() : reject(error)));
+      sync();
+    });
+  };
+  return {
+    of: (account) => marks.get(account),
+    raise(account, ceiling) {
+      if (ceiling <= (marks.get(account)?.ceiling ?? 0)) return;
+      if (broken !== null) throw broken;
+      keep(account, { next: 0, ceiling });
+      place.syncNow();
+    },
+    note(account, next) {
+      owed.set(account, Math.max(next, owed.get(account) ?? 0));
+      return settled();
+    },
+    settled,
+    close: () => place.close(),
+  };
+}
+
+/**
+ * Writes the file anew with these marks, in one step, and opens it.
+ * @throws AgentError GATEWAY_MARKS
+ * @public
+ */
+export function openMarks(path: string, marks: ReadonlyMap<string, AddressMark>): AddressMarks {
+  try {
+    writeAnew(path, `${heading}\n${[...marks].map(([account, mark]) => lineOf(account, mark)).join("")}`);
+    return marksOver(marks, fileAt(path, openSync(path, constants.O_WRONLY | constants.O_APPEND)));
+  } catch (cause) {
+    throw fault(path, cause);
+  }
+}
+
+function writeAnew(path: string, text: string): void {
+  const { O_WRONLY, O_CREAT, O_TRUNC, O_RDONLY, O_DIRECTORY } = constants;
+  const unfinished = `${path}.tmp`;
+  const file = openSync(unfinished, O_WRONLY | O_CREAT | O_TRUNC, 0o600);
+  try {
+    writeAll(file, text);
+    fdatasyncSync(file);
+  } finally {
+    closeSync(file);
+  }
+  renameSync(unfinished, path);
+  const folder = openSync(dirname(path), O_RDONLY | O_DIRECTORY);
+  try {
+    fdatasyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+function writeAll(file: number, text: string): void {
+  const bytes = Buffer.from(text, "latin1");
+  for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at);
+}
+
+function fileAt(path: string, file: number): Place {
+  let isOpen = true;
+  const guarded = (act: () => void): void => {
+    try {
+      act();
+    } catch (cause) {
+      throw fault(path, cause);
+    }
+  };
+  return {
+    append: (text) => guarded(() => writeAll(file, text)),
+    syncNow: () => guarded(() => fdatasyncSync(file)),
+    sync: (done) => fdatasync(file, (error) => done(error === null ? null : fault(path, error))),
+    close() {
+      if (isOpen) closeSync(file);
+      isOpen = false;
+    },
+  };
+}
+
+function fault(path: string, cause: unknown): AgentError {
+  return new AgentError("GATEWAY_MARKS", "none", `${path} cannot be used: ${reasonOf(cause)}`, { path }, { cause });
+}
