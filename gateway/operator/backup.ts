@@ -69,7 +69,8 @@ export function keepWords(keyFile: string, configFile: string): string {
     `    ${keyFile}`,
     `    ${resolve(configFile)}`,
     "  - API secrets in it are sealed under that key; names, addresses and amounts are readable: keep it private",
-    "  - restored after newer payments it has forgotten them. Stop the gateway first; its agents notice at their next",
-    "    greeting, and a person carries out a recovery before anything is paid: docs/recovering.md",
+    "  - a restored copy has forgotten what came later. Stop the gateway first. Agents tell it again what they paid, no",
+    "    deposit address is given out twice, and nobody need act before payments go on. Then look at what only the",
+    "    database knew, deposits among it: docs/recovering.md, section 2",
   ].join("\n");
 }

@@ -158,7 +158,10 @@ function keepReached(
     return [...also(database), ...judgeRequests(chain, database, touched, 0)];
   });
   if (isOverturned) {
-    const { block: number, hash } = readCursor(chain.store.database, chain.network) ?? { block: cursor.number, hash: cursor.hash };
+    const { block: number, hash } = readCursor(chain.store.database, chain.network) ?? {
+      block: cursor.number,
+      hash: cursor.hash,
+    };
     return { number, hash };
   }
   memory.seen = memory.seen.filter((block) => block.number > reached.number);
