@@ -179,6 +179,7 @@ function waitingOutlook(why: string, judged: Judged): Outlook {
       why: `what was bound since its approval uses the limit up (${why})`,
       what: `nothing: it is signed when the sum allows it, or expires at ${momentHere(one.expiresAt)}; or raise the limit`,
     };
+  if (why === "WITHDRAWAL_WAITS_FOR_LIMIT") return { verdict: "waits", why: `${codes[why][3]} (${why})`, what: remedyIn(why) };
   if (/^funds/.test(why)) {
     const more = fundsFor[why] ?? "amount and fee";
     const anew = one.mode === "sweep" && why === "funds for another version";

@@ -173,6 +173,7 @@ export const codes = {
   WITHDRAWAL_TOO_MANY_VERSIONS: ["refusal", "none", "operator", "the withdrawal was replaced as often as is allowed", "wait for lower fees on the chain"],
   WITHDRAWAL_TOO_SOON: ["refusal", "none", "log", "the newest version is not 30 seconds old yet", "none: the courier asks again"],
   WITHDRAWAL_WAITS_FOR_PERSON: ["refusal", "none", "operator", "the next version is a person's: the courier has made the 14 that it may, or the amount is above resignAbove", "look at it with show and on a block explorer, then replace it (on EVM with a fee that you choose), or cancel it"],
+  WITHDRAWAL_WAITS_FOR_LIMIT: ["refusal", "none", "merchant", "every version so far is dead, and with another one the sum of what can still be paid would be above the limit of the hour or the day", "wait: it goes on by itself as soon as the sum allows it; or raise maxPerHour or maxPerDay, or cancel it"],
   WITHDRAWAL_OBSERVATION: ["refusal", "none", "log", "what the courier claims contradicts itself", "run both ends from the same build"],
   WITHDRAWAL_OTHER_TRANSACTION: ["refusal", "none", "operator", "the transaction seen on chain is none that this withdrawal released", "look at the courier's log"],
   WITHDRAWAL_TOO_MANY_OBSERVATIONS: ["refusal", "none", "operator", "the courier moved this withdrawal to and fro more often than any chain does", "look at the courier's log"],

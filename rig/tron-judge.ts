@@ -184,3 +184,10 @@ export function exactNumbers(rawData: Uint8Array): Pick<Reading, "amountUnits" |
     feeLimitSun: String(raw.get(18) ?? "0"),
   };
 }
+
+/** The same numbers of a signed transaction, 0x hex. */
+export function exactNumbersOfSigned(raw: string): ReturnType<typeof exactNumbers> {
+  const rawData = plainFields(Uint8Array.from(Buffer.from(raw.replace(/^0x/, ""), "hex"))).get(1);
+  if (!(rawData instanceof Uint8Array)) throw new Error("bytes that are no transaction");
+  return exactNumbers(rawData);
+}

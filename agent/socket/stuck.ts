@@ -22,3 +22,11 @@ export interface ResignView {
   readonly slot: string;
   readonly versions: number; // so many were made
 }
+
+/**
+ * A withdrawal whose versions are all dead, while a limit leaves no room for another one.
+ * @public
+ */
+export interface NoRoomView extends ResignView {
+  readonly code: "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY"; // the limit that it would lift
+}

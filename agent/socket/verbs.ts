@@ -14,14 +14,14 @@ import type { CountRequest, FirstSlotView } from "./first-slot.ts";
 import type { LimitView } from "./limit-view.ts";
 import type { RecoveryPlan, SpendView } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
-import type { ResignView, StuckView } from "./stuck.ts";
+import type { NoRoomView, ResignView, StuckView } from "./stuck.ts";
 import type { SignerSummary } from "./summary.ts";
 
 export type { CourierStatus, WaitView } from "./courier-status.ts";
 export type { LimitView, SweepLimitView } from "./limit-view.ts";
 export type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView, SpendView } from "./recovery-plan.ts";
 export type { WithdrawalState } from "./states.ts";
-export type { ResignView, StuckView } from "./stuck.ts";
+export type { NoRoomView, ResignView, StuckView } from "./stuck.ts";
 
 /**
  * One signed version of a withdrawal. `raw` is present only once released.
@@ -218,6 +218,8 @@ export interface SignerStatus {
   readonly stuck: StuckView | null;
   /** Absent when nobody's word is wanted for another version. */
   readonly resign?: ResignView;
+  /** Absent when no other version waits for a limit of the hour or the day. */
+  readonly noRoom?: NoRoomView;
   readonly ledgerWritable: boolean;
   readonly isolation: string; // L0 … L3 with the reason, e.g. "L0 one user"
   readonly encKeyFrom: string; // credential | file | terminal | config

@@ -56,6 +56,7 @@ export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[]
   signerProblems(status, findings);
   stuckProblem(status, findings);
   resignProblem(status, findings);
+  noRoomProblem(status, findings);
   roomProblems(status, findings);
   configProblems(status, seen, findings);
   const { courier } = status;
@@ -128,6 +129,20 @@ function resignProblem({ resign }: SignerStatus, findings: Findings): void {
     "WITHDRAWAL_WAITS_FOR_PERSON",
     `withdrawal ${transactionId} (${saySlot(network, slot)}) is not paid and ${made}: a person decides on another one`,
     `${typed(`replace ${transactionId}`)}, or cancel in its place`,
+  );
+}
+
+/** It goes on by itself, when the window has room. */
+function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
+  if (noRoom === undefined) return;
+  const { transactionId, network, slot, versions, code } = noRoom;
+  const made = versions === 1 ? "its version is dead" : `its ${versions} versions are dead`;
+  const span = code === "POLICY_ABOVE_HOUR" ? "hour" : "day";
+  findings.found(
+    "WITHDRAWAL_WAITS_FOR_LIMIT",
+    `withdrawal ${transactionId} (${saySlot(network, slot)}) is not paid and ${made}: another one waits for the limit of the ${span}`,
+    remedyIn("WITHDRAWAL_WAITS_FOR_LIMIT"),
+    true,
   );
 }
 

@@ -56,6 +56,7 @@ const wait: WaitView = {
 };
 
 const resign = { transactionId, network: "tron:0x2b6653dc", slot: "7", versions: 1 };
+const noRoom = { ...resign, code: "POLICY_ABOVE_HOUR" } as const;
 
 /** The fields in the table of a section. */
 function rowsOf(section: string): string[] {
@@ -100,7 +101,7 @@ beforeAll(async () => {
     mode: 0o600,
   });
   signer.answers = {
-    status: () => ({ status: { ...well, limits: [limit], resign } }),
+    status: () => ({ status: { ...well, limits: [limit], resign, noRoom } }),
     list: () => ({ withdrawals: [broadcast, held] }),
     show: () => ({ withdrawal: held, history: [{ seq: 12, at: 1, kind: "REQUESTED", detail: "job 7" }], wait, spends: [] }),
     approve: () => ({ withdrawal: held, wait }),

@@ -287,7 +287,7 @@ describe("fee ceilings", () => {
 describe("the fees of a day", () => {
   it("count a withdrawal's dearest version, though a cheaper one comes after it", () => {
     const policy = new Policy(readRules(settings, own));
-    const fields = { kind: "INTENT", transactionId: "01".repeat(16), amountUnits: "1", at: begun };
+    const fields = { kind: "INTENT", transactionId: "01".repeat(16), network: "eip155:31337", amountUnits: "1", at: begun };
     const fold = (version: number, maxFeePerGas: string): void =>
       policy.fold({ ...fields, version, feeMax: `${50_000n * BigInt(maxFeePerGas)}` } as unknown as LedgerRecord, "usdt");
     fold(1, "3");

@@ -488,6 +488,9 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   "cancelled where none bids": ending(undefined, true),
   "dead where none bids": ending("both"),
   "one of many dead is a person's": ill({ resign: { transactionId, network: tronNetwork, slot: "7", versions: 2 } }),
+  "a limit has no room for another version": ill({
+    noRoom: { transactionId, network: tronNetwork, slot: "7", versions: 2, code: "POLICY_ABOVE_HOUR" },
+  }),
   "one of three nodes is out": ill({}, oneOut),
   "one is stuck where none bids": ill({ stuck: stuckAt({ network: tronNetwork, slot: "7" }) }),
   stopped: () => rig.signer.close(),

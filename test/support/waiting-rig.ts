@@ -3,7 +3,7 @@
  * would make them, and the two words that a version is dead.
  */
 import type { SignerSettings } from "../../agent/config/settings.ts";
-import { families } from "../../chains/families.ts";
+import { families, waitingOf } from "../../chains/families.ts";
 import type { Facts } from "../../chains/family.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { begun, keysOf, Rig, type RigOptions, settings } from "../../rig/signer-rig.ts";
@@ -47,13 +47,24 @@ export class WaitingRig extends Rig {
     return this.show(transactionId).versions[version - 1]!.txHash;
   }
 
-  /** The gateway's own nodes call it dead, and its next acknowledgement says so. */
+  /** The time goes on until the version is past its end and the margin, if it is not yet. */
+  outlive(transactionId: string, version = 1): void {
+    const until = this.show(transactionId).versions[version - 1]!.until!;
+    this.now = Math.max(this.now, until + waitingOf(network)!.marginMs + 1);
+  }
+
+  /**
+   * The gateway's own nodes call it dead once it is past its end, and its next acknowledgement says
+   * so.
+   */
   gatewaySays(transactionId: string, version = 1): ReturnType<Rig["release"]> {
+    this.outlive(transactionId, version);
     this.gateway.dead.add(this.hashOf(transactionId, version));
     return this.acknowledge();
   }
 
   courierSays(transactionId: string, version = 1, witnesses = 2): ReturnType<Rig["ask"]> {
+    this.outlive(transactionId, version);
     const txHash = this.hashOf(transactionId, version);
     return this.ask("observed", { transactionId, stage: "dead", outcome: "", txHash, block: 900, witnesses });
   }

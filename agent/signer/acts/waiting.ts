@@ -11,7 +11,7 @@ import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
-import { endsUnpaid, isCancelling, isDead, isOver, type Withdrawal } from "../state/withdrawal.ts";
+import { endsUnpaid, isCancelling, isDead, isOver, isPastEnd, type Withdrawal } from "../state/withdrawal.ts";
 import { mostWitnesses, witnessesWanted } from "./adopt.ts";
 import { intend, type Prepared } from "./intent.ts";
 import { alarm, type Done, type Turn } from "./run.ts";
@@ -146,6 +146,7 @@ export function observeDead(turn: Turn, withdrawal: Withdrawal, claim: CourierRe
   if (isOver(withdrawal)) return refuse("WITHDRAWAL_CLOSED", state);
   if (!ours.released) return refuse("WITHDRAWAL_NOT_RELEASED");
   if (state === "included" && observed?.txHash === txHash) return refuse("WITHDRAWAL_INCLUDED");
+  if (!isPastEnd(job.network, ours, turn.nowMs)) return refuse("WITHDRAWAL_ALIVE", `its end is not past${endWords(ours.until)}`);
   const chain = core.policy.asset(laneOf(job))?.chain ?? job.network;
   const wanted = Math.min(witnessesWanted, mostWitnesses(turn, chain, witnesses));
   if (witnesses < wanted) return refuse("WITHDRAWAL_ALIVE", `${witnesses} of ${wanted} nodes say that it is dead`);
@@ -165,14 +166,18 @@ export function warnDeadIncluded(turn: Turn, { transactionId, versions }: Withdr
 }
 
 /**
- * The gateway says that these are dead: recorded of each that was let out, once. Gives the
- * withdrawals.
+ * The gateway says that these are dead: recorded of each that was let out and is past its own end
+ * by ledger time, once. Of any other the word is not taken, and the gateway says it again. Gives
+ * the withdrawals.
  */
-export function recordDead({ core, run, commit }: Turn, said: readonly string[]): readonly string[] {
+export function recordDead({ core, run, nowMs, commit }: Turn, said: readonly string[]): readonly string[] {
   if (said.length === 0) return [];
-  const own = new Set([...core.book.open()].flatMap(({ versions }) => versions.map(({ txHash }) => txHash)));
-  for (const txHash of said) if (own.has(txHash)) run.deadHeard.add(txHash);
-  const alive = core.book.alive(new Set(said));
+  const named = new Set(said);
+  const past = [...core.book.open()].flatMap(({ job, versions }) =>
+    versions.filter((one) => named.has(one.txHash) && isPastEnd(job.network, one, nowMs)).map(({ txHash }) => txHash),
+  );
+  for (const txHash of past) run.deadHeard.add(txHash);
+  const alive = core.book.alive(new Set(past));
   if (alive.size > 0) commit([{ kind: "DEAD", txHashes: [...alive.values()].flat() }]);
   return [...alive.keys()];
 }

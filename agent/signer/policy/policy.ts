@@ -4,6 +4,7 @@
  * crash or repeat loosens a limit. Pure: state and question in, answer out. Sources:
  * docs/architecture.md sections 2 and 3.
  */
+import { waitingOf } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { Code } from "../../../protocol/codes.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
@@ -20,7 +21,8 @@ import { type Built, type BuiltCancel, type Compared, compare, compareCancel } f
 import { Destinations, type Paid, type PaidEntries } from "./destinations.ts";
 import { holdReason, isAbove, likenessOf } from "./holds.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
-import { aboveWindow, dearer, Sums, type SumsEntries } from "./sums.ts";
+import { aboveWindow, type Counted, countKeyOf, isAboveLimit, Sums, type SumsEntries, type Used, versionKey } from "./sums.ts";
+import type { Standing } from "./window.ts";
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
 
@@ -108,6 +110,14 @@ export class Policy {
     }
   }
 
+  /**
+   * Lets a version count otherwise from `atMs` on, ledger time: where versions end by waiting each
+   * counts as a payment until it can no longer be paid. Twice is harmless.
+   */
+  stand(lane: string, counted: Counted, standing: Standing, atMs: number): void {
+    this.#sums.stand(lane, counted, standing, atMs);
+  }
+
   /** Folds a final payment: its destination is no new one any more. */
   learn(network: string, paid: Paid): void {
     this.#paid.pay(network, paid);
@@ -132,8 +142,8 @@ export class Policy {
    * The sums that the limits are held against as of `nowMs`: the larger of approved and bound. Base
    * units, fees in those of the fee coin.
    */
-  usedAt(currency: string, nowMs: number): ReturnType<Sums["usedAt"]> {
-    return this.#sums.usedAt(currency, nowMs);
+  usedAt(currency: string, nowMs: number): Used {
+    return this.#sums.usedAt(currency, this.#rules.limits.get(currency), nowMs);
   }
 
   /**
@@ -156,8 +166,8 @@ export class Policy {
     const { network, mode } = question;
     const code = holdReason({ limits, units, mode, network, address, requestedAt, nowMs }, this.#paid);
     if (code !== null) return { decision: "hold", code };
-    const above = aboveWindow(this.#sums.of(lane), limits, { id: question.transactionId, units }, nowMs);
-    if (above !== null) return { decision: "refuse", code: above.code };
+    const above = aboveWindow(this.#sums.of(lane), limits, { key: question.transactionId, units }, nowMs);
+    if (above !== null) return { decision: "refuse", code: above };
     return { decision: "approve", body: approvedBody(question.transactionId, "", asset, address, units) };
   }
 
@@ -182,8 +192,8 @@ export class Policy {
     if (isElsewhere(this.#rules, question, destination.address))
       return refuse("POLICY_NOT_AS_APPROVED", "the job names another address");
     if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
-    const above = aboveWindow(this.#sums.of(lane), limits, { id: question.transactionId, units }, nowMs);
-    if (above !== null) return above;
+    const above = aboveWindow(this.#sums.of(lane), limits, { key: question.transactionId, units }, nowMs);
+    if (above !== null) return refuse(above);
     const body = approvedBody(question.transactionId, approver, asset, destination.address, units);
     return { ok: true, body, needsTwo: isAbove(units, limits.twoApproversAboveUnits) };
   }
@@ -214,7 +224,8 @@ export class Policy {
   /**
    * Compares the bytes of a new version with the approval, its fee with the ceilings and, before a
    * nonce is bound, the approval with today's rules. Refuses with POLICY_NOT_AS_APPROVED,
-   * POLICY_FEE_*, POLICY_TIP_ABOVE_MAX, POLICY_NONE, a code of `describe`, or as `judge` does.
+   * POLICY_FEE_*, POLICY_TIP_ABOVE_MAX, POLICY_NONE, a code of `describe`, as `judge` does, or with
+   * WITHDRAWAL_WAITS_FOR_LIMIT.
    */
   clear(built: Built, nowMs: number): Compared | Refusal {
     const { currency, transactionId, network, contract } = built.approval;
@@ -226,6 +237,8 @@ export class Policy {
       return refuse("POLICY_NOT_AS_APPROVED", "the currency's table changed");
     const outdated = built.version === 1 ? this.#outdated(built.approval, limits, nowMs) : null;
     if (outdated !== null) return outdated;
+    const above = built.version === 1 ? null : this.withoutRoom(built.approval, built.version, nowMs);
+    if (above !== null) return refuse("WITHDRAWAL_WAITS_FOR_LIMIT", above);
     const compared = compare(built);
     if (!compared.ok) return compared;
     const { description } = compared;
@@ -233,9 +246,25 @@ export class Policy {
       belowFloor(description) ??
       unbounded(asset, description) ??
       aboveTip(limits, description, built) ??
-      this.#aboveFees(transactionId, currency, limits, description.feeMaxUnits, nowMs) ??
+      this.#aboveFees(countKeyOf(network, transactionId, built.version), currency, limits, description.feeMaxUnits, nowMs) ??
       compared
     );
+  }
+
+  /**
+   * The limit that a later version would lift, or null: only where versions end by waiting is it a
+   * payment of its own.
+   */
+  withoutRoom(
+    { transactionId, currency, network, amountUnits }: Approval,
+    version: number,
+    nowMs: number,
+  ): ReturnType<typeof aboveWindow> {
+    const limits = this.#rules.limits.get(currency);
+    if (limits === undefined || waitingOf(network) === null) return null;
+    const { hourBound, dayBound } = this.#sums.of(currency);
+    const amount = { key: versionKey(transactionId, version), units: amountUnits };
+    return aboveWindow({ hour: hourBound, day: dayBound }, limits, amount, nowMs);
   }
 
   /**
@@ -326,12 +355,10 @@ export class Policy {
   }
 
   /** Why a version may not cost so much, or null. */
-  #aboveFees(transactionId: string, currency: string, limits: Limits, feeMaxUnits: bigint, nowMs: number): Refusal | null {
+  #aboveFees(key: string, currency: string, limits: Limits, feeMaxUnits: bigint, nowMs: number): Refusal | null {
     if (feeMaxUnits > limits.maxFeeUnits) return refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`);
     const { fees } = this.#sums.of(currency);
-    const counted = fees.unitsOf(transactionId, nowMs);
-    const dearest = dearer(feeMaxUnits, counted);
-    const isAboveDay = fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayUnits;
+    const isAboveDay = isAboveLimit(fees, limits.maxFeePerDayUnits, { key, units: feeMaxUnits }, nowMs);
     return isAboveDay ? refuse("POLICY_FEE_ABOVE_DAY", `${feeMaxUnits} units`) : null;
   }
 
@@ -344,7 +371,8 @@ export class Policy {
     const forbidden = this.#forbidden(approval, limits);
     if (forbidden !== null) return forbidden;
     const { hourBound, dayBound } = this.#sums.of(currency);
-    return aboveWindow({ hour: hourBound, day: dayBound }, limits, { id: transactionId, units: amountUnits }, nowMs);
+    const above = aboveWindow({ hour: hourBound, day: dayBound }, limits, { key: transactionId, units: amountUnits }, nowMs);
+    return above === null ? null : refuse(above);
   }
 
   /** The lists and the limit of one payment. */

@@ -1,12 +1,15 @@
 /**
- * The sums of each currency: the amounts approved and the amounts bound to a nonce, in the hour and
+ * The sums of each currency: the amounts approved and the amounts bound to a slot, in the hour and
  * the day, and the fees of the day. Both count, because an approval may wait for days and those
- * that waited must not all be paid in one hour. Touches nothing.
+ * that waited must not all be paid in one hour. Where versions end by waiting each version is a
+ * payment of its own and counts as one: until it can no longer be paid, and for the window at
+ * least. Touches nothing.
  */
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import { waitingOf } from "../../../chains/families.ts";
+import { versionsMax } from "../../../protocol/payloads.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import type { Limits } from "./rules.ts";
-import { SlidingWindow, type WindowEntries } from "./window.ts";
+import { SlidingWindow, type Standing, type WindowEntries } from "./window.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;
@@ -15,7 +18,8 @@ const dayMs = 86_400_000;
 export interface Windows {
   readonly hour: SlidingWindow; // approved
   readonly day: SlidingWindow; // approved
-  readonly fees: SlidingWindow; // the day's, each withdrawal by its dearest version
+  // the day's: each withdrawal by its dearest version, or each version where they end by waiting
+  readonly fees: SlidingWindow;
   readonly hourBound: SlidingWindow;
   readonly dayBound: SlidingWindow;
 }
@@ -45,6 +49,32 @@ export type SumsEntries = readonly (readonly [
 ])[];
 
 /**
+ * One version where versions end by waiting, as it counts: units of its amount, and of its fee at
+ * most.
+ */
+export interface Counted {
+  readonly id: string; // of its withdrawal
+  readonly version: number;
+  readonly units: bigint;
+  readonly feeMaxUnits: bigint;
+}
+
+/** The name under which a version counts where versions end by waiting; the first has the id's. */
+export function versionKey(transactionId: string, version: number): string {
+  return version === 1 ? transactionId : `${transactionId} ${version}`;
+}
+
+/** The name under which a version's fee counts: with a slot, all versions count as one. */
+export function countKeyOf(network: string, transactionId: string, version: number): string {
+  return waitingOf(network) === null ? transactionId : versionKey(transactionId, version);
+}
+
+/** Every name under which a withdrawal may count. */
+function keysOf(transactionId: string): readonly string[] {
+  return Array.from({ length: versionsMax }, (_, index) => versionKey(transactionId, index + 1));
+}
+
+/**
  * The sum that the gateway's order names for a day which the ledger has forgotten. Both decimal.
  */
 export interface SpentDay {
@@ -54,7 +84,8 @@ export interface SpentDay {
 }
 
 /**
- * Only `fold`, `countBound`, `forget` and `countSpent` change it. Every time is ledger time.
+ * Only `fold`, `stand`, `countBound`, `forget` and `countSpent` change it. Every time is ledger
+ * time.
  * @public
  */
 export class Sums {
@@ -92,8 +123,8 @@ export class Sums {
       }
       case "REFUSED":
       case "EXPIRED": {
-        // The amount can no longer be paid and stops counting as approved. What was bound, and is
-        // dead by what others say, counts on as bound.
+        // The amount can no longer be paid and stops counting as approved. What was bound counts on
+        // as bound until `stand` gives it back.
         const windows = this.of(currency);
         windows.hour.remove(record.transactionId);
         windows.day.remove(record.transactionId);
@@ -102,23 +133,38 @@ export class Sums {
       case "INTENT": {
         const feeMaxUnits = BigInt(record.feeMax);
         const { fees, hourBound, dayBound } = this.of(currency);
-        const before = fees.unitsOf(record.transactionId, record.at);
+        const isWaiting = waitingOf(record.network) !== null;
+        const key = countKeyOf(record.network, record.transactionId, record.version);
+        const standing = isWaiting ? "payable" : "spent";
+        const before = fees.unitsOf(key, record.at);
         // The dearest version counts, from the newest one's time: never less than the chain may
         // take.
-        fees.remove(record.transactionId);
-        fees.add(record.transactionId, record.at, dearer(feeMaxUnits, before));
-        if (record.version > 1) return;
+        fees.remove(key);
+        fees.add(key, record.at, dearer(feeMaxUnits, before), standing);
+        // A slot lets one version of all be paid.
+        if (record.version > 1 && !isWaiting) return;
         const amountUnits = BigInt(record.amountUnits);
         for (const window of [hourBound, dayBound]) {
           // What an opened ledger keeps counts already.
-          window.remove(record.transactionId);
-          window.add(record.transactionId, record.at, amountUnits);
+          window.remove(key);
+          window.add(key, record.at, amountUnits, standing);
         }
         return;
       }
       default:
         return;
     }
+  }
+
+  /**
+   * Lets a version count otherwise from `atMs` on, where versions end by waiting. One that can be
+   * paid after all counts again. Twice is harmless.
+   */
+  stand(currency: string, { id, version, units, feeMaxUnits }: Counted, standing: Standing, atMs: number): void {
+    const { hourBound, dayBound, fees } = this.of(currency);
+    const key = versionKey(id, version);
+    for (const window of [hourBound, dayBound]) window.stand(key, standing, { atMs, units });
+    fees.stand(key, standing, { atMs, units: feeMaxUnits });
   }
 
   /**
@@ -133,7 +179,8 @@ export class Sums {
 
   /** What an opened ledger leaves out counts no more: nothing of it ever left. */
   forget(id: string, currency: string): void {
-    for (const window of Object.values(this.of(currency)) as readonly SlidingWindow[]) window.remove(id);
+    for (const window of Object.values(this.of(currency)) as readonly SlidingWindow[])
+      for (const key of keysOf(id)) window.remove(key);
   }
 
   /**
@@ -146,13 +193,13 @@ export class Sums {
     countAtLeast(fees, name, BigInt(spent.feesUnits), atMs);
   }
 
-  /** The larger of approved and bound as of `nowMs`. */
-  usedAt(currency: string, nowMs: number): { readonly hourUnits: bigint; readonly dayUnits: bigint; readonly feesUnits: bigint } {
+  /** The larger of approved and bound as of `nowMs`, as they count against these limits. */
+  usedAt(currency: string, limits: Limits | undefined, nowMs: number): Used {
     const { hour, day, hourBound, dayBound, fees } = this.of(currency);
     return {
-      hourUnits: dearer(hour.sumAt(nowMs), hourBound.sumAt(nowMs)),
-      dayUnits: dearer(day.sumAt(nowMs), dayBound.sumAt(nowMs)),
-      feesUnits: fees.sumAt(nowMs),
+      hourUnits: dearer(hour.sumAt(nowMs), usedOf(hourBound, limits?.maxPerHourUnits, nowMs)),
+      dayUnits: dearer(day.sumAt(nowMs), usedOf(dayBound, limits?.maxPerDayUnits, nowMs)),
+      feesUnits: usedOf(fees, limits?.maxFeePerDayUnits, nowMs),
     };
   }
 
@@ -161,9 +208,9 @@ export class Sums {
     const { dayBound, fees } = this.of(currency);
     let units = dayBound.sumAt(nowMs);
     let feesUnits = fees.sumAt(nowMs);
-    for (const id of open) {
-      units -= dayBound.unitsOf(id, nowMs);
-      feesUnits -= fees.unitsOf(id, nowMs);
+    for (const key of [...open].flatMap(keysOf)) {
+      units -= dayBound.unitsOf(key, nowMs);
+      feesUnits -= fees.unitsOf(key, nowMs);
     }
     return { units, feesUnits };
   }
@@ -187,22 +234,52 @@ export class Sums {
 }
 
 /**
- * The refusal of an amount that would lift a sum above its limit, or null. An amount that counts
- * already lifts no sum.
+ * Used parts of limits, base units.
+ * @public
+ */
+export interface Used {
+  readonly hourUnits: bigint;
+  readonly dayUnits: bigint;
+  readonly feesUnits: bigint;
+}
+
+/**
+ * The part of a sum that counts against a limit. Amounts are given back on the word of gateway and
+ * courier, and a version that was paid can be called dead: so within one window at most the limit
+ * itself is given back, and what is above it counts.
+ */
+function usedOf(window: SlidingWindow, limitUnits: bigint | null | undefined, nowMs: number): bigint {
+  const sum = window.sumAt(nowMs);
+  const back = window.backAt(nowMs);
+  return limitUnits === null || limitUnits === undefined || back <= limitUnits ? sum : sum + back - limitUnits;
+}
+
+/**
+ * Whether an amount would lift what counts above a limit. An amount that counts already lifts no
+ * sum.
+ */
+export function isAboveLimit(
+  window: SlidingWindow,
+  limitUnits: bigint,
+  { key, units }: { readonly key: string; readonly units: bigint },
+  nowMs: number,
+): boolean {
+  const counted = window.unitsOf(key, nowMs);
+  return counted < units && usedOf(window, limitUnits, nowMs) - counted + units > limitUnits;
+}
+
+/**
+ * The limit that an amount would lift a sum above, or null.
  * @public
  */
 export function aboveWindow(
   { hour, day }: Pick<Windows, "hour" | "day">,
   { maxPerHourUnits, maxPerDayUnits }: Limits,
-  { id, units }: { readonly id: string; readonly units: bigint },
+  amount: { readonly key: string; readonly units: bigint },
   nowMs: number,
-): Refusal | null {
-  const isAbove = (window: SlidingWindow, mostUnits: bigint): boolean => {
-    const counted = window.unitsOf(id, nowMs);
-    return counted < units && window.sumAt(nowMs) - counted + units > mostUnits;
-  };
-  if (maxPerHourUnits !== null && isAbove(hour, maxPerHourUnits)) return refuse("POLICY_ABOVE_HOUR");
-  return isAbove(day, maxPerDayUnits) ? refuse("POLICY_ABOVE_DAY") : null;
+): "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY" | null {
+  if (maxPerHourUnits !== null && isAboveLimit(hour, maxPerHourUnits, amount, nowMs)) return "POLICY_ABOVE_HOUR";
+  return isAboveLimit(day, maxPerDayUnits, amount, nowMs) ? "POLICY_ABOVE_DAY" : null;
 }
 
 /**

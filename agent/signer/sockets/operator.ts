@@ -31,7 +31,7 @@ import { spendsLike, spendsWithoutOrder } from "../state/spends.ts";
 import { unitsOf, waitOf } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
-import { resignOf, stuckOf } from "./stuck.ts";
+import { noRoomOf, resignOf, stuckOf } from "./stuck.ts";
 
 const listMax = 500;
 const transactionId = hex(16);
@@ -131,6 +131,7 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
     paused: core.paused,
     stuck: stuckOf(signer, surroundings.stuckAfterMinutes),
     ...resignOf(signer),
+    ...noRoomOf(signer),
     ledgerWritable: !ledger.poisoned && ledger.hasRoom(),
     isolation: surroundings.isolation,
     encKeyFrom: surroundings.encKeyFrom,

@@ -53,6 +53,24 @@ export function resignOf(signer: Signer): Pick<SignerStatus, "resign"> {
   return {};
 }
 
+/**
+ * The withdrawal whose versions are all dead, and whose next one a limit of the hour or the day
+ * leaves no room for: of several the one that was asked for first. Nothing when there is none.
+ */
+export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
+  const { book, policy } = signer.core;
+  const { nowMs } = signer.turn();
+  for (const withdrawal of book.open()) {
+    const { transactionId, job, slot, state, versions } = withdrawal;
+    const isOpen = state === "released" || state === "broadcast";
+    if (!isOpen || versions.length === 0 || isCancelling(withdrawal) || !isDead(withdrawal)) continue;
+    const approval = policy.approval(transactionId);
+    const code = approval === undefined ? null : policy.withoutRoom(approval, versions.length + 1, nowMs);
+    if (code !== null) return { noRoom: { transactionId, network: job.network, slot, versions: versions.length, code } };
+  }
+  return {};
+}
+
 /** No later version, and nothing that is told of the chain, begins the time anew. */
 function sinceOf({ versions, changedAt }: Withdrawal): number {
   return versions.find(({ signedAt }) => signedAt > 0)?.signedAt ?? changedAt;

@@ -4,6 +4,7 @@
  * Touches nothing: no clock, disk, socket or chance.
  */
 import type { KeyObject } from "node:crypto";
+import { waitingOf } from "../../../chains/families.ts";
 import { publicKeyFromHex } from "../../../protocol/envelope.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import { isInternal, laneOf } from "../../../protocol/job-mode.ts";
@@ -14,13 +15,15 @@ import type { Leaving, Past } from "../../ledger/past.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { Policy, type PolicySnapshot } from "../policy/policy.ts";
 import type { Rules } from "../policy/rules.ts";
+import type { Standing } from "../policy/window.ts";
 import { type AccountEntries, Accounts } from "./accounts.ts";
 import { Book, type BookSnapshot } from "./book.ts";
 import { canonicalAddress } from "./content.ts";
 import { Outbox } from "./entries.ts";
 import { Heads, type HeadsSnapshot } from "./heads.ts";
 import { type ChainSnapshot, JobChain } from "./jobs.ts";
-import type { Withdrawal } from "./withdrawal.ts";
+import { unitsOf } from "./view.ts";
+import { standingOf, type Withdrawal } from "./withdrawal.ts";
 
 type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
 
@@ -152,6 +155,9 @@ export class Core {
     this.#heldBefore = snapshot?.heldBefore ?? 0;
     this.#ruled = snapshot?.ruled ?? null;
     this.#paused = snapshot?.paused ?? null;
+    // A checkpoint of an earlier program, and an opened ledger's first state, count a withdrawal
+    // once, however many of its versions can still be paid.
+    for (const withdrawal of this.book.open()) this.#count(withdrawal, this.heads.at, "payable");
   }
 
   get paired(): Paired {
@@ -227,9 +233,11 @@ export class Core {
         return;
       case "ENDED":
         for (const transactionId of this.book.end(record)) this.policy.voidApproval(transactionId);
+        for (const withdrawal of this.book.findEach(record.ended)) this.#count(withdrawal, record.at);
         return;
       case "DEAD":
         for (const { withdrawal, from } of this.book.takeDead(record)) {
+          this.#count(withdrawal, record.at);
           this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
         }
         return;
@@ -311,12 +319,29 @@ export class Core {
     const from = this.book.find(record.transactionId)?.state;
     const withdrawal = this.book.fold(record);
     this.policy.fold(record, laneOf(withdrawal.job));
+    this.#count(withdrawal, record.at);
     if (record.kind === "INTENT") this.accounts.fold(record, withdrawal.isKept);
     if (record.kind === "OBSERVED" && record.outcome === "paid") this.#learn(withdrawal, record.at);
     if ((record.kind === "OBSERVED" || record.kind === "EXPIRED") && from !== undefined) {
       this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
     }
     this.outbox.fold(record, withdrawal);
+  }
+
+  /**
+   * Lets each version count as it stands, where versions end by waiting; with `only`, those that
+   * stand so.
+   */
+  #count(withdrawal: Withdrawal, atMs: number, only?: Standing): void {
+    const { transactionId: id, job, versions } = withdrawal;
+    if (waitingOf(job.network) === null) return;
+    for (const one of versions) {
+      const standing = standingOf(withdrawal, one, atMs);
+      if (only !== undefined && standing !== only) continue;
+      const units = BigInt(unitsOf(withdrawal, this.policy) || "0");
+      const counted = { id, version: one.version, units, feeMaxUnits: BigInt(one.feeMax) };
+      this.policy.stand(laneOf(job), counted, standing, atMs);
+    }
   }
 
   #learn({ job, address }: Withdrawal, at: number): void {

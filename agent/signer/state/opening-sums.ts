@@ -80,10 +80,9 @@ function codeOf(sums: Sums, { kept, wasApproved }: Weighable, weighing: Weighing
   // Policy signs nothing for such a lane.
   if (limits === undefined) return null;
   const { hour, day, hourBound, dayBound } = sums.of(lane);
-  const amount = { id: kept.transactionId, units: unitsOf(kept, weighing) };
+  const amount = { key: kept.transactionId, units: unitsOf(kept, weighing) };
   const bound = aboveWindow({ hour: hourBound, day: dayBound }, limits, amount, weighing.nowMs);
-  const refused = bound ?? (wasApproved ? null : aboveWindow({ hour, day }, limits, amount, weighing.nowMs));
-  return refused?.code ?? null;
+  return bound ?? (wasApproved ? null : aboveWindow({ hour, day }, limits, amount, weighing.nowMs));
 }
 
 function forgetUnbound(sums: Sums, { open, each }: Weighing): void {

@@ -8,6 +8,7 @@ import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine } from "../../socket/verbs.ts";
+import type { Standing } from "../policy/window.ts";
 import { canonicalAddress } from "./content.ts";
 import { lineOf } from "./history.ts";
 import { ended, observedStep, type State, type Step, step, unpaidEnds, unsignedEnds } from "./machine.ts";
@@ -56,6 +57,26 @@ export function isDead({ job, versions }: Pick<Withdrawal, "job" | "versions">):
  */
 export function isLate(withdrawal: Pick<Withdrawal, "job" | "versions">): boolean {
   return waitingOf(withdrawal.job.network) !== null && !isDead(withdrawal);
+}
+
+/**
+ * Whether a version is past its own end and the family's margin, by ledger time: no word that it is
+ * dead is taken before. False where a slot excludes.
+ * @public
+ */
+export function isPastEnd(network: string, { until }: Pick<Version, "until">, nowMs: number): boolean {
+  const waiting = waitingOf(network);
+  return waiting !== null && until !== undefined && nowMs > until + waiting.marginMs;
+}
+
+/**
+ * How the amount of a version counts against the limits, where versions end by waiting: until it is
+ * dead by both words and past its end by ledger time, it can still be paid.
+ * @public
+ */
+export function standingOf(withdrawal: Withdrawal, version: Version, nowMs: number): Standing {
+  if (version.dead === "both" && isPastEnd(withdrawal.job.network, version, nowMs)) return "back";
+  return isOver(withdrawal) ? "spent" : "payable";
 }
 
 /**

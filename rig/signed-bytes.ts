@@ -1,0 +1,80 @@
+/**
+ * The limits held against signed bytes, and against nobody's record of them: at every moment the
+ * sum of what a block can still take is within the limit of each window. Whoever calls reads the
+ * bytes with code that is not ours.
+ */
+
+/** One signed transaction. Times are milliseconds since 1970. */
+export interface SignedBytes {
+  readonly units: bigint;
+  readonly signedAt: number;
+  /** No block takes it after this; null where a slot excludes, and any block may. */
+  readonly untilMs: number | null;
+  /** Of all transactions of one slot a block takes one; "" where no slot excludes. */
+  readonly slot: string;
+}
+
+/** Base units; null where there is no limit. */
+export interface ByteLimits {
+  readonly perHour: bigint | null;
+  readonly perDay: bigint;
+}
+
+const hourMs = 3_600_000;
+const dayMs = 86_400_000;
+
+/**
+ * The largest sum of bytes that can be paid at one moment, and of all that were signed within one
+ * window. Base units.
+ */
+export interface MostPayable {
+  readonly atOnce: bigint;
+  readonly inHour: bigint;
+  readonly inDay: bigint;
+}
+
+/** The sums are largest at the moment of a signature, so only those moments are looked at. */
+export function mostPayable(signed: readonly SignedBytes[]): MostPayable {
+  const most = { atOnce: 0n, inHour: 0n, inDay: 0n };
+  for (const { signedAt: nowMs } of signed) {
+    const before = signed.filter((one) => one.signedAt <= nowMs);
+    const within = (spanMs: number): readonly SignedBytes[] => before.filter((one) => one.signedAt > nowMs - spanMs);
+    const ending = before.filter(({ untilMs }) => untilMs !== null && untilMs >= nowMs);
+    most.atOnce = larger(most.atOnce, sumOf(ending));
+    most.inHour = larger(most.inHour, sumOf(within(hourMs)));
+    most.inDay = larger(most.inDay, sumOf(within(dayMs)));
+  }
+  return most;
+}
+
+/**
+ * Throws where bytes that can be paid at one moment are above a limit. Where a slot excludes,
+ * bytes count from their signature for the length of the window. Where versions end by waiting,
+ * gateway and courier together can give a limit back once within a window, and never more.
+ */
+export function payableWithin(signed: readonly SignedBytes[], { perHour, perDay }: ByteLimits): void {
+  const must = (condition: boolean, sentence: string): void => {
+    if (!condition) throw new Error(sentence);
+  };
+  const most = mostPayable(signed);
+  const times = signed.some(({ untilMs }) => untilMs !== null) ? 2n : 1n;
+  must(most.atOnce <= perDay && (perHour === null || most.atOnce <= perHour), "what can be paid at once is within each limit");
+  must(perHour === null || most.inHour <= times * perHour, "what was signed in an hour is within its limit");
+  must(most.inDay <= times * perDay, "what was signed in a day is within its limit");
+}
+
+/** Of one slot the dearest counts. */
+function sumOf(signed: readonly SignedBytes[]): bigint {
+  const bySlot = new Map<string, bigint>();
+  let sum = 0n;
+  for (const { slot, units } of signed) {
+    if (slot === "") sum += units;
+    else bySlot.set(slot, larger(bySlot.get(slot) ?? 0n, units));
+  }
+  for (const units of bySlot.values()) sum += units;
+  return sum;
+}
+
+function larger(a: bigint, b: bigint): bigint {
+  return a > b ? a : b;
+}
