@@ -5,14 +5,14 @@
  */
 
 import type { SpendView } from "../agent/socket/recovery-plan.ts";
-import type { LedgerLine, SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
+import type { CourierStatus, LedgerLine, SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
 import { slotWord, waitingOf } from "../chains/families.ts";
 import { codes } from "../protocol/codes.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { afterRevert, anewWords, refusedWords } from "./anew.ts";
 import { isDead, isPersonsWordGiven, nextMakerOf } from "./next-version.ts";
 import { type Compared, compareWords, isHolding } from "./spends.ts";
-import { codeIn, remedyIn } from "./status/problems.ts";
+import { chainWords, codeIn, remedyIn } from "./status/problems.ts";
 import { momentHere } from "./terminal.ts";
 import { typed } from "./typed.ts";
 
@@ -145,12 +145,18 @@ function hindrance(judged: Judged): Outlook | null {
       "mend the link, status says how; nothing is lost, and it goes on by itself then",
     );
   const chain = courier.chains.find((known) => known.chain === one.chain);
-  if (one.state !== "signed" && chain !== undefined && !chain.ok && !chain.isAsking)
-    return stuck(
-      `too few nodes of ${one.chain} can be used: ${chain.detail}`,
-      remedyIn(chain.detail) || "look at the chain's nodes",
-    );
+  if (one.state !== "signed" && chain !== undefined && !chain.ok && !chain.isAsking) return nodesOutlook(chain);
   return null;
+}
+
+/** Trouble of the nodes: nothing is lost, and a person can only shorten it. */
+function nodesOutlook({ chain, detail }: CourierStatus["chains"][number]): Outlook {
+  const sooner = remedyIn(detail) || `name better nodes under chains.${chain}.nodes in config.json`;
+  return {
+    verdict: "waits",
+    why: chainWords(chain, detail),
+    what: `nothing is lost, and it goes on by itself; to end it sooner: ${sooner}`,
+  };
 }
 
 function stuck(why: string, what: string): Outlook {
@@ -169,6 +175,9 @@ function isStale(why: string, { one, history }: Judged): boolean {
 /** Puts the courier's reason for waiting (agent/courier/desk) into words for a person. */
 function waitingOutlook(why: string, judged: Judged): Outlook {
   const { one } = judged;
+  const chain = judged.status?.courier?.chains.find((known) => known.chain === one.chain);
+  if (/^nodes [A-Z]/.test(why) && chain !== undefined)
+    return nodesOutlook(chain.ok ? { ...chain, detail: why.slice("nodes ".length) } : chain);
   if (/^waits for (?:chain time|the gateway's word)/.test(why)) return endingOutlook(why, judged);
   const fee = /^fee (POLICY_[A-Z_]+)/.exec(why)?.[1];
   if (fee !== undefined)

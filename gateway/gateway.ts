@@ -61,18 +61,20 @@ function storeProbe(store: Store): Probe {
 }
 
 /**
- * How a chain does, as anybody may know it: the code of the fault or the words that stand for it,
- * how many nodes answer, and since when which of them does not, by its place in the configuration.
- * Its address, and what it said, is for the log. "" where all is well.
+ * How a chain does. For anybody: the code of the fault or the words that stand for it, how many
+ * nodes do well, and which of them does what wrong, by its place in the configuration. For the
+ * operator also the node's address without its path, and its own words. "" where all is well.
  */
-function chainDetail({ ok, detail, nodes }: ChainStatus): string {
-  const [, code = detail] = /^([A-Z][A-Z0-9_]+): /.exec(detail) ?? [];
-  const out = nodes.flatMap(({ since }, at) =>
-    since === null ? [] : [`node ${at} is out since ${new Date(since).toISOString()}`],
-  );
-  if (ok && out.length === 0) return "";
+function chainDetail({ ok, detail, plain, nodes }: ChainStatus, isFull: boolean): string {
+  const wrong = nodes.flatMap((node, at) => {
+    if (node.since === null) return [];
+    return [isFull ? `${node.url} ${node.detail.replace(/^[A-Z_]+: /, "")}` : `node ${at} ${node.plain}`];
+  });
+  if (ok && wrong.length === 0) return "";
+  const words = isFull ? detail : plain;
   const answering = `${nodes.filter((node) => node.ok).length} of ${nodes.length} nodes answer`;
-  return [...(ok ? [] : [`not read: ${code}`]), answering, ...out].join("; ");
+  const unsaid = wrong.filter((one) => ok || !words.includes(one));
+  return [...(ok ? [] : [`not read: ${words}`]), answering, ...unsaid].join("; ");
 }
 
 /** One check per chain. */
@@ -82,7 +84,8 @@ function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): read
       ?.chainStatus()
       .find((one) => one.chain === name);
     if (status === undefined) return { name: `chain ${name}`, ok: false, detail: "not read: the gateway is starting" };
-    return { name: `chain ${name}`, ok: status.ok, detail: chainDetail(status) };
+    const [detail, full] = [chainDetail(status, false), chainDetail(status, true)];
+    return { name: `chain ${name}`, ok: status.ok, detail, full };
   });
 }
 

@@ -58,8 +58,11 @@ export class FakeChain {
   /** Addresses with code from the end of one block on, and without from the end of another. */
   readonly delegations: { readonly address: string; readonly set: number; readonly cleared: number }[] = [];
   #salt = "";
+  readonly #firstSeconds: number;
 
-  constructor() {
+  /** The first block's own time in seconds since 1970; the others follow a second apart. */
+  constructor(firstSeconds = 1000) {
+    this.#firstSeconds = firstSeconds;
     this.mine();
   }
 
@@ -135,7 +138,7 @@ export class FakeChain {
       number: quantity(number),
       hash: block.hash,
       parentHash: block.parentHash,
-      timestamp: quantity(1000 + number),
+      timestamp: quantity(this.#firstSeconds + number),
       baseFeePerGas: "0x1",
       transactions: full ? block.transactions.map(asJson) : block.transactions.map((one) => one.hash),
     };

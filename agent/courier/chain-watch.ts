@@ -28,6 +28,7 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
   const { log, metrics, pollMs, onBug } = options;
   const known = {
     away: asking,
+    awayWords: "",
     block: 0,
     nativeBalance: "",
     balances: new Map<string, bigint>() as ReadonlyMap<string, bigint>,
@@ -50,6 +51,7 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
       if (facts.accountHasCode && !known.hasCode)
         log.error({ event: "account-code", code: "COURIER_ACCOUNT_CODE", chain, account }, "a person must look");
       known.away = "";
+      known.awayWords = "";
       known.block = facts.number;
       known.hasCode = facts.accountHasCode;
       known.nativeBalance = `${facts.balances.get("") ?? ""}`;
@@ -58,11 +60,13 @@ export function watchChain({ options, feed, state, tellStatus }: Shared, chain: 
       feed({ kind: "block", chain, facts });
       if (isBack) tellStatus();
     },
-    onAway(code) {
+    onAway(code, words) {
       metrics.count("nodeFaults");
       known.away = code;
+      known.awayWords = words;
+      const detail = words.replace(/^[A-Z_]+: /, "");
       log.warn(
-        { event: "chain-away", chain, code, nodes: nodesDetail(door, options.clock()) },
+        { event: "chain-away", chain, code, detail, nodes: nodesDetail(door, chain, options.clock()) },
         "the chain's nodes do not answer",
       );
       feed({ kind: "away", chain, code });

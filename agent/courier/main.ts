@@ -7,6 +7,7 @@ import "../../protocol/no-inspector.ts";
 import { join } from "node:path";
 import pino from "pino";
 import { openPayer } from "../../chains/connect.ts";
+import { presetBlockMs } from "../../chains/health.ts";
 import { serveMetrics } from "../../metrics/server.ts";
 import { createDoor } from "../../notices/door.ts";
 import { privateKeyFromSeed, publicKeyFromHex } from "../../protocol/envelope.ts";
@@ -105,7 +106,7 @@ async function main(): Promise<void> {
         on === name && contract ? [{ contract, decimal }] : [],
       );
       const nodes = openPayer({ chain, tokens, clock: monotonic, log: nodeLog(log, name) });
-      return [name, createChainDoor(nodes, monotonic)] as const;
+      return [name, createChainDoor(nodes, monotonic, presetBlockMs(chain))] as const;
     }),
   );
   const isLocal = Object.values(settings.chains).every(({ nodes }) => nodes.every((url) => isLoopback(new URL(url).hostname)));

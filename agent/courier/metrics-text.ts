@@ -104,6 +104,12 @@ function addOutsideGauges(gauge: AddGauge): void {
   gauge("autowithdraw_chain_up", "1 while nodes of the chain can be used", ["chain"], ({ chains }) =>
     chains.map(({ chain, ok }) => [chain, Number(ok)]),
   );
+  gauge("autowithdraw_chain_head_age_seconds", "Age of the chain's newest block by its own time", ["chain"], ({ chains }) =>
+    chains.flatMap(({ chain, health }) => {
+      const age = health?.headAgeMs ?? null;
+      return age === null ? [] : [[chain, Math.max(0, age) / 1000] as const];
+    }),
+  );
   const nodes = (read: (node: Outlook["chains"][number]["nodes"][number], head: number) => number | null) => (outlook: Outlook) =>
     outlook.chains.flatMap(({ chain, nodes: all }) => {
       const head = Math.max(0, ...all.map(({ block }) => block ?? 0));
@@ -113,11 +119,10 @@ function addOutsideGauges(gauge: AddGauge): void {
       });
     });
   const labels = ["chain", "node"];
-  gauge(
-    "autowithdraw_node_up",
-    "1 while the node is used; nodes are numbered as in config.json",
-    labels,
-    nodes(({ ok }) => Number(ok)),
+  gauge("autowithdraw_node_up", "1 while the node does well; nodes are numbered as in config.json", labels, (outlook) =>
+    outlook.chains.flatMap(({ chain, nodes: all, health }) =>
+      all.map(({ ok }, at) => [chain, `${at}`, Number(ok && (health?.nodes[at]?.code ?? "") === "")] as const),
+    ),
   );
   gauge(
     "autowithdraw_node_out_seconds",

@@ -54,7 +54,8 @@ export interface Shared {
 }
 
 export interface KnownChain {
-  away: string;
+  away: string; // the code of the nodes' fault, "" for none
+  awayWords: string; // the same with the node's own words
   block: number;
   nativeBalance: string;
   balances: ReadonlyMap<string, bigint>; // empty when unknown

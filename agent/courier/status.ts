@@ -2,7 +2,7 @@
  * The courier's view of the outside as the signer is given it, so that a person's `status` has one
  * place to ask.
  */
-import type { NodeStatus } from "../../chains/nodes.ts";
+import type { ChainHealth } from "../../chains/health.ts";
 import type { CourierNode } from "../socket/courier-status.ts";
 import { type CourierStatus, statusTextMax } from "../socket/verbs.ts";
 import { type DeskState, waiting } from "./desk/desk.ts";
@@ -12,22 +12,20 @@ import type { KnownChain, Shared } from "./run-state.ts";
 
 /** Stands where a fault of the nodes would, until the first of them has answered or not. */
 export const asking = "asking";
-/** A node that is out for less says nothing of its chain: the next question may be answered. */
-const outMsMin = 5_000;
-
 export function statusOf({ options, state }: Pick<Shared, "options" | "state">, waits: CourierStatus["waiting"]): CourierStatus {
   return {
     at: options.clock(),
     link: state.link,
     linkDetail: clip(state.linkDetail),
     chains: [...state.chains].map(([chain, known]) => {
-      const door = options.doors.get(chain);
-      const trouble = troubleOf(known, door);
-      const nodes = door === undefined ? "" : nodesDetail(door, options.clock());
-      const detail = [trouble, nodes].filter((part) => part !== "").join("; ") || `block ${known.block}`;
+      const nowMs = options.clock();
+      const health = options.doors.get(chain)?.health(chain, nowMs) ?? null;
+      const trouble = troubleOf(known, health);
+      const age = health?.headAgeMs ?? null;
+      const detail = trouble || `block ${known.block}${age === null ? "" : `, ${Math.max(0, Math.round(age / 1000))} s old`}`;
       const { block, nativeBalance } = known;
       const told = { chain, ok: trouble === "", isAsking: trouble === asking, detail: clip(detail), block, nativeBalance };
-      return { ...told, nodes: (door?.nodes.status() ?? []).map((node) => nodeView(node, options.clock())) };
+      return { ...told, nodes: nodeViews(options.doors.get(chain), health) };
     }),
     waiting: waits,
     durableMedianUs: options.metrics.durableMedianUs(),
@@ -55,9 +53,11 @@ export function outlookOf({ options, state }: Pick<Shared, "options" | "state">,
     linkDetail: clip(state.linkDetail),
     chains: [...state.chains].map(([chain, known]) => {
       const { block, balances } = known;
-      const detail = troubleOf(known, options.doors.get(chain));
-      const nodes = options.doors.get(chain)?.nodes.status() ?? [];
-      return { chain, block, balances, ok: detail === "", isAsking: detail === asking, detail, nodes };
+      const door = options.doors.get(chain);
+      const health = door?.health(chain, options.clock()) ?? null;
+      const detail = troubleOf(known, health);
+      const nodes = door?.nodes.status() ?? [];
+      return { chain, block, balances, ok: detail === "", isAsking: detail === asking, detail, nodes, health };
     }),
     items: [...desk.book.items.values()].map(({ view, waiting: why }) => {
       const { transactionId, state: standing, code, currency, chain, amount } = view;
@@ -68,30 +68,37 @@ export function outlookOf({ options, state }: Pick<Shared, "options" | "state">,
 }
 
 /**
- * What keeps a chain from being used, "" for nothing. Where too few nodes are left for the word of
- * enough, payments wait from then on, though the questions under way may wait still.
+ * What keeps a chain from being used, with a code at the beginning, "" for nothing. Where too few
+ * nodes are left for the word of enough, payments wait from then on, though the questions under way
+ * may wait still.
  */
-function troubleOf({ hasCode, away }: KnownChain, door: ChainDoor | undefined): string {
+function troubleOf({ hasCode, away, awayWords }: KnownChain, health: ChainHealth | null): string {
   if (hasCode) return "COURIER_ACCOUNT_CODE";
-  if (away !== "") return away;
-  const nodes = door?.nodes.status() ?? [];
-  const out = nodes.filter(({ outForMs }) => outForMs !== null && outForMs >= outMsMin);
-  if (nodes.length - out.length >= Math.min(2, nodes.length)) return "";
-  return /^[A-Z][A-Z0-9_]*/.exec(out[0]?.detail ?? "")?.[0] ?? "NODE_UNREACHABLE";
+  const fault = awayWords || away;
+  if (health === null || health.code === "") return fault;
+  // Nodes may contradict each other as well, and a person is to know; a lag explains that by itself.
+  const isOfTwoMinds = away.startsWith("NODE_DISAGREE") && !lags.has(health.code);
+  return isOfTwoMinds ? `${fault}; ${health.words}` : `${health.code}: ${health.words}`;
 }
 
+const lags: ReadonlySet<string> = new Set(["NODE_LAG", "NODE_STALE", "NODE_WENT_BACK"]);
+
 /** The nodes that do not do well, each with why and since when. */
-export function nodesDetail(door: ChainDoor, nowMs: number): string {
-  return door.nodes
-    .status()
-    .filter((node) => !node.ok)
-    .map((node) => nodeView(node, nowMs))
-    .map(({ url, detail, since }) => `${url} ${since === 0 ? "" : `since ${new Date(since).toISOString()}: `}${detail}`)
+export function nodesDetail(door: ChainDoor, chain: string, nowMs: number): string {
+  return door
+    .health(chain, nowMs)
+    .nodes.filter(({ code }) => code !== "")
+    .map(({ url, words }) => `${url} ${words}`)
     .join("; ");
 }
 
-function nodeView({ url, ok, detail, outForMs }: NodeStatus, nowMs: number): CourierNode {
-  return { url: clip(url), ok, detail: clip(detail), since: outForMs === null ? 0 : Math.max(1, Math.round(nowMs - outForMs)) };
+/** A node that answers and lags, stands still or went back is not well either. */
+function nodeViews(door: ChainDoor | undefined, health: ChainHealth | null): readonly CourierNode[] {
+  const statuses = door?.nodes.status() ?? [];
+  return statuses.map(({ url, ok, detail }, at) => {
+    const { code, words, since } = health?.nodes[at] ?? { code: "", words: "", since: 0 };
+    return { url: clip(url), ok: ok && code === "", detail: clip(code === "" ? detail : `${code}: ${words}`), since };
+  });
 }
 
 function clip(text: string): string {

@@ -238,21 +238,27 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
     findings.found("COURIER_NOTIFY", `nobody is told of what happens: ${courier.notify.detail}`, remedyIn("COURIER_NOTIFY"));
 }
 
-/** A node that is out while the others are enough is a warning: one more, and payments wait. */
+/** A node that does not do well while the others are enough is a warning: one more, and payments wait. */
 function chainProblems({ chain, ok, isAsking, detail, nodes }: CourierStatus["chains"][number], findings: Findings): void {
   if (isAsking) return;
-  if (!ok) {
-    const words = `too few nodes of ${chain} can be used: ${detail}`;
-    findings.found(codeIn(detail) || "NODE_UNREACHABLE", words, remedyIn(detail));
-    return;
-  }
-  for (const { url, detail: why, since } of nodes.filter((node) => node.since > 0))
-    findings.found(
-      codeIn(why) || "NODE_UNREACHABLE",
-      `a node of ${chain} is out since ${moment(since)}: ${url} ${why}`,
-      remedyIn(why),
-      true,
-    );
+  if (!ok) findings.found(codeIn(detail) || "NODE_UNREACHABLE", chainWords(chain, detail), remedyIn(detail));
+  // The sentence on the chain names those that it is about.
+  for (const { url, detail: why } of nodes.filter((node) => node.since > 0 && (ok || !detail.includes(node.url))))
+    findings.found(codeIn(why) || "NODE_UNREACHABLE", `node ${url} of ${chain} ${wordsAfterCode(why)}`, remedyIn(why), true);
+}
+
+/**
+ * What is wrong with a chain, as a sentence without a code. `detail` as in the status.
+ * @public
+ */
+export function chainWords(chain: string, detail: string): string {
+  const words = wordsAfterCode(detail);
+  if (words.includes(` chain ${chain} `)) return words;
+  return `too few nodes of ${chain} can be used: ${words === "" ? detail : words}`;
+}
+
+function wordsAfterCode(detail: string): string {
+  return detail.replace(/^[A-Z][A-Z0-9_]*(?:: |$)/, "");
 }
 
 /** Withdrawals that wait for funds or for lower fees, and currencies below their threshold. */

@@ -1,7 +1,7 @@
 /**
  * The paths outside /api/v1: pairing for agents, health and readiness for whoever runs the gateway.
  */
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import { transcriptBytesMax } from "../../protocol/pairing.ts";
 import { say } from "../answer/answer.ts";
 import { addressBlock, createBuckets } from "../auth/rate.ts";
@@ -19,7 +19,8 @@ const pairingBodyBytesMax = transcriptBytesMax * 2;
 export type Probe = () => {
   readonly name: string;
   readonly ok: boolean;
-  readonly detail: string;
+  readonly detail: string; // as anybody may read it
+  readonly full?: string; // for the operator on this machine, where that says more
   readonly aloneOut?: true; // the rest of the gateway works without it
 };
 
@@ -43,14 +44,27 @@ export function addStation(server: FastifyInstance, service: Service, probes: re
     },
   });
   server.get("/health", async (_request, response) => response.type("application/json; charset=utf-8").send('{"status":"ok"}'));
-  server.get("/ready", async (_request, response) => {
+  server.get("/ready", async (request, response) => {
+    const isOperator = isOfThisMachine(request);
     const checks = probes.map((probe) => probe());
     const ready = checks.every((check) => check.ok || check.aloneOut === true);
-    const shown = checks.map(({ name, ok, detail }) => ({ name, ok, detail }));
+    const shown = checks.map(({ name, ok, detail, full }) => ({ name, ok, detail: isOperator ? (full ?? detail) : detail }));
     const body = JSON.stringify({ status: ready ? "ready" : "not ready", checks: shown });
     return response
       .status(ready ? 200 : 503)
       .type("application/json; charset=utf-8")
       .send(body);
   });
+}
+
+/** What proxies add: a request with one of these may come from anywhere. */
+const proxyHeaders = ["forwarded", "x-forwarded-for", "x-real-ip", "via", "cf-connecting-ip"];
+
+/** A caller on this machine that no proxy speaks for. */
+function isOfThisMachine({ socket, headers }: FastifyRequest): boolean {
+  return isLoopbackAddress(socket.remoteAddress ?? "") && proxyHeaders.every((name) => headers[name] === undefined);
+}
+
+function isLoopbackAddress(address: string): boolean {
+  return address === "::1" || /^(?:::ffff:)?127\./.test(address);
 }

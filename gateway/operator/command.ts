@@ -19,7 +19,7 @@ import { openStore } from "../store/store.ts";
 import { backUp, checkBackup, describeCopy, keepWords } from "./backup.ts";
 import { checkGateway } from "./check.ts";
 import { initFolder } from "./folder.ts";
-import { askHealth, failedChecks } from "./health.ts";
+import { askHealth, failedChecks, warnedChecks } from "./health.ts";
 import { listAgents, type Operator, recoverAgent, releaseAgent } from "./people.ts";
 
 /** @public */
@@ -225,7 +225,9 @@ export async function health(options: JsonOption): Promise<void> {
     process.exitCode = exit.unreachable;
     return;
   }
-  print(options.json === true ? answer.text : answer.ready ? "ready" : `not ready: ${failedChecks(answer.text)}`);
+  const warned = answer.ready ? warnedChecks(answer.text) : "";
+  const words = answer.ready ? `ready${warned === "" ? "" : `; ${warned}`}` : `not ready: ${failedChecks(answer.text)}`;
+  print(options.json === true ? answer.text : words);
   if (!answer.ready && options.json !== true)
     print(`hint: autowithdraw-gateway check says more; in a checkout: node gateway/gateway.js check --config ${options.config}`);
   process.exitCode = answer.ready ? exit.fine : exit.no;

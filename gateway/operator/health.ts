@@ -44,13 +44,32 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
  * @public
  */
 export function failedChecks(text: string): string {
+  return checksWhere(text, ({ ok }) => !ok) ?? text;
+}
+
+/**
+ * What checks that did not fail have to say, such as of one node of several; "" for nothing.
+ * @public
+ */
+export function warnedChecks(text: string): string {
+  return checksWhere(text, ({ ok, detail }) => ok && detail !== "") ?? "";
+}
+
+interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  readonly detail: string;
+}
+
+/** Null for an answer of another form. */
+function checksWhere(text: string, isWanted: (check: Check) => boolean): string | null {
   try {
-    const { checks } = JSON.parse(text) as { readonly checks: readonly { name: string; ok: boolean; detail: string }[] };
+    const { checks } = JSON.parse(text) as { readonly checks: readonly Check[] };
     return checks
-      .filter(({ ok }) => !ok)
+      .filter(isWanted)
       .map(({ name, detail }) => `${name}: ${detail}`)
       .join("; ");
   } catch {
-    return text;
+    return null;
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Tells the receiver of `alerts` of agents without a link, of locked agents and of alarms. Looks at
- * database and hub every few seconds; notices/core.ts decides which are due. Reads the database
+ * Tells the receiver of `alerts` of agents without a link, of locked agents, of chains and nodes in
+ * trouble, and of alarms. Looks at database, hub and watcher every few seconds; notices/core.ts decides which are due. Reads the database
  * only.
  */
 import { type Condition, observe, type Standings } from "../../notices/core.ts";
@@ -12,12 +12,14 @@ import type { Hub } from "../hub/hub.ts";
 import { listPairedAgents } from "../store/agents.ts";
 import { type AlarmRow, listAlarmsAfter, newestActBefore } from "../store/audit.ts";
 import type { Database } from "../store/store.ts";
+import type { Watcher } from "../watcher/watcher.ts";
 
 /** @public */
 export interface AlertsOptions {
   readonly alerts: Pick<GatewayAlerts, "agentAwayMinutes">;
   readonly database: Database;
   readonly hub: Pick<Hub, "online">;
+  readonly watcher: () => Pick<Watcher, "chainStatus"> | null;
   readonly deliver: Deliver;
   readonly clock: () => number; // Unix milliseconds
   readonly monotonic: () => number; // milliseconds
@@ -55,7 +57,11 @@ export function startAlerts(options: AlertsOptions): Alerts {
   const look = (): void => {
     const times = { at: clock(), nowMs: monotonic() };
     const origin = { process: "gateway" } as const;
-    const seen = observe(standings, { ...times, conditions: agentConditions(options), unknown: [] }, origin);
+    const seen = observe(
+      standings,
+      { ...times, conditions: [...agentConditions(options), ...chainConditions(options)], unknown: [] },
+      origin,
+    );
     standings = seen.standings;
     const alarms = listAlarmsAfter(database, lastAlarm, alarmsMax);
     lastAlarm = alarms.at(-1)?.id ?? lastAlarm;
@@ -80,6 +86,23 @@ function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Con
     if (lockedCode === "") return away;
     const message = `agent ${id} is locked: ${lockedCode}`;
     return [...away, { event: "agent-locked", subject: id, message, context: { code: lockedCode }, afterMs: 0 }];
+  });
+}
+
+/** Before the first pass a chain says nothing. */
+function chainConditions({ watcher, alerts }: AlertsOptions): readonly Condition[] {
+  const afterMs = alerts.agentAwayMinutes * minuteMs;
+  return (watcher()?.chainStatus() ?? []).flatMap(({ chain, ok, detail, nodes }): Condition[] => {
+    if (!ok) {
+      const message = `the chain ${chain} is not read: ${detail}`;
+      return [{ event: "nodes-away", subject: chain, message, context: { detail }, afterMs }];
+    }
+    return nodes
+      .filter(({ since }) => since !== null)
+      .map(({ url, detail: why }) => {
+        const message = `node ${url} of ${chain}: ${why}`;
+        return { event: "node-poor", subject: `${chain} ${url}`, message, context: { detail: why }, afterMs };
+      });
   });
 }
 

@@ -130,14 +130,23 @@ function addChainGauges(gauge: AddGauge, { database, watcher, clock }: MeasuresO
   gauge("autowithdraw_gateway_chain_up", "1 while the chain is read", ["chain"], () =>
     statuses().map(({ chain, ok }) => [chain, Number(ok)]),
   );
+  const ageHelp = "Age of the chain's newest block by its own time";
+  gauge("autowithdraw_gateway_chain_head_age_seconds", ageHelp, ["chain"], () =>
+    statuses().flatMap(({ chain, headAgeMs }) => (headAgeMs === null ? [] : [[chain, Math.max(0, headAgeMs) / 1000]])),
+  );
   const nodes = (read: (node: ChainNode) => number): Rows =>
     statuses().flatMap(({ chain, nodes: all }) => all.map((node, at) => [chain, `${at}`, read(node)] as const));
   const labels = ["chain", "node"];
-  const upHelp = "1 while the node is used; nodes are numbered as in gateway.config.json";
+  const upHelp = "1 while the node does well; nodes are numbered as in gateway.config.json";
   gauge("autowithdraw_gateway_node_up", upHelp, labels, () => nodes(({ ok }) => Number(ok)));
   const outHelp = "Time since the node's first failure in a row, 0 while it answers";
   gauge("autowithdraw_gateway_node_out_seconds", outHelp, labels, () =>
     nodes(({ since }) => (since === null ? 0 : Math.max(0, clock() - since) / 1000)),
+  );
+  gauge("autowithdraw_gateway_node_lag_blocks", "Blocks the node is behind the best of its chain", labels, () =>
+    statuses().flatMap(({ chain, nodes: all }) =>
+      all.flatMap(({ lagBlocks }, at) => (lagBlocks === null ? [] : [[chain, `${at}`, lagBlocks] as const])),
+    ),
   );
   gauge("autowithdraw_gateway_deposit_lag_blocks", "Final blocks whose deposits are not read yet", ["chain"], () =>
     statuses().flatMap(({ chain, network, final }) => {

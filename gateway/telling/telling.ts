@@ -35,7 +35,7 @@ export function startTelling(options: TellingOptions): { close(): void } {
     config.alerts === null
       ? null
       : startAlerts({
-          ...{ alerts: config.alerts, database, hub, log, clock },
+          ...{ alerts: config.alerts, database, hub, watcher, log, clock },
           deliver: createDoor(config.alerts.target),
           monotonic: () => performance.now(),
         });

@@ -7,6 +7,8 @@
  */
 
 import { openWatcher } from "../../chains/connect.ts";
+import { type ChainHealth, healthOf, presetBlockMs } from "../../chains/health.ts";
+import type { NodeStatus } from "../../chains/nodes.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayChain, GatewayConfig } from "../config.ts";
@@ -48,10 +50,12 @@ export interface WatcherOptions {
 export interface ChainStatus {
   readonly chain: string; // its name in the configuration
   readonly network: string;
-  readonly ok: boolean; // the last pass was complete and not long ago
-  readonly detail: string; // what is wrong, "" when ok
+  readonly ok: boolean; // the last pass was complete and not long ago, and its nodes are well
+  readonly detail: string; // what is wrong, "" when ok; may hold a node's own words
+  readonly plain: string; // the same as anybody may read it
   readonly head: number | null;
   readonly final: number | null;
+  readonly headAgeMs: number | null; // of the newest block, by its own time
   readonly nodes: readonly ChainNode[]; // in the order of the configuration
 }
 
@@ -62,7 +66,9 @@ export interface ChainNode {
   readonly url: string;
   readonly ok: boolean;
   readonly detail: string;
-  readonly since: number | null; // Unix milliseconds of its first failure in a row; null when ok or not asked yet
+  readonly since: number | null; // Unix milliseconds of its first failure in a row, or of its old head; null when ok or not asked yet
+  readonly plain: string; // the detail without any word of the node's own
+  readonly lagBlocks: number | null; // behind the best node of the chain
 }
 
 /**
@@ -118,6 +124,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
 
 class ChainWatch {
   readonly #chain: WatchedChain;
+  readonly #blockMs: number | null; // by the preset
   readonly #pollMs: number;
   readonly #onPass: NonNullable<WatcherOptions["onPass"]>;
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
@@ -126,6 +133,7 @@ class ChainWatch {
   readonly #deaths: DeathMemory = newDeathMemory();
   #tip: Tip | null = null;
   #detail = "not read yet";
+  #code = ""; // of the last pass' fault
   #completeAt: number | null = null;
   #readAt: number | null = null;
   // since when the nodes were asked for the tip, while they have not answered
@@ -150,6 +158,7 @@ class ChainWatch {
       clock,
       run,
     };
+    this.#blockMs = presetBlockMs(chain);
     this.#deposits = newDepositMemory(chain.network);
     this.#pollMs = options.pollMs ?? pollMsDefault;
     this.#onPass = options.onPass ?? (() => Promise.resolve());
@@ -163,17 +172,21 @@ class ChainWatch {
     const nowMs = this.#chain.clock();
     const isHung = this.#askedAt !== null && Math.abs(nowMs - this.#askedAt) >= hungMs;
     const isFresh = this.#completeAt !== null && Math.abs(nowMs - this.#completeAt) < staleMs;
-    const ok = isFresh && !isHung && this.#detail === "";
+    const reader = this.#chain.reader.status();
+    const health = healthOf(this.#chain.name, this.#blockMs, reader, nowMs);
+    const ok = isFresh && !isHung && this.#detail === "" && health.code === "";
+    const trouble = isHung ? "its nodes do not answer" : "no complete pass for a minute";
+    const unread = this.#detail || trouble;
     return {
       chain: this.#chain.name,
       network: this.#chain.network,
       ok,
-      detail: ok ? "" : this.#detail || (isHung ? "its nodes do not answer" : "no complete pass for a minute"),
+      detail: ok ? "" : health.code === "" ? unread : `${health.code}: ${health.words}`,
+      plain: ok ? "" : health.code === "" ? this.#code || unread : `${health.code}: ${health.plain}`,
       head: this.#tip?.head.number ?? null,
       final: this.#tip?.final.number ?? null,
-      nodes: this.#chain.reader.status().map(({ url, ok: isUp, detail, outForMs }) => {
-        return { url, ok: isUp, detail, since: outForMs === null ? null : Math.round(nowMs - outForMs) };
-      }),
+      headAgeMs: health.headAgeMs,
+      nodes: nodesOf(reader, health),
     };
   }
 
@@ -237,7 +250,8 @@ class ChainWatch {
 
   #note(fault: AgentError | null, isAllRead: boolean): void {
     if (this.#closed) return;
-    const detail = fault === null ? "" : `${fault.code}: ${fault.message}`;
+    const detail = fault === null ? "" : faultWords(fault);
+    this.#code = fault?.code ?? "";
     if (detail !== this.#detail) {
       const context = { chain: this.#chain.name, ...fault?.context };
       const words = this.#isAway ? "the chain is read again" : "the chain is read";
@@ -248,6 +262,28 @@ class ChainWatch {
     this.#isAway = fault !== null;
     if (fault === null && isAllRead) this.#completeAt = this.#chain.clock();
   }
+}
+
+function nodesOf(reader: readonly NodeStatus[], { nodes }: ChainHealth): readonly ChainNode[] {
+  return nodes.map(({ url, code, words, plain, since, lagBlocks }, at) => {
+    const { ok, detail } = reader[at] as NodeStatus;
+    const isUp = ok && code === "";
+    return {
+      url,
+      ok: isUp,
+      detail: code === "" ? detail : `${code}: ${words}`,
+      plain,
+      since: since === 0 ? null : since,
+      lagBlocks,
+    };
+  });
+}
+
+/** A fault with the node that gave it, in the node's own words. */
+function faultWords({ code, message, context }: AgentError): string {
+  const { node, method } = context;
+  if (typeof node !== "string") return `${code}: ${message}`;
+  return `${code}: ${node} answers${typeof method === "string" ? ` ${method}` : ""}: ${message}`;
 }
 
 /** Null when the world failed; a bug goes on upwards. */

@@ -34,7 +34,7 @@ const summary = {
   configDiffers: false,
 };
 const chain = {
-  ...{ chain: "local", ok: true, isAsking: false, detail: "", block: 9, head: null },
+  ...{ chain: "local", ok: true, isAsking: false, detail: "", block: 9, health: null },
   balances: new Map([
     ["", 10n ** 18n],
     ["0xToken", 100_000_000n],

@@ -75,7 +75,7 @@ describe("startGateway", () => {
       "currency usdt",
       "currency off",
     ]);
-    expect(failedChecks(health.text)).toMatch(/^chain local: not read: .+; [01] of 1 nodes answer(; node 0 is out since .+Z)?$/);
+    expect(failedChecks(health.text)).toMatch(/^chain local: not read: .+; [01] of 1 nodes answer(; http:.+ since .+ UTC: .+)?$/);
     expect(failedChecks("Bad Gateway")).toBe("Bad Gateway");
     const upgrade = request({
       port,

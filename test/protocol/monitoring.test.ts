@@ -58,7 +58,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   const agent = store.database.get<{ id: string }>("SELECT id FROM agents")?.id ?? "";
   let nowMs = 0;
   const alerts = startAlerts({
-    ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, hub, log: pino({ level: "silent" }) },
+    ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, hub, watcher: () => null, log: pino({ level: "silent" }) },
     ...{ clock: () => gateway.clock.nowMs, monotonic: () => nowMs },
     deliver: async (body) => {
       const { event, subject, ...more } = JSON.parse(body) as { event: string; subject: string };
@@ -90,8 +90,11 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   clocked.store.database.get("SELECT 1 FROM meta");
   clocked.store.write(() => undefined);
   const server = fastify();
-  const readChain = { ...{ chain: "tron", network: "tron:0x2b6653dc", ok: true, detail: "" }, ...{ head: 9, final: null } };
-  const answering = { url: "http://one", ok: true, detail: "", since: null };
+  const readChain = {
+    ...{ chain: "tron", network: "tron:0x2b6653dc", ok: true, detail: "", plain: "" },
+    ...{ head: 9, final: null, headAgeMs: 4_000 },
+  };
+  const answering = { url: "http://one", ok: true, detail: "", since: null, plain: "", lagBlocks: 3 };
   const outAt = gateway.clock.nowMs + 30_000;
   const measures = createMeasures({
     ...{ server: server as never, database: store.database, hub, notices: alerts.counts, clock: () => gateway.clock.nowMs },
@@ -137,6 +140,8 @@ describe("metrics", () => {
     expect(gateway).toContain('autowithdraw_gateway_database_seconds_sum{kind="write"} 2');
     expect(gateway).toContain('autowithdraw_gateway_node_up{chain="tron",node="0"} 1');
     expect(gateway).toContain('autowithdraw_gateway_node_up{chain="tron",node="1"} 0');
+    expect(gateway).toContain('autowithdraw_gateway_node_lag_blocks{chain="tron",node="0"} 3');
+    expect(gateway).toContain('autowithdraw_gateway_chain_head_age_seconds{chain="tron"} 4');
     expect(gateway).toContain('autowithdraw_gateway_node_out_seconds{chain="tron",node="0"} 0');
     expect(gateway).toContain('autowithdraw_gateway_node_out_seconds{chain="tron",node="1"} 60');
     expect(gateway).not.toMatch(/secret-order|nowhere/);

@@ -86,12 +86,20 @@ export const tronWithdrawal: WithdrawalView = {
 const bound = { slot: "41", versions: broadcast.versions };
 export const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId, why }] });
 const noNode = {
-  chains: [{ ...chain, ok: false, detail: "NODE_UNREACHABLE; http://10.0.0.7:8545 ECONNREFUSED", nativeBalance: "" }],
+  chains: [
+    {
+      ...chain,
+      ok: false,
+      detail:
+        "NODE_UNREACHABLE: no node of chain ethereum can be used: http://10.0.0.7:8545 cannot be reached since 21:31:03 UTC: ECONNREFUSED",
+      nativeBalance: "",
+    },
+  ],
 };
 const outNode = {
   url: "http://10.0.0.8:8545",
   ok: false,
-  detail: "NODE_QUOTA: HTTP status 429 (too many requests)",
+  detail: "NODE_QUOTA: answers HTTP 429 (too many requests) since 21:31:03 UTC",
   since: nowMs - 600_000,
 };
 const goodNode = { url: "http://10.0.0.7:8545", ok: true, detail: "", since: 0 };

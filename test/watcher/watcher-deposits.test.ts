@@ -170,6 +170,7 @@ describe("the cursor", () => {
     const { id, address } = request(0, { ...usd, createdAt: 3_950_000 });
     chain.mine(usdPayment("a", address, 5_000_000n));
     chain.mineEmpty(5);
+    clock.nowMs = 4_008_000;
     await start();
     await until(() => row(id).status === 1);
   });

@@ -159,8 +159,8 @@ describe("a withdrawal on chain", () => {
 
   it("a withdrawal on chain stays pending for ever while nothing is known of it", async () => {
     const id = signedWithdrawal(0);
-    clock.nowMs = 50_000_000;
     await start();
+    clock.nowMs = 50_000_000;
     chain.mineEmpty(10);
     await passes();
     expect(row(id)).toMatchObject({ status: 0, stage: "signed" });

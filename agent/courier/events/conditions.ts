@@ -37,6 +37,13 @@ export function conditionsOf(
     ...outlook.chains.flatMap(({ chain, ok, isAsking, detail }) =>
       ok || isAsking ? [] : [condition("nodes-away", chain, `too few nodes of ${chain} can be used`, { detail }, awayMs)],
     ),
+    ...outlook.chains.flatMap(({ chain, ok, health }) =>
+      (ok ? (health?.nodes ?? []) : [])
+        .filter(({ code }) => code !== "")
+        .map(({ url, code, words }) =>
+          condition("node-poor", `${chain} ${url}`, `node ${url} of ${chain} ${words}`, { code }, awayMs),
+        ),
+    ),
     ...outlook.items.flatMap((item) => withdrawalConditions(item, stuckMs)),
     ...feeConditions(outlook.items),
     ...lowFundsOf(outlook, notify.lowFunds, currencies).map(({ currency, has, wanted }) =>
@@ -46,7 +53,7 @@ export function conditionsOf(
   ];
   const unknown: NoticeName[] = outlook.summary === null ? ["disk-room-low", "config-differs"] : [];
   // Before its first answer, and after its last, a chain says nothing of the balance.
-  if (outlook.chains.some(({ isAsking }) => isAsking)) unknown.push("nodes-away");
+  if (outlook.chains.some(({ isAsking }) => isAsking)) unknown.push("nodes-away", "node-poor");
   if (outlook.chains.some(({ balances }) => balances.size === 0)) unknown.push("funds-low");
   return { conditions, unknown };
 }

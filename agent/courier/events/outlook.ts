@@ -2,6 +2,7 @@
  * The courier's outlook: everything it sees at one moment, gathered once for notices and metrics.
  * Types alone.
  */
+import type { ChainHealth } from "../../../chains/health.ts";
 import type { NodeStatus } from "../../../chains/nodes.ts";
 import type { SignerSummary } from "../../socket/summary.ts";
 import type { WithdrawalState } from "../../socket/verbs.ts";
@@ -15,6 +16,7 @@ export interface OutlookChain {
   readonly block: number; // newest
   readonly balances: ReadonlyMap<string, bigint>; // base units by contract, "" for the native coin; empty when unknown
   readonly nodes: readonly NodeStatus[];
+  readonly health: ChainHealth | null; // null where no nodes are configured
 }
 
 /**

@@ -2,6 +2,7 @@
  * One chain as the desk asks it: puts the desk's questions to the chain's door, keeps answers asked
  * ahead for seconds, and leaves out those that the nodes could not give. Decides nothing.
  */
+import { type ChainHealth, healthOf } from "../../../chains/health.ts";
 import type { BlockFacts, DeadQuestion, PaidFrom, PayerNodes } from "../../../chains/nodes.ts";
 import { AgentError, invariant } from "../../../protocol/fault.ts";
 import type { WithdrawalView } from "../../socket/verbs.ts";
@@ -19,6 +20,8 @@ const expectedMax = 256;
 /** @public */
 export interface ChainDoor {
   readonly nodes: PayerNodes;
+  /** How its nodes do; `nowMs` in Unix milliseconds. */
+  health(chain: string, nowMs: number): ChainHealth;
   facts(account: string): Promise<BlockFacts>;
   gas(from: string, payment: Payment): Promise<GasAnswer>;
   /** Asks ahead for what `gas` will be asked for; rejects for bugs alone. */
@@ -30,11 +33,15 @@ export interface ChainDoor {
   dead(wanted: readonly DeadWanted[]): Promise<readonly DeadAnswer[]>;
 }
 
-/** @public */
-export function createChainDoor(nodes: PayerNodes, clock: () => number): ChainDoor {
+/**
+ * `blockMs` is the chain's block time by its preset, null where none has it.
+ * @public
+ */
+export function createChainDoor(nodes: PayerNodes, clock: () => number, blockMs: number | null = null): ChainDoor {
   const expected = new Map<string, { readonly atMs: number; readonly answer: Promise<GasAnswer> }>();
   return {
     nodes,
+    health: (chain, nowMs) => healthOf(chain, blockMs, nodes.status(), nowMs),
     facts: (account) => nodes.facts(account),
     async gas(from, payment) {
       const early = expected.get(keyOf(payment));
@@ -132,6 +139,16 @@ function paidFrom({ withdrawal }: Wanted): PaidFrom {
 function versionsOf({ withdrawal, txHashes }: Wanted): Parameters<PayerNodes["verdict"]>[1] {
   const cancels = new Set(withdrawal.versions.flatMap(({ txHash, isCancel }) => (isCancel === true ? [txHash] : [])));
   return txHashes.map((txHash) => ({ txHash, isCancel: cancels.has(txHash) }));
+}
+
+/**
+ * A fault of the nodes in a sentence: its code, the node that gave it, and the node's own words.
+ * @public
+ */
+export function troubleWords(error: AgentError): string {
+  const { node, method } = error.context;
+  if (typeof node !== "string") return `${error.code}: ${error.message}`;
+  return `${error.code}: ${node} answers${typeof method === "string" ? ` ${method}` : ""}: ${error.message}`;
 }
 
 /** All at once, so that they share a batch; what the nodes could not answer is left out. */

@@ -5,7 +5,7 @@
  */
 import type { BlockFacts } from "../../../chains/nodes.ts";
 import { AgentError } from "../../../protocol/fault.ts";
-import { type ChainDoor, headKey, troubleOf } from "../nodes/chain.ts";
+import { type ChainDoor, headKey, troubleOf, troubleWords } from "../nodes/chain.ts";
 
 /** @public */
 export interface WatchOptions {
@@ -17,7 +17,8 @@ export interface WatchOptions {
   /** At once with each new block; its facts follow. */
   readonly onHead: (number: number) => void;
   readonly onFacts: (facts: BlockFacts) => void;
-  readonly onAway: (code: string) => void;
+  /** `words` are those of the fault, with its code at the beginning. */
+  readonly onAway: (code: string, words: string) => void;
   readonly onBug: (error: unknown) => void;
 }
 
@@ -67,7 +68,7 @@ export function createWatch(options: WatchOptions): Watch {
       const trouble = troubleOf(error);
       if (isClosed || awayCode === trouble) return;
       awayCode = trouble;
-      options.onAway(trouble);
+      options.onAway(trouble, troubleWords(error));
     }
   };
   const next = (): void => {
