@@ -178,6 +178,12 @@ export type BroadcastOutcome =
 export interface BroadcastAnswer {
   readonly outcome: BroadcastOutcome;
   readonly text: string; // the node's own words, cut and cleaned, for people
+  /**
+   * The node answered, and did not take the bytes: whether a dearer version could be taken instead.
+   * Of several nodes, only where each of them refused or has surely not seen the bytes.
+   */
+  readonly refusal?: "curable" | "incurable";
+  readonly node?: string; // whose words these are: scheme, host and port
 }
 
 /**

@@ -12,7 +12,7 @@ import { isInternal } from "../protocol/job-mode.ts";
 import { afterRevert, anewWords, refusedWords } from "./anew.ts";
 import { isDead, isPersonsWordGiven, nextMakerOf } from "./next-version.ts";
 import { type Compared, compareWords, isHolding } from "./spends.ts";
-import { chainWords, codeIn, remedyIn } from "./status/problems.ts";
+import { chainWords, codeIn, declinedIn, remedyIn } from "./status/problems.ts";
 import { momentHere } from "./terminal.ts";
 import { typed } from "./typed.ts";
 
@@ -197,6 +197,12 @@ function waitingOutlook(why: string, judged: Judged): Outlook {
       `send funds to ${one.account || "the paying address, which the command address prints"}${anew ? `; or ${typed(`cancel ${one.transactionId}`)}: the gateway orders the sweep anew, with another top-up` : ""}`,
     );
   }
+  const declined = declinedIn(why);
+  if (declined !== "")
+    return stuck(
+      `it was offered, and no node took it, so no pool has it: ${declined}`,
+      `${remedyIn("COURIER_DECLINED")}; ${neverByHand}`,
+    );
   if (why === "others in flight")
     return { verdict: "waits", why: "as many before it as may be under way are under way", what: "" };
   const gap = /^([a-z]+ [\x21-\x7e]+) of the account comes first$/.exec(why)?.[1];

@@ -233,17 +233,23 @@ async function send(options: HandsOptions, door: ChainDoor, { withdrawal, versio
     feed({ kind: "sent", transactionId, version, outcome: "misread", detail: differs });
     return;
   }
-  const { outcome, text } = await door.nodes.broadcast(view.raw);
+  const { outcome, text, refusal, node = "" } = await door.nodes.broadcast(view.raw);
   const isOut = outcome === "accepted" || outcome === "known";
   metrics.count(outcome === "unsent" ? "unsent" : "sent");
   if (isOut) metrics.reached(transactionId, "broadcast");
-  const fields = { transactionId, txHash: view.txHash, slot: withdrawal.slot, version, outcome, detail: text };
+  const fields = { transactionId, txHash: view.txHash, slot: withdrawal.slot, version, outcome, detail: text, node };
   if (isOut) log.debug({ event: "bytes-handed", ...fields }, "handed to the nodes");
   // What a node answers for a payment that another node has in a block already.
   else if (outcome === "slot-consumed") log.debug({ event: "slot-used", ...fields }, "the nodes know the slot as used");
   else log.warn({ event: "bytes-declined", ...fields }, "the nodes did not say yes");
   const isNamed = outcome === "unsent" || outcome === "slot-consumed" || outcome === "underpriced" || outcome === "expired";
-  feed({ kind: "sent", transactionId, version, outcome: isNamed ? outcome : "sent", detail: text });
+  // A fee that is too low the market cures: a dearer version follows by itself.
+  const isDeclined = refusal !== undefined && !isNamed;
+  const words = node === "" ? text : `${node}: ${text}`;
+  if (isDeclined) {
+    const isIncurable = refusal === "incurable";
+    feed({ kind: "sent", transactionId, version, outcome: "declined", detail: words, isIncurable });
+  } else feed({ kind: "sent", transactionId, version, outcome: isNamed ? outcome : "sent", detail: isOut ? outcome : words });
 }
 
 async function guard({ feed }: HandsOptions, door: ChainDoor, effect: GuardEffect): Promise<void> {

@@ -9,7 +9,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import type { BlockId, BroadcastAnswer, Counters, NodeLog, NodeStatus } from "../nodes.ts";
 import { firstGood } from "../providers/broadcasts.ts";
 import { type Block, type BlockHead, type PlacedLog, type Receipt, readBlock, readPlacedLogs } from "./answers.ts";
-import { classifyBroadcastError } from "./broadcast.ts";
+import { classifyBroadcastError, isCurableByPrice } from "./broadcast.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
 import { createFinality, createSeenReceipts, hexOf, receiptQuestion } from "./node-finality.ts";
@@ -171,13 +171,23 @@ async function send(pool: NodePool, node: PoolNode, raw: string, txHash: string)
   try {
     const options = { answerBytesMax: sendBytesMax, isWrite: true };
     const envelope = await pool.exchange(node, "eth_sendRawTransaction", [raw], options);
-    if (!envelope.ok) return { outcome: classifyBroadcastError(envelope.message), text: envelope.message };
+    if (!envelope.ok) return refusedBy(node, envelope.message);
     const isOurs = typeof envelope.result === "string" && envelope.result.toLowerCase() === txHash;
     return isOurs ? { outcome: "accepted", text: "" } : { outcome: "unknown", text: "the node answered another hash" };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    return { outcome: error.effect === "none" ? "unsent" : "unknown", text: `${error.code}: ${error.message}` };
+    const outcome = error.effect === "none" ? "unsent" : "unknown";
+    return { outcome, text: `${error.code}: ${error.message}`, node: node.rpc.origin };
   }
+}
+
+/** A node's own error, which is a refusal unless it says that the bytes or their slot are known. */
+function refusedBy(node: PoolNode, text: string): BroadcastAnswer {
+  const outcome = classifyBroadcastError(text);
+  const said = { outcome, text, node: node.rpc.origin };
+  if (outcome === "known" || outcome === "slot-consumed") return said;
+  const isCurable = outcome === "underpriced" || isCurableByPrice(text);
+  return { ...said, refusal: isCurable ? "curable" : "incurable" };
 }
 
 function blockAt(block: Block, number: number): Block {

@@ -16,9 +16,18 @@ const order: readonly BroadcastOutcome[] = [
 export function mergeBroadcasts(answers: readonly BroadcastAnswer[]): BroadcastAnswer {
   for (const outcome of order) {
     const found = answers.find((answer) => answer.outcome === outcome);
-    if (found !== undefined) return found;
+    if (found !== undefined) return merged(found, answers);
   }
   return { outcome: "unsent", text: "no node is in use" };
+}
+
+/** A node that gave no answer may have taken the bytes; one that a price could cure gives hope. */
+function merged({ refusal: _own, ...found }: BroadcastAnswer, answers: readonly BroadcastAnswer[]): BroadcastAnswer {
+  const open = answers.filter(({ outcome }) => outcome !== "unsent");
+  if (open.length === 0 || open.some(({ refusal }) => refusal === undefined)) return found;
+  const curable = open.find(({ refusal }) => refusal === "curable");
+  if (curable === undefined) return { ...found, refusal: "incurable" };
+  return { ...found, text: curable.text, ...(curable.node === undefined ? {} : { node: curable.node }), refusal: "curable" };
 }
 
 /**

@@ -17,13 +17,15 @@ const lackOfFunds = /balance is not sufficient|not enough energy|insufficient (?
 /** Of /wallet/broadcasthex. @throws NODE_ANSWER for what is no answer to it */
 export function readBroadcast(value: unknown, txHash: string): BroadcastAnswer {
   const { result, code, message, txid, Error: error } = readFields(value, "broadcast");
-  if (error !== undefined) return { outcome: "unknown", text: wordsOf(error) };
+  if (error !== undefined) return { outcome: "unknown", text: wordsOf(error), refusal: "incurable" };
   if (result === true) {
     return txid === txHash ? { outcome: "accepted", text: "" } : { outcome: "unknown", text: "the node answered another id" };
   }
   const words = wordsOf(message);
   const text = `${typeof code === "string" ? code.slice(0, 60) : ""} ${words}`.trim();
   const known = typeof code === "string" && Object.hasOwn(outcomes, code) ? outcomes[code] : undefined;
-  if (known !== undefined) return { outcome: known, text };
-  return { outcome: code === "CONTRACT_VALIDATE_ERROR" && lackOfFunds.test(words) ? "funds" : "unknown", text };
+  if (known === "known") return { outcome: known, text };
+  // No version bids here, so a price cures nothing.
+  const isFunds = code === "CONTRACT_VALIDATE_ERROR" && lackOfFunds.test(words);
+  return { outcome: known ?? (isFunds ? "funds" : "unknown"), text, refusal: "incurable" };
 }

@@ -254,11 +254,13 @@ function broadcast(pool: NodePool, raw: string): Promise<BroadcastAnswer> {
   const txHash = rawData instanceof Uint8Array ? txHashOf(rawData) : "";
   return firstGood(pool.nodes, async (node) => {
     try {
-      return readBroadcast(await pool.send(node, "/wallet/broadcasthex", { transaction }), txHash);
+      const answer = readBroadcast(await pool.send(node, "/wallet/broadcasthex", { transaction }), txHash);
+      return answer.outcome === "accepted" ? answer : { ...answer, node: node.rpc.origin };
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       const isUnsent = error.effect === "none" && error.code !== "NODE_ANSWER";
-      return { outcome: isUnsent ? "unsent" : "unknown", text: `${error.code}: ${error.message}` };
+      const text = `${error.code}: ${error.message}`;
+      return { outcome: isUnsent ? "unsent" : "unknown", text, node: node.rpc.origin };
     }
   });
 }

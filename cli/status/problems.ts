@@ -234,6 +234,7 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
       remedyIn("CHECK_DECIMALS"),
     );
   moneyProblems(courier, findings);
+  declinedProblems(courier, findings);
   if (courier.notify?.ok === false)
     findings.found("COURIER_NOTIFY", `nobody is told of what happens: ${courier.notify.detail}`, remedyIn("COURIER_NOTIFY"));
 }
@@ -275,6 +276,29 @@ function moneyProblems({ waiting, lowFunds }: CourierStatus, findings: Findings)
       `low funds: ${has} ${currency}, less than notify.lowFunds wants (${wanted})`,
       remedyIn("COURIER_FUNDS"),
     );
+}
+
+/** What every node refused is in no pool: it waits for a node's setting, or another node. */
+function declinedProblems({ waiting }: CourierStatus, findings: Findings): void {
+  const declined = waiting.flatMap(({ transactionId, why }) => {
+    const words = declinedIn(why);
+    return words === "" ? [] : [{ transactionId, words }];
+  });
+  for (const words of new Set(declined.map((one) => one.words))) {
+    const [first, ...others] = declined.filter((one) => one.words === words);
+    const more = others.length === 0 ? "" : ` and ${others.length} others`;
+    const what = `withdrawal ${first?.transactionId}${more}: offered, and no node took it: ${words}`;
+    findings.found("COURIER_DECLINED", what, remedyIn("COURIER_DECLINED"));
+  }
+}
+
+/**
+ * The node's words in the reason of a withdrawal that was offered and that no node took; "" in any
+ * other reason.
+ * @public
+ */
+export function declinedIn(why: string): string {
+  return /^offered, no node took it: (.*)$/s.exec(why)?.[1] ?? "";
 }
 
 /** Reasons that wait for a person, and hold up everything new of the account. */

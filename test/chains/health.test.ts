@@ -43,9 +43,14 @@ describe("a chain", () => {
 
   it("whose only node refuses is told in one sentence, with the node's own words", () => {
     const words = "no node of chain local can be used: http://a answers HTTP 429 (too many requests) since 13:47:10 UTC";
-    expect(judge(out("http://a", "NODE_QUOTA: HTTP status 429 (too many requests)"))).toMatchObject({ code: "NODE_QUOTA", words });
+    expect(judge(out("http://a", "NODE_QUOTA: HTTP status 429 (too many requests)"))).toMatchObject({
+      code: "NODE_QUOTA",
+      words,
+    });
     const full = judge(out("http://a", "NODE_HTTP: HTTP status 403 (forbidden): the key k is not valid"));
-    expect(full.words).toBe("no node of chain local can be used: http://a answers HTTP 403 (forbidden) since 13:47:10 UTC: the key k is not valid");
+    expect(full.words).toBe(
+      "no node of chain local can be used: http://a answers HTTP 403 (forbidden) since 13:47:10 UTC: the key k is not valid",
+    );
     expect(full.plain).toBe("no node of chain local can be used: node 0 answers HTTP 403 (forbidden) since 13:47:10 UTC");
     expect(judge(out("http://a", "NODE_UNREACHABLE: ECONNREFUSED", 90_000_000)).words).toBe(
       "no node of chain local can be used: http://a cannot be reached since 2026-11-24 12:50:00 UTC: ECONNREFUSED",

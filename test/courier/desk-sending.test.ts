@@ -3,7 +3,7 @@
  * asked for.
  */
 import { describe, expect, it } from "vitest";
-import { confirm, look, observedBody, refused, revertFor, sent, whyOf } from "../support/desk-answers.ts";
+import { confirm, declined, look, observedBody, refused, revertFor, sent, whyOf } from "../support/desk-answers.ts";
 import { asked, drive, hashOf, idOf, only, sentView, versionOf, viewOf } from "../support/desk-views.ts";
 
 describe("sending", () => {
@@ -28,6 +28,21 @@ describe("sending", () => {
     ]);
     expect(only(later, "send")).toHaveLength(0);
     expect(only(driver.tick(600), "send").map((effect) => effect.withdrawal.sequence)).toEqual([2]);
+  });
+
+  it("tells no broadcast of what every node refused, offers it again, and tells it once a node has it", () => {
+    const driver = drive([sentView(1, "released")]);
+    expect(asked(declined(driver, 1, "http://one: txpool is full", false))).toEqual([]);
+    expect(asked(driver.tick(29_000))).toEqual([]);
+    expect(whyOf(driver, 1)).toBe("offered, no node took it: http://one: txpool is full");
+    expect(only(driver.tick(1_000), "send").map(({ version }) => version)).toEqual([1]);
+    const told = observedBody(sent(driver, 1));
+    expect(told.map(({ stage }) => stage)).toEqual(["broadcast"]);
+    expect(whyOf(driver, 1)).toBeUndefined();
+    const placed = drive([sentView(1, "released")]);
+    declined(placed, 1, "http://one: txpool is full", false);
+    look(placed, 1, 9);
+    expect(whyOf(placed, 1)).toBeUndefined();
   });
 
   it("tells no stage that the next one overtakes at once", () => {
@@ -108,6 +123,25 @@ describe("a dearer version", () => {
       maxFeePerGas: "103000000000",
       maxPriorityFeePerGas: "3000000000",
     });
+  });
+
+  it("never answers a refusal that a price cannot cure, and answers any other", () => {
+    const cap = "http://one: tx fee (2.10 ether) exceeds the configured cap (1.00 ether)";
+    const driver = drive([sentView(1, "released")]);
+    driver.block(10);
+    declined(driver, 1, cap, true);
+    for (let at = 0; at < 5; at += 1) {
+      driver.nowMs += 61_000;
+      expect(asked(blockLater(driver, 20 + 10 * at)).filter((one) => !one.startsWith("observed"))).toEqual([]);
+      driver.tick(0);
+      declined(driver, 1, cap, true);
+    }
+    expect(whyOf(driver, 1)).toBe(`offered, no node took it: ${cap}`);
+    const other = drive([sentView(1, "released")]);
+    other.block(10);
+    declined(other, 1, "http://one: the moon is in the wrong house", false);
+    other.nowMs += 61_000;
+    expect(asked(blockLater(other, 20))).toEqual(["replace:1"]);
   });
 
   it("comes after a minute on a slow chain, but never without a new block", () => {

@@ -137,6 +137,10 @@ export const states: Readonly<Record<string, () => void>> = {
   "signed without a link": shown({ state: "signed", ...bound }, ill({}, away)),
   released: shown({ state: "released", ...bound, changedAt: nowMs - 1000 }),
   "released that no node takes": shown({ state: "released", ...bound }, waits("no node takes it")),
+  "released and refused by every node": shown(
+    { state: "released", ...bound },
+    waits("offered, no node took it: http://10.0.0.7:8545: tx fee (2.10 ether) exceeds the configured cap (1.00 ether)"),
+  ),
   broadcast: shown({ state: "broadcast", ...bound }),
   "broadcast long ago": shown({ state: "broadcast", ...bound, ...long }),
   "broadcast behind a gap": shown({ state: "broadcast", ...bound }, waits("nonce 40 of the account comes first")),

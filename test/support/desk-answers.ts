@@ -25,6 +25,10 @@ export const sent = (
   version = 1,
 ) => driver.feed({ kind: "sent", transactionId: idOf(sequence), version, outcome, detail: "" });
 
+/** Every node that was asked refused the bytes. */
+export const declined = (driver: Driver, sequence: number, detail: string, isIncurable: boolean, version = 1) =>
+  driver.feed({ kind: "sent", transactionId: idOf(sequence), version, outcome: "declined", detail, isIncurable });
+
 export const look = (driver: Driver, sequence: number, block: number | null, version = 1, isDoubtful = false) =>
   driver.feed({
     kind: "looked",

@@ -10,7 +10,7 @@ import { accountKey, putAccount } from "./accounts.ts";
 import { bySlot, clearBook, closeItem, createBook, file, isAside, isDeath, isToldOver, putStep, putView } from "./book.ts";
 import type { DeskEffect, DeskEvent, DeskNo, DeskVerb } from "./events.ts";
 import type { Account, Ask, Book, Item } from "./item.ts";
-import { bump, resend, send, signAgain, takeSent } from "./sending.ts";
+import { bump, declinedWords, resend, send, signAgain, takeSent } from "./sending.ts";
 import { advance, finishIntent, standstill, takeGas, takeRefusal } from "./signing.ts";
 import { askDead, isRecorded, renew, takeDead } from "./waiting.ts";
 import {
@@ -98,7 +98,7 @@ export function waiting(state: DeskState): CourierStatus["waiting"] {
     const isQueued = item.view.state === "approved" && item.asking === null;
     const standing = isQueued ? standstill(state.book, item.account) : "";
     const first = isQueued ? item.account.queues.get(laneOf(item.view))?.[0] : undefined;
-    const why = standing || item.waiting || first?.waiting || "";
+    const why = standing || item.waiting || declinedWords(item) || first?.waiting || "";
     if (why !== "") found.push({ transactionId: item.view.transactionId, why });
   }
   return found;

@@ -84,10 +84,13 @@ export type DeskEvent =
       readonly version: number;
       /**
        * unsent: surely no node saw it; misread: independent code read other bytes; expired: too
-       * late for any block, by a node's word; anything else may have been sent.
+       * late for any block, by a node's word; declined: every node that was asked refused it;
+       * anything else may have been sent.
        */
-      readonly outcome: "sent" | "slot-consumed" | "underpriced" | "expired" | "unsent" | "misread";
+      readonly outcome: "sent" | "slot-consumed" | "underpriced" | "expired" | "declined" | "unsent" | "misread";
       readonly detail: string;
+      /** Of one that was declined: a higher price cannot change that. */
+      readonly isIncurable?: boolean;
     }
   | {
       readonly kind: "looked";

@@ -17,6 +17,13 @@ export interface Sent {
   readonly firstBlock: number | null; // newest block at that time; null when none was known yet
   readonly isUnderpriced: boolean; // a node said so
   readonly isExpired: boolean; // likewise: its end is past
+  readonly declined: Declined | null; // null once a node has said that it has it
+}
+
+/** The last refusal of a version by every node that was asked. */
+export interface Declined {
+  readonly words: string; // of a node, with its address
+  readonly isIncurable: boolean; // by a higher price
 }
 
 /** A request to the signer that has no answer yet. */

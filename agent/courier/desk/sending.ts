@@ -8,7 +8,7 @@ import type { VersionView } from "../../socket/verbs.ts";
 import { named } from "./accounts.ts";
 import { ask, bySlot, file, freeUnits, isAside, lowest, outVersions, releasedVersions } from "./book.ts";
 import type { DeskEffect, DeskEvent } from "./events.ts";
-import type { Account, Item } from "./item.ts";
+import type { Account, Declined, Item } from "./item.ts";
 import { askGas, feesOf, gasOf, versionsMax } from "./signing.ts";
 import { byPatience, isPastSending } from "./waiting.ts";
 
@@ -99,12 +99,33 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
   const firstBlock = isSame && item.sent !== null ? item.sent.firstBlock : (item.account.facts?.number ?? null);
   const isUnderpriced = event.outcome === "underpriced";
   const isExpired = event.outcome === "expired";
-  item.sent = { version: event.version, txHash: version.txHash, atMs: nowMs, firstAtMs, firstBlock, isUnderpriced, isExpired };
+  const declined = declinedBy(item, event, isSame);
+  const times = { atMs: nowMs, firstAtMs, firstBlock };
+  item.sent = { version: event.version, txHash: version.txHash, ...times, isUnderpriced, isExpired, declined };
   item.unsent = 0;
   item.waiting = "";
   if (event.outcome === "slot-consumed") {
     out.push({ kind: "look", ...named(item.account), wanted: [lookFor(item)] });
   }
+}
+
+/**
+ * Where versions end by waiting, a node that refused bytes calls them known when it sees them
+ * again, so only another answer ends a refusal there.
+ */
+function declinedBy({ account, sent }: Item, { outcome, detail, isIncurable }: SentEvent, isSame: boolean): Declined | null {
+  if (outcome === "declined") return { words: detail, isIncurable: isIncurable === true };
+  const isDoubtful = account.waiting !== null && outcome === "sent" && detail.startsWith("known");
+  return isDoubtful && isSame ? (sent?.declined ?? null) : null;
+}
+
+/** Begins the reason of a withdrawal that no node has taken; the command line knows it by these words. */
+const declinedReason = "offered, no node took it";
+
+/** Why a withdrawal that was offered is in no pool, with the node's own words; "" where that is not so. */
+export function declinedWords({ sent, place, verdict }: Item): string {
+  if (sent === null || sent.declined === null || place !== null || verdict !== null) return "";
+  return `${declinedReason}: ${sent.declined.words}`;
 }
 
 /** Every version that was ever let out may be the one a block holds. */
@@ -135,8 +156,9 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   const ageMs = nowMs - firstAtMs;
   const isDue = isUnderpriced || facts.number - firstBlock >= bumpBlocks || ageMs >= bumpMs;
   if (!isDue || ageMs < versionsApartMs || facts.number === firstBlock) return;
-  // A node shows it in a block: a dearer version could only be in vain.
-  if (item.isDoubtful) return;
+  // A node shows it in a block, or no price makes a node take it: a dearer version could only be in
+  // vain.
+  if (item.isDoubtful || item.sent.declined?.isIncurable === true) return;
   const gap = gapBelow(item);
   if (gap !== null) {
     item.waiting = `${account.slots.say(gap)} of the account comes first`;

@@ -223,7 +223,8 @@ function observation(item: Item): Observation | null {
   if (place !== null) return { stage: "included", outcome: "", txHash: place.txHash, block: place.block };
   const found = death(item);
   if (found !== null) return found;
-  if (sent !== null) return { stage: "broadcast", outcome: "", txHash: sent.txHash, block: 0 };
+  // What every node refused is in no pool.
+  if (sent !== null && sent.declined === null) return { stage: "broadcast", outcome: "", txHash: sent.txHash, block: 0 };
   return null;
 }
 
