@@ -29,7 +29,7 @@ const gatewayFloors = [
   ["auth"],
   ["balance", "prices", "watcher"],
   ["withdrawals"],
-  ["callbacks", "deposits", "recovery", "sweeps"],
+  ["books", "callbacks", "deposits", "recovery", "sweeps"],
   ["hub", "operator", "pairing"],
   ["telling"],
   ["api"],
@@ -198,7 +198,7 @@ module.exports = {
     {
       name: "no-money-moves-by-a-price",
       severity: "error",
-      from: { path: "^gateway/(withdrawals|hub|watcher|balance|pairing|recovery|sweeps)/" },
+      from: { path: "^gateway/(withdrawals|hub|watcher|balance|books|pairing|recovery|sweeps)/" },
       to: { path: "^gateway/prices/" },
     },
     {

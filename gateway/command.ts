@@ -34,6 +34,7 @@ import { addDepositCommands } from "./operator/deposits.ts";
 import { addKeyCommands } from "./operator/keys.ts";
 import { addMerchantCommands } from "./operator/merchants.ts";
 import { addPriceCommand } from "./operator/prices.ts";
+import { addReconcileCommand } from "./operator/reconcile.ts";
 import { Reload } from "./operator/reload.ts";
 import { addSweepCommands } from "./operator/sweeps.ts";
 import { addWithdrawalCommands } from "./operator/withdrawals.ts";
@@ -103,6 +104,7 @@ export function tree(): Command {
   addDepositCommands(program);
   addWithdrawalCommands(program);
   addSweepCommands(program);
+  addReconcileCommand(program);
   addCurrencyCommand(program);
   addPriceCommand(program);
   addCallbackCommands(program, withBoth);

@@ -103,6 +103,7 @@ export interface GatewayConfig {
   readonly limits: GatewayLimits;
   readonly lifetimes: GatewayLifetimes;
   readonly sweepsAtOnce: number; // on their way at once, of one merchant
+  readonly books: { readonly hour: number }; // of each day in UTC at which the books are closed
   readonly callbacks: CallbackSettings;
   readonly contentTypeOnGet: boolean; // whether a GET must carry Content-Type
   readonly alerts: GatewayAlerts | null; // null: nobody is told
@@ -178,6 +179,7 @@ const file = object(
     ),
     lifetimes: object({}, { depositMinutes: positive(525_600), withdrawalHours: positive(8_760), approvalDays: positive(365) }),
     sweepsAtOnce,
+    books: object({}, { hour: integer({ max: 23 }) }),
     callbacks: callbacksShape,
     contentTypeOnGet: boolean(),
     alerts: object({}, { command: list(string({ min: 1 }), 32), url: alertUrl, agentAwayMinutes: positive(10_080) }),
@@ -277,6 +279,7 @@ function currenciesOf(
 }
 
 const agentAwayMinutesDefault = 10;
+const booksHourDefault = 3;
 
 function alertsOf({
   command,
@@ -336,6 +339,7 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
     limits: { ...defaultLimits, ...raw.limits },
     lifetimes: { ...defaultLifetimes, ...raw.lifetimes },
     sweepsAtOnce: raw.sweepsAtOnce ?? sweepsAtOnceDefault,
+    books: { hour: raw.books?.hour ?? booksHourDefault },
     callbacks: callbackSettings(raw.callbacks, isLoopback(raw.listen.host) && isLoopback(new URL(raw.publicUrl).hostname)),
     contentTypeOnGet: raw.contentTypeOnGet ?? true,
     alerts: raw.alerts === undefined ? null : alertsOf(raw.alerts),

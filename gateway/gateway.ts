@@ -12,6 +12,8 @@ import { addOperations } from "./api/routes.ts";
 import { createServer } from "./api/server.ts";
 import { addStation, type Probe } from "./api/station.ts";
 import { type GatewayKey, readGatewayKey } from "./auth/gateway-key.ts";
+import { type Books, startBooks } from "./books/books.ts";
+import { booksState } from "./books/state.ts";
 import { type Callbacks, startCallbacks } from "./callbacks/callbacks.ts";
 import { createDoor } from "./callbacks/door.ts";
 import type { GatewayConfig } from "./config.ts";
@@ -101,6 +103,17 @@ function currencyProbes(config: GatewayConfig, outOfService: (currency: string) 
       const detail = isOut ? "out of service: its contract does not confirm its decimals" : "";
       return { name: `currency ${id}`, ok: !isOut, detail, aloneOut: true };
     });
+}
+
+/**
+ * One check of each chain's books. What differs there waits for a person, and takes nothing else
+ * out.
+ */
+function booksProbes(config: GatewayConfig, store: Store, clock: () => number): readonly Probe[] {
+  return Object.entries(config.chains).map(([name, { network }]) => () => {
+    const { ok, detail } = booksState(store.database, network, clock());
+    return { name: `books ${name}`, ok, detail, aloneOut: true };
+  });
 }
 
 function urlOf(config: GatewayConfig, port: number): string {
@@ -200,6 +213,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   let telling: { close(): void } | null = null;
   let prices: { close(): void } | null = null;
   let callbacks: Callbacks | null = null;
+  let books: Books | null = null;
   const stop = async (): Promise<void> => {
     waiters.close();
     telling?.close();
@@ -207,6 +221,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     await hub?.close();
     await server?.close();
     await watcher?.close();
+    await books?.close();
     callbacks?.close();
     closeStore();
   };
@@ -233,14 +248,18 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       storeProbe(store),
       ...chainProbes(config, () => watcher),
       ...currencyProbes(config, outOfService),
+      ...booksProbes(config, store, clock),
     ]);
     telling = startTelling({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times });
     const port = await listen(server, config);
     const sweeps = createSweeps({ store, signals, config, log, clock, run });
     const networks = Object.values(config.chains).map(({ network }) => network);
+    const closing = startBooks({ store, config, log, clock });
+    books = closing;
     const onPass: typeof sweeps.onPass = async (chain, tip) => {
       endPutBack(store, log, (atMs) => networks.every((network) => isRead(network, atMs)));
       await sweeps.onPass(chain, tip);
+      closing.onPass(chain);
     };
     watcher = startWatcher({ store, signals, config, log, clock, run, onPass });
     callbacks = startCallbacks({

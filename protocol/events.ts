@@ -266,6 +266,20 @@ export const gatewayEvents = table({
   ],
   "database-caught-up": ["gateway", "info", "a database that was put back has caught up; deposits are taken again", nothing],
   "sweep-ordered": ["gateway", "info", "what an address for deposits holds goes to the hot account", nothing],
+  "books-closed": ["gateway", "info", "the books of a chain were closed: every balance was compared", nothing],
+  "books-differ": [
+    "gateway",
+    "error",
+    "an account holds another balance than the database explains, see `about`",
+    "see reconcile --last and docs/operations.md: look the address up from the block named there",
+  ],
+  "books-incoming": ["gateway", "info", "money came to a hot wallet from outside: it was no sweep", nothing],
+  "books-unclosed": [
+    "gateway",
+    "warn",
+    "the books of a chain could not be closed, see `code`; it is tried again",
+    "look at the chain's nodes if it comes often",
+  ],
   "price-source-failed": [
     "gateway",
     "warn",

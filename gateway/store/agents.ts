@@ -110,6 +110,17 @@ export function listAccountsNow(database: Database, network: string): readonly s
 }
 
 /**
+ * The wallets of the agents that are paired now and pay on a network.
+ * @public
+ */
+export function listPairedWallets(database: Database, network: string): readonly Pick<AgentRow, "merchant" | "accounts">[] {
+  const sql = "SELECT merchant, accounts, networks FROM agents WHERE releasedAt IS NULL ORDER BY id";
+  return database
+    .all<Payer & Pick<AgentRow, "merchant">>(sql)
+    .filter((row) => (JSON.parse(row.networks) as readonly string[]).includes(network));
+}
+
+/**
  * The agents that are paired now and may pay from an account on a network: a hot account's own, or
  * the one under whose key an address for deposits lies.
  * @public

@@ -11,7 +11,7 @@ import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers 
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 19;
+export const schemaVersion = 20;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -189,6 +189,28 @@ CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE o
 `;
 
 /**
+ * Version 20 added the books (books.ts): entries that no payment or spend makes, the newest closing
+ * of each network, and the differences that it found.
+ */
+const books = `
+CREATE TABLE bookEntries (
+  id INTEGER PRIMARY KEY, network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('opening','outside','owner','note')), units TEXT NOT NULL, block INTEGER NOT NULL,
+  at INTEGER NOT NULL, person TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
+CREATE INDEX bookEntriesByAddress ON bookEntries (address, network, currency, block);
+CREATE UNIQUE INDEX bookOpenings ON bookEntries (address, network, currency) WHERE kind = 'opening';
+CREATE TABLE bookDifferences (
+  network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL, merchant TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('deposit','hot')), expectedUnits TEXT NOT NULL, foundUnits TEXT NOT NULL, block INTEGER NOT NULL,
+  sinceBlock INTEGER, detail TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (network, address, currency)) STRICT;
+CREATE TABLE closings (
+  network TEXT PRIMARY KEY, closedAt INTEGER, firstBlock INTEGER NOT NULL, lastBlock INTEGER NOT NULL, addresses INTEGER NOT NULL,
+  hotWallets INTEGER NOT NULL, compared INTEGER NOT NULL, left INTEGER NOT NULL, triedAt INTEGER NOT NULL, fault TEXT NOT NULL) STRICT;
+CREATE INDEX transactionsReceived ON transactions (receiverAddress, finalBlock)
+  WHERE operation <> 'deposit' AND finalBlock IS NOT NULL;
+`;
+
+/**
  * A table's own constraints change with the table alone; foreign keys are off meanwhile (store.ts).
  */
 const sweepsUpgrade = `${dropCallbackTriggers}
@@ -252,6 +274,7 @@ export const upgrades: Readonly<Record<number, string>> = {
     INSERT INTO newSignatures (${signatureColumns}) SELECT ${signatureColumns} FROM signatures;
     DROP TABLE signatures; ALTER TABLE newSignatures RENAME TO signatures;`,
   18: `ALTER TABLE agents ADD COLUMN ${depositCeiling}; ALTER TABLE agents ADD COLUMN ${awaitsCeiling}; ${forgotten}`,
+  19: books,
 };
 
 /** @public */
@@ -300,4 +323,4 @@ CREATE TABLE balances (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
-${recoveries}${recoveryMark}${spends}${expiries}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}${forgotten}`;
+${recoveries}${recoveryMark}${spends}${expiries}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}${forgotten}${books}`;

@@ -7,7 +7,8 @@ import type { Slot } from "./slots.ts";
 import type { Database } from "./store.ts";
 
 /** The signature that explains a spend: of the account that spent. */
-const explaining = "SELECT 1 FROM signatures WHERE signatures.txHash = spends.txHash AND signatures.account = spends.account";
+export const explaining =
+  "SELECT 1 FROM signatures WHERE signatures.txHash = spends.txHash AND signatures.account = spends.account";
 
 /**
  * Twice is harmless: a slot is spent once, and so is a hash. One that was told stays told.

@@ -8,6 +8,7 @@ import { givenCounter, givenGauge, type Rows } from "../../metrics/given.ts";
 import { givenHistogram } from "../../metrics/histogram.ts";
 import { outcomesOf, type TellerCounts } from "../../notices/teller.ts";
 import { version } from "../../protocol/version.ts";
+import { booksState } from "../books/state.ts";
 import type { Hub } from "../hub/hub.ts";
 import { listPairedAgents } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
@@ -57,6 +58,7 @@ export function createMeasures(options: MeasuresOptions): { readonly contentType
   gauge("autowithdraw_gateway_callbacks_waiting", "Callbacks that no target has taken and that are not given up", [], () => [
     [options.callbacksWaiting()],
   ]);
+  addBooksGauges(gauge, options);
   addDatabaseHistogram(registry, options);
   const noticesTotal = {
     name: "autowithdraw_gateway_notices_total",
@@ -91,6 +93,19 @@ function addDepositGauges(gauge: AddGauge, { database, clock }: MeasuresOptions)
   );
   gauge("autowithdraw_gateway_deposit_oldest_seconds", "Age of the oldest deposit request, by stage", ["stage"], () =>
     listPendingDepositsByStage(database).map(({ stage, oldestAt }) => [stage, Math.max(0, clock() - oldestAt) / 1000]),
+  );
+}
+
+function addBooksGauges(gauge: AddGauge, { database, watcher, clock }: MeasuresOptions): void {
+  const states = () =>
+    (watcher()?.chainStatus() ?? []).map(({ chain, network }) => ({ chain, ...booksState(database, network, clock()) }));
+  gauge("autowithdraw_gateway_books_differences", "Balances that differ from what the database explains", ["chain"], () =>
+    states().map(({ chain, differences }) => [chain, differences]),
+  );
+  gauge("autowithdraw_gateway_books_closed_seconds", "Time since the books were closed", ["chain"], () =>
+    states().flatMap(({ chain, closedAt }) =>
+      closedAt === null ? [] : [[chain, Math.max(0, clock() - closedAt) / 1000] as const],
+    ),
   );
 }
 

@@ -220,6 +220,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
       usdt: { id: "usdt", name: "Tether", symbol: "USDT", decimal: 6, contract, ...common },
     },
     prices: priceSettings({}, {}, 0),
+    books: { hour: 3 },
     limits: {
       ...{ readsPerSecond: 1000, writesPerSecond: 1000, burst: 10, failedAuthPerTenMinutes: 1000, pairingsPerMinute: 1000 },
       ...{ bodyBytesMax: 65_536, withdrawalWaitMs: 1_500, listMax: 100 },

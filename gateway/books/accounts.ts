@@ -1,0 +1,108 @@
+/**
+ * The accounts whose books are closed, a slice at a time, with what the database explains of each.
+ * A paying account's own moves may be many, so they are read page by page with a rest between.
+ */
+import { familyOf } from "../../chains/families.ts";
+import { hotAddressOn } from "../store/agent-accounts.ts";
+import { listPairedWallets } from "../store/agents.ts";
+import { listDepositMoves, listHotMoves } from "../store/book-moves.ts";
+import {
+  type BookAddress,
+  type BookEntryRow,
+  countBookAddresses,
+  countForgottenBookAddresses,
+  listBookAddresses,
+  listBookEntries,
+  listForgottenBookAddresses,
+} from "../store/books.ts";
+import type { Database } from "../store/store.ts";
+import { movesOf, Sheet } from "./sheet.ts";
+
+/** An account whose balances are compared. */
+export interface Account {
+  readonly address: string;
+  readonly merchant: string;
+  readonly kind: "deposit" | "hot";
+  /** Whether an agent here has its key: what leaves any other address, its owner took out. */
+  readonly isOurs: boolean;
+}
+
+/** Of one chain, and of one merchant or all. */
+export interface Scope {
+  readonly network: string;
+  readonly coin: string | null; // the currency that pays fees
+  readonly merchant: string | null;
+}
+
+const sliceMax = 250; // a door's own batch has about as many
+const pageMax = 500;
+
+/** @returns paying accounts of the agents that are paired now */
+export function hotAccounts(database: Database, { network, merchant }: Scope): readonly Account[] {
+  return listPairedWallets(database, network)
+    .filter((agent) => merchant === null || agent.merchant === merchant)
+    .map((agent) => ({
+      ...{ address: hotAddressOn(agent, network), merchant: agent.merchant },
+      ...{ kind: "hot" as const, isOurs: true },
+    }))
+    .filter(({ address }) => address !== "");
+}
+
+const startOf = (network: string): string => `${familyOf(network).namespace}:`;
+
+export function countDepositAccounts(database: Database, { network, merchant }: Scope): number {
+  const { namespace } = familyOf(network);
+  const forgotten = countForgottenBookAddresses(database, { namespace, merchant });
+  return countBookAddresses(database, { start: startOf(network), merchant }) + forgotten;
+}
+
+/**
+ * Every address for deposits that was ever given out, and every one that may have been before the
+ * database was put back, a slice at a time.
+ */
+export function* depositSlices(database: Database, { network, merchant }: Scope): Generator<readonly Account[]> {
+  const start = startOf(network);
+  const { namespace } = familyOf(network);
+  yield* slicesOf((place) => listBookAddresses(database, { start, merchant }, place, sliceMax));
+  yield* slicesOf((place) => listForgottenBookAddresses(database, { namespace, merchant }, place, sliceMax));
+}
+
+function* slicesOf(listAfter: (place: number) => readonly BookAddress[]): Generator<readonly Account[]> {
+  for (let rows = listAfter(0); rows.length > 0; rows = listAfter(rows.at(-1)?.place ?? 0)) {
+    yield rows.map(({ address, merchant, agent }) => ({
+      ...{ address, merchant, kind: "deposit" as const, isOurs: agent !== null },
+    }));
+  }
+}
+
+/**
+ * What the database explains of these accounts now. @param rest waits between pages
+ */
+export async function sheetsOf(
+  database: Database,
+  { network, coin }: Scope,
+  accounts: readonly Account[],
+  rest: () => Promise<void>,
+): Promise<ReadonlyMap<string, Sheet>> {
+  const addresses = accounts.map(({ address }) => address);
+  const entries = new Map<string, BookEntryRow[]>(addresses.map((address) => [address, []]));
+  for (const entry of listBookEntries(database, network, addresses)) entries.get(entry.address)?.push(entry);
+  const sheets = new Map([...entries].map(([address, own]) => [address, new Sheet(own)]));
+  const deposits = accounts.filter(({ kind }) => kind === "deposit").map(({ address }) => address);
+  for (const row of deposits.length === 0 ? [] : listDepositMoves(database, network, deposits))
+    for (const move of movesOf(row, coin)) sheets.get(row.address)?.add(move);
+  for (const { address: account, kind } of accounts) {
+    if (kind !== "hot") continue;
+    for (const side of ["out", "in"] as const) {
+      let after = { block: -1, row: 0 };
+      for (let isMore = true; isMore; ) {
+        const page = listHotMoves(database, side, { network, account }, after, pageMax);
+        for (const row of page) for (const move of movesOf(row, coin)) sheets.get(account)?.add(move);
+        after = page.at(-1) ?? after;
+        isMore = page.length === pageMax;
+        if (isMore) await rest();
+      }
+    }
+  }
+  return sheets;
+}

@@ -1,0 +1,150 @@
+/**
+ * The books of the running gateway: each night, one chain after the other, what every address and
+ * hot wallet holds is compared with what the database explains. It goes on beside the watcher, with
+ * a rest after each question as long as the question took.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
+import type { GatewayConfig } from "../config.ts";
+import { readClosing } from "../store/books.ts";
+import type { Store } from "../store/store.ts";
+import { closeBooks } from "./closing.ts";
+import type { BookNodes, ClosingOptions } from "./compare.ts";
+import { amountWords, type Closed, differenceWords, keepFailed } from "./keeping.ts";
+import { hasUnopened, openBooks } from "./opening.ts";
+
+/** @public */
+export interface BooksOptions {
+  readonly store: Store;
+  readonly config: Pick<GatewayConfig, "currencies" | "books">;
+  readonly log: GatewayLog;
+  readonly clock: () => number; // milliseconds since 1970
+  readonly rest?: (ms: number) => Promise<void>; // a timer unless told
+}
+
+/** A chain that was just read to its newest final block. */
+interface ReadChain {
+  readonly name: string; // in the configuration
+  readonly network: string;
+  readonly reader: BookNodes;
+}
+
+/** @public */
+export interface Books {
+  /** Called at the end of each complete pass over a chain; answers at once. */
+  onPass(chain: ReadChain): void;
+  /** Resolves when nothing more is written. Calling again is harmless. */
+  close(): Promise<void>;
+}
+
+const hourMs = 3_600_000;
+const dayMs = 24 * hourMs;
+/** A closing that failed is tried again after this time. */
+const retryMs = hourMs;
+const openingRetryMs = 60_000;
+
+/** The newest moment up to `nowMs` at which a day's `hour` (UTC) began. */
+export function lastHour(nowMs: number, hour: number): number {
+  const today = Math.floor(nowMs / dayMs) * dayMs + hour * hourMs;
+  return today <= nowMs ? today : today - dayMs;
+}
+
+/**
+ * Closes nothing before the first call of `onPass`.
+ * @public
+ */
+export function startBooks(options: BooksOptions): Books {
+  const { store, log, clock } = options;
+  let running: Promise<void> | null = null;
+  let isClosed = false;
+  const openedAt = new Map<string, number>(); // newest try to open books, by network
+  const timers = new Set<() => void>();
+  const rest = (ms: number): Promise<void> => {
+    if (isClosed) return Promise.resolve();
+    if (options.rest !== undefined) return options.rest(ms);
+    return new Promise((resolve) => {
+      const end = (): void => {
+        clearTimeout(timer);
+        timers.delete(end);
+        resolve();
+      };
+      const timer = setTimeout(end, ms);
+      timers.add(end);
+    });
+  };
+  const work = async (chain: ReadChain, isDue: boolean): Promise<void> => {
+    const closing = { ...closingOf(options, chain), rest, isStopped: () => isClosed };
+    try {
+      if (!isDue) await openBooks(closing);
+      else tell(options, chain, closing, await closeBooks(closing));
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      if (isClosed || store.poisoned) return;
+      const { code, message } = error;
+      log.warn({ event: "books-unclosed", chain: chain.name, code }, message);
+      if (!isDue || code.startsWith("GATEWAY_STORE_")) return;
+      store.write((database) => keepFailed(database, chain.network, code, clock()));
+    }
+  };
+  const isOpeningDue = (chain: ReadChain): boolean => {
+    const nowMs = clock();
+    if (Math.abs(nowMs - (openedAt.get(chain.network) ?? 0)) < openingRetryMs) return false;
+    if (!hasUnopened(closingOf(options, chain))) return false;
+    openedAt.set(chain.network, nowMs);
+    return true;
+  };
+  return {
+    onPass(chain) {
+      if (running !== null || isClosed) return;
+      const isDue = isClosingDue(options, chain.network);
+      if (!isDue && !isOpeningDue(chain)) return;
+      running = work(chain, isDue).finally(() => {
+        running = null;
+      });
+    },
+    async close() {
+      isClosed = true;
+      for (const end of [...timers]) end();
+      await running;
+    },
+  };
+}
+
+function closingOf({ store, config, clock }: BooksOptions, { network, reader }: ReadChain): Omit<ClosingOptions, "rest"> {
+  const currencies = Object.values(config.currencies).filter((one) => one.network === network);
+  const coin = currencies.find(({ contract }) => contract === "")?.id ?? null;
+  return { store, network, reader, currencies, coin, merchant: null, isWhole: true, clock };
+}
+
+/** The first closing of a chain waits for its night as every other one. */
+function isClosingDue({ store, config, clock }: BooksOptions, network: string): boolean {
+  const nowMs = clock();
+  const closing = readClosing(store.database, network);
+  const due = lastHour(nowMs, config.books.hour);
+  if (closing === undefined) return nowMs - due < hourMs;
+  if (closing.closedAt !== null && closing.closedAt >= due) return false;
+  return closing.fault === "" || nowMs - closing.triedAt >= retryMs;
+}
+
+function tell(
+  { log }: BooksOptions,
+  { name: chain }: ReadChain,
+  { currencies }: Pick<ClosingOptions, "currencies">,
+  closed: Closed,
+): void {
+  if (closed.isStopped) return;
+  const { addresses, hotWallets, compared, firstBlock, lastBlock, differences, left } = closed;
+  const counts = { addresses, hotWallets, compared, differences: differences.length, firstBlock, lastBlock };
+  const uncompared = left.map(({ currency, code, balances }) => `${balances} of ${currency}: ${code}`);
+  log.info({ event: "books-closed", chain, ...counts, uncompared: uncompared.join("; ") }, "the books were closed");
+  for (const row of closed.news) {
+    const { address: about, currency, sinceBlock, detail } = row;
+    const fields = { chain, code: "BOOKS_DIFFERENCE", about, currency, sinceBlock, detail };
+    log.error({ event: "books-differ", ...fields }, differenceWords(row, currencies));
+  }
+  for (const { kind, address: about, units, currency, block } of closed.entries) {
+    if (kind !== "outside") continue;
+    const words = `${amountWords(BigInt(units), currency, currencies)} came to a hot wallet from outside`;
+    log.info({ event: "books-incoming", chain, about, block }, words);
+  }
+}

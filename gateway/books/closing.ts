@@ -1,0 +1,221 @@
+/**
+ * One closing of a chain's books: every account is compared, a balance that does not fit is
+ * compared again at a later block, and one that differs still is a difference with the block from
+ * which it exists. Entries, differences and the closing's own row are written in one transaction at
+ * the end; a closing that is cut short leaves nothing behind.
+ */
+import type { BookEntryRow, ClosingRow, DifferenceRow } from "../store/books.ts";
+import { listBookEntries, listDifferences, readClosing, readDifference } from "../store/books.ts";
+import { type Account, countDepositAccounts, depositSlices, hotAccounts } from "./accounts.ts";
+import { type BookCurrency, type ClosingOptions, type Compared, Comparison, type Left } from "./compare.ts";
+import { type Closed, keepClosed } from "./keeping.ts";
+import { sinceBlock } from "./since.ts";
+import { type Verdict, verdictOf } from "./verdict.ts";
+
+const looksMax = 3;
+const lookRestMs = 4_000;
+const groupMax = 250; // accounts in one question of a later look
+const sinceMax = 20; // differences whose first block is looked for
+
+interface Found {
+  readonly one: Compared;
+  readonly verdict: Exclude<Verdict, { readonly kind: "fits" }>;
+}
+
+/** What a closing has done so far. */
+interface Progress {
+  readonly comparison: Comparison;
+  readonly seen: Set<string>; // earlier differences whose balances were compared again
+  readonly left: Map<string, Left>;
+  compared: number;
+  done: number;
+}
+
+/**
+ * Closes the books of a network. Looks at the chain and reads the tables for as long as it takes,
+ * with rests; writes at the end. Closing twice is harmless.
+ * @throws AgentError BOOKS_UNREAD, NODE_CLOSED, GATEWAY_STORE_*
+ * @public
+ */
+export async function closeBooks(options: ClosingOptions): Promise<Closed> {
+  const { store, network, currencies } = options;
+  const { database } = store;
+  const of = countDepositAccounts(database, options);
+  const hot = hotAccounts(database, options);
+  const before = listDifferences(database, network);
+  const progress: Progress = {
+    ...{ comparison: new Comparison(options), seen: new Set(), left: new Map(), compared: 0, done: 0 },
+  };
+  const open = new Set(before.map(nameOf));
+  const suspects: Compared[] = [];
+  for (const slice of slicesOf(options, hot)) {
+    if (options.isStopped?.() === true) return stoppedAt(options, progress);
+    suspects.push(...(await look(options, progress, slice, currencies, open)));
+    progress.done += slice.length;
+    options.onProgress?.(progress.done, of + hot.length);
+  }
+  const found = await lookAgain(options, progress, suspects);
+  if (options.isStopped?.() === true) return stoppedAt(options, progress);
+  const differences = await differencesOf(options, found);
+  const closed: Closed = {
+    ...stoppedAt(options, progress),
+    ...{ addresses: of, hotWallets: hot.length, compared: progress.compared, left: [...progress.left.values()] },
+    ...{ differences, entries: found.flatMap((each) => entryOf(options, each)), isStopped: false },
+  };
+  const seen = before.filter((row) => progress.seen.has(nameOf(row)));
+  return keepClosed(options, closed, { seen, entryCounts: countsOf(found) });
+}
+
+/** Paying accounts one by one, then the addresses for deposits. */
+function* slicesOf(options: ClosingOptions, hot: readonly Account[]): Generator<readonly Account[]> {
+  for (const one of hot) yield [one];
+  yield* depositSlices(options.store.database, options);
+}
+
+const nameOf = ({ address, currency }: Pick<DifferenceRow, "address" | "currency">): string => `${address} ${currency}`;
+
+function stoppedAt({ network, clock }: ClosingOptions, { comparison, compared }: Progress): Closed {
+  const { firstBlock, lastBlock } = comparison;
+  return {
+    ...{ network, at: clock(), firstBlock, lastBlock, addresses: 0, hotWallets: 0, compared, left: [] },
+    ...{ differences: [], entries: [], news: [], isStopped: true },
+  };
+}
+
+/** Those that do not fit. */
+async function look(
+  { store, network }: ClosingOptions,
+  progress: Progress,
+  accounts: readonly Account[],
+  currencies: readonly BookCurrency[],
+  open: ReadonlySet<string>,
+): Promise<readonly Compared[]> {
+  const { compared, left } = await progress.comparison.compare(accounts, currencies);
+  for (const one of left) keepLeft(progress, one);
+  progress.compared += compared.length;
+  for (const { account, currency } of compared) {
+    const name = nameOf({ address: account.address, currency: currency.id });
+    if (open.has(name)) progress.seen.add(name);
+  }
+  const doubtful = compared.filter(({ account, isFit }) => !isFit || account.kind === "hot");
+  if (doubtful.length === 0) return [];
+  const entries = listBookEntries(
+    store.database,
+    network,
+    doubtful.map(({ account }) => account.address),
+  );
+  return doubtful.filter((one) => verdictOf(store.database, network, one, entriesOf(entries, one)).kind !== "fits");
+}
+
+const entriesOf = (entries: readonly BookEntryRow[], { account }: Compared): readonly BookEntryRow[] =>
+  entries.filter(({ address }) => address === account.address);
+
+function keepLeft({ left }: Progress, { currency, code, balances }: Left): void {
+  const name = `${currency} ${code}`;
+  left.set(name, { currency, code, balances: (left.get(name)?.balances ?? 0) + balances });
+}
+
+/**
+ * Compares the suspects again at a later block, since a payment may have been read a little later
+ * than its block, and a node may tell of another one.
+ */
+async function lookAgain(options: ClosingOptions, progress: Progress, suspects: readonly Compared[]): Promise<readonly Found[]> {
+  const { store, network, rest, isStopped } = options;
+  const found: Found[] = [];
+  let doubtful = suspects;
+  for (let looks = 2; doubtful.length > 0 && isStopped?.() !== true; looks += 1) {
+    await rest(lookRestMs);
+    progress.comparison.moveOn();
+    const again: Compared[] = [];
+    for (const [currency, accounts] of groupsOf(doubtful)) {
+      const { compared, left } = await progress.comparison.compare(accounts, [currency]);
+      for (const each of left) {
+        keepLeft(progress, each);
+        for (const { address } of accounts) progress.seen.delete(nameOf({ address, currency: currency.id }));
+      }
+      again.push(...compared);
+    }
+    const judged = again.map((one) => {
+      const entries = listBookEntries(store.database, network, [one.account.address]);
+      return { one, verdict: verdictOf(store.database, network, one, entries) };
+    });
+    const isLast = looks === looksMax;
+    found.push(...judged.flatMap(({ one, verdict }) => (isSettled(verdict, isLast) ? [{ one, verdict }] : [])));
+    doubtful = judged.filter(({ verdict }) => verdict.kind !== "fits" && !isSettled(verdict, isLast)).map(({ one }) => one);
+    if (!isLast) continue;
+    for (const { account, currency } of doubtful) {
+      keepLeft(progress, { currency: currency.id, code: "moving", balances: 1 });
+      progress.seen.delete(nameOf({ address: account.address, currency: currency.id }));
+    }
+    break;
+  }
+  return found;
+}
+
+/** Accounts to ask at once, by currency. */
+function groupsOf(doubtful: readonly Compared[]): readonly (readonly [BookCurrency, readonly Account[]])[] {
+  const groups: [BookCurrency, Account[]][] = [];
+  for (const { currency, account } of doubtful) {
+    const group = groups.find(([one, accounts]) => one.id === currency.id && accounts.length < groupMax);
+    if (group === undefined) groups.push([currency, [account]]);
+    else group[1].push(account);
+  }
+  return groups;
+}
+
+/** The books of a hot wallet begin with the second look; all else is judged by the last one. */
+function isSettled(verdict: Verdict, isLast: boolean): verdict is Found["verdict"] {
+  if (verdict.kind === "fits" || verdict.kind === "moving") return false;
+  return verdict.kind === "opening" || isLast;
+}
+
+function entryOf({ network, clock }: ClosingOptions, { one, verdict }: Found): readonly BookEntryRow[] {
+  if (verdict.kind === "difference" || verdict.kind === "moving") return [];
+  const { account, currency, block } = one;
+  const place = { network, address: account.address, currency: currency.id };
+  return [{ ...place, kind: verdict.kind, units: verdict.units.toString(), block, at: clock(), person: "", reason: "" }];
+}
+
+/** How many entries an account had when it was compared. */
+function countsOf(found: readonly Found[]): ReadonlyMap<string, number> {
+  return new Map(found.map(({ one }) => [one.account.address, one.sheet.entries]));
+}
+
+async function differencesOf(options: ClosingOptions, found: readonly Found[]): Promise<readonly DifferenceRow[]> {
+  const { store, network, clock } = options;
+  const closing = readClosing(store.database, network);
+  const rows: DifferenceRow[] = [];
+  for (const { one, verdict } of found) {
+    if (verdict.kind !== "difference") continue;
+    const { account, currency, block, expectedUnits, foundUnits } = one;
+    const place = { network, address: account.address, currency: currency.id };
+    const before = readDifference(store.database, place);
+    const since = await sinceOf(options, { one, verdict }, before, closing, rows.length < sinceMax);
+    const words = [since.why, verdict.detail].filter((text) => text !== "").join("; ");
+    rows.push({
+      ...{ ...place, merchant: account.merchant, kind: account.kind, block, sinceBlock: since.block, detail: words },
+      ...{ expectedUnits: expectedUnits.toString(), foundUnits: foundUnits.toString(), at: before?.at ?? clock() },
+    });
+  }
+  return rows;
+}
+
+/** Of an earlier difference that is as it was, the block is known already. */
+async function sinceOf(
+  options: ClosingOptions,
+  { one, verdict }: Found,
+  before: DifferenceRow | undefined,
+  closing: ClosingRow | undefined,
+  isLookedFor: boolean,
+): Promise<{ readonly block: number | null; readonly why: string }> {
+  if (verdict.kind === "difference" && verdict.foreignAt !== null) return { block: verdict.foreignAt, why: "" };
+  const rest = one.foundUnits - one.expectedUnits;
+  const isOld = before !== undefined && BigInt(before.foundUnits) - BigInt(before.expectedUnits) === rest;
+  if (isOld && before.sinceBlock !== null) return { block: before.sinceBlock, why: "" };
+  if (!isLookedFor) return { block: null, why: `its first block is not looked for beyond ${sinceMax} differences` };
+  const openedAt = one.sheet.openedAt(one.currency.id) ?? -1;
+  const wasEven = before === undefined && closing !== undefined && closing.closedAt !== null;
+  const even = wasEven && closing.lastBlock > openedAt && closing.lastBlock < one.block ? closing.lastBlock : null;
+  const since = await sinceBlock(options, one, { floor: openedAt, even });
+  return since.block === null ? since : { block: since.block, why: "" };
+}

@@ -1,0 +1,183 @@
+/**
+ * Compares what accounts hold at a final block with what the database explains up to that block. A
+ * node that keeps no old state answers for its newest final block: the closing then goes on there,
+ * each account at one block exactly. Asks the chain, reads the tables, writes nothing.
+ */
+import type { WatcherNodes } from "../../chains/nodes.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { readCursor } from "../store/cursors.ts";
+import type { Store } from "../store/store.ts";
+import { type Account, type Scope, sheetsOf } from "./accounts.ts";
+import type { Sheet } from "./sheet.ts";
+
+/**
+ * What the books ask of a chain's nodes.
+ * @public
+ */
+export type BookNodes = Pick<WatcherNodes, "balances" | "finalTip" | "tellsNewestBalances">;
+
+/**
+ * A currency as far as the books need it.
+ * @public
+ */
+export interface BookCurrency {
+  readonly id: string;
+  readonly contract: string; // "" the native coin
+  readonly decimal: number;
+}
+
+/**
+ * One chain to close, and how.
+ * @public
+ */
+export interface ClosingOptions extends Scope {
+  readonly store: Pick<Store, "database" | "write">;
+  readonly reader: BookNodes;
+  readonly currencies: readonly BookCurrency[]; // that are compared
+  readonly isWhole: boolean; // every account and every currency of the network
+  readonly clock: () => number; // milliseconds since 1970
+  readonly rest: (ms: number) => Promise<void>;
+  readonly isStopped?: () => boolean;
+  readonly onProgress?: (done: number, of: number) => void; // accounts
+}
+
+/** A balance that was compared, or could not be. */
+export interface Compared {
+  readonly account: Account;
+  readonly currency: BookCurrency;
+  readonly block: number;
+  readonly foundUnits: bigint;
+  readonly expectedUnits: bigint; // as far as the sheet says; equal to what was found where it fits
+  readonly sheet: Sheet;
+  readonly isFit: boolean;
+  readonly isExact: boolean; // found at the end of `block`, or where nothing moved around it
+}
+
+/**
+ * Why balances of a currency were not compared, and how many.
+ * @public
+ */
+export interface Left {
+  readonly currency: string;
+  readonly code: string; // of the fault; "moving" where the account moves too often
+  readonly balances: number;
+}
+
+const triesMax = 4;
+const firstRestMs = 500;
+/** A question rests as long as it took, so that half of a node's time at least is left to money. */
+const restMinMs = 5;
+const cursorRestMs = 500;
+const cursorTries = 60;
+
+interface Reading {
+  readonly first: number;
+  readonly last: number;
+  readonly units: readonly bigint[];
+}
+
+/** Where a closing stands: one for each. */
+export class Comparison {
+  readonly #options: ClosingOptions;
+  firstBlock: number;
+  lastBlock: number;
+
+  /** @throws AgentError BOOKS_UNREAD before the watcher has read a final block */
+  constructor(options: ClosingOptions) {
+    this.#options = options;
+    this.firstBlock = this.cursor();
+    this.lastBlock = this.firstBlock;
+  }
+
+  /** The newest final block up to which the database holds everything. */
+  cursor(): number {
+    const { store, network } = this.#options;
+    const cursor = readCursor(store.database, network);
+    if (cursor === undefined)
+      throw new AgentError("BOOKS_UNREAD", "none", `no final block of ${network} was read yet`, { network });
+    return cursor.block;
+  }
+
+  /** The next comparisons are at the newest block that was read. */
+  moveOn(): void {
+    this.lastBlock = this.cursor();
+  }
+
+  /**
+   * Compares these accounts in these currencies. @throws AgentError NODE_CLOSED, STORE_*; any other
+   * fault of the nodes leaves balances out
+   */
+  async compare(
+    accounts: readonly Account[],
+    currencies: readonly BookCurrency[] = this.#options.currencies,
+  ): Promise<{ readonly compared: readonly Compared[]; readonly left: readonly Left[] }> {
+    const { store, rest } = this.#options;
+    const readings: (readonly [BookCurrency, Reading])[] = [];
+    const left: Left[] = [];
+    for (const currency of currencies) {
+      const reading = await this.#read(accounts, currency);
+      if (typeof reading === "string") left.push({ currency: currency.id, code: reading, balances: accounts.length });
+      else readings.push([currency, reading]);
+    }
+    // After the balances: the database holds everything up to their last block by now.
+    const sheets = await sheetsOf(store.database, this.#options, accounts, () => rest(restMinMs));
+    const compared = readings.flatMap(([currency, reading]) =>
+      accounts.map((account, at) =>
+        judge(account, currency, sheets.get(account.address) as Sheet, { ...reading, found: reading.units[at] as bigint }),
+      ),
+    );
+    return { compared, left };
+  }
+
+  /** A code where it cannot be read. */
+  async #read(accounts: readonly Account[], { contract }: BookCurrency): Promise<Reading | string> {
+    const { reader, rest, clock } = this.#options;
+    const questions = accounts.map(({ address: account }) => ({ account, contract }));
+    let code = "";
+    for (let tries = 1; tries <= triesMax; tries += 1) {
+      const askedAt = clock();
+      try {
+        const first = this.lastBlock;
+        const units = await reader.balances(questions, first);
+        await rest(Math.max(restMinMs, Math.abs(clock() - askedAt)));
+        if (reader.tellsNewestBalances !== true) return { first, last: first, units };
+        const { number: last } = await reader.finalTip();
+        if (await this.#isReadTo(last)) return { first, last: Math.max(first, last), units };
+        code = "BOOKS_UNREAD";
+      } catch (error) {
+        if (!(error instanceof AgentError) || error.code === "NODE_CLOSED" || !error.code.startsWith("NODE_")) throw error;
+        code = error.code;
+      }
+      this.moveOn();
+      await rest(firstRestMs * 2 ** tries);
+    }
+    return code;
+  }
+
+  async #isReadTo(block: number): Promise<boolean> {
+    const { rest } = this.#options;
+    for (let tries = 0; tries < cursorTries; tries += 1) {
+      if (this.cursor() >= block) {
+        this.moveOn();
+        return true;
+      }
+      await rest(cursorRestMs);
+    }
+    return false;
+  }
+}
+
+/**
+ * A value that nodes tell of some block of a range fits when it is right at the end of one of them.
+ */
+function judge(
+  account: Account,
+  currency: BookCurrency,
+  sheet: Sheet,
+  { first, last, found }: Omit<Reading, "units"> & { readonly found: bigint },
+): Compared {
+  const values = sheet.between(currency.id, first, last);
+  const isFit = values.includes(found);
+  const expectedUnits = isFit ? found : (values[0] ?? 0n);
+  return { account, currency, block: last, foundUnits: found, expectedUnits, sheet, isFit, isExact: values.length === 1 };
+}

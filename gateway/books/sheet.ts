@@ -1,0 +1,80 @@
+/**
+ * The balance that the database explains for an account at the end of any block: a sum of moves,
+ * each at the block that made it final. Pure functions, touch nothing.
+ */
+
+import type { MoveRow } from "../store/book-moves.ts";
+import type { BookEntryRow } from "../store/books.ts";
+
+/** A change of a balance in one currency. */
+export interface Move {
+  readonly currency: string;
+  readonly units: bigint; // below zero: it left
+  readonly block: number;
+}
+
+/**
+ * The changes that a row stands for. A payment comes in. A withdrawal, sweep or top-up that
+ * completed moves its amount, and whatever ended on the chain costs its fee in `coin`, the currency
+ * that pays fees; null where the configuration has none. A top-up moves that coin, whatever
+ * currency's sweep it is for.
+ */
+export function movesOf(row: MoveRow, coin: string | null): readonly Move[] {
+  const { kind, side, status, block } = row;
+  const currency = kind === "topup" ? coin : row.currency;
+  const units = side === "in" ? BigInt(row.units) : -BigInt(row.units);
+  const moved = status === 1 && currency !== null ? [{ currency, units, block }] : [];
+  if (side === "in" || coin === null || row.feeUnits === "") return moved;
+  return [...moved, { currency: coin, units: -BigInt(row.feeUnits), block }];
+}
+
+/** What one account's balances should be. */
+export class Sheet {
+  readonly #moves = new Map<string, Map<number, bigint>>(); // units by block, by currency
+  readonly #openedAt = new Map<string, number>(); // block, by currency
+  /** Entries that it was made with: another number later on means that somebody added one. */
+  readonly entries: number;
+
+  /**
+   * @param entries of this account alone: the opening of a currency is in the place of every move
+   * up to its block
+   */
+  constructor(entries: readonly BookEntryRow[]) {
+    this.entries = entries.length;
+    for (const { kind, currency, block } of entries) if (kind === "opening") this.#openedAt.set(currency, block);
+    for (const { kind, currency, block, units } of entries)
+      if (kind === "opening") this.#put(currency, block, BigInt(units));
+      else this.add({ currency, block, units: BigInt(units) });
+  }
+
+  /** Not for calling twice with the same move. */
+  add({ currency, block, units }: Move): void {
+    const openedAt = this.#openedAt.get(currency);
+    if (openedAt === undefined || block > openedAt) this.#put(currency, block, units);
+  }
+
+  /** The block at whose end the books of a currency began; null without an opening. */
+  openedAt(currency: string): number | null {
+    return this.#openedAt.get(currency) ?? null;
+  }
+
+  /** The balance at the end of a block. */
+  at(currency: string, block: number): bigint {
+    let sum = 0n;
+    for (const [at, units] of this.#moves.get(currency) ?? []) if (at <= block) sum += units;
+    return sum;
+  }
+
+  /** The balances at the ends of all blocks from `first` to `last`, the newest first, each once. */
+  between(currency: string, first: number, last: number): readonly bigint[] {
+    const ends = [...(this.#moves.get(currency)?.keys() ?? [])].filter((block) => block >= first && block <= last);
+    const blocks = [...new Set([last, ...ends.sort((a, b) => b - a), first])];
+    return [...new Set(blocks.map((block) => this.at(currency, block)))];
+  }
+
+  #put(currency: string, block: number, units: bigint): void {
+    const moves = this.#moves.get(currency) ?? new Map<number, bigint>();
+    moves.set(block, (moves.get(block) ?? 0n) + units);
+    this.#moves.set(currency, moves);
+  }
+}

@@ -1,0 +1,45 @@
+/**
+ * The block from which a difference exists, found by halving over final blocks in the past: asks
+ * about as many balances as the number of blocks has binary digits. Reads only.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import type { ClosingOptions, Compared } from "./compare.ts";
+
+/** A block, or why none is known. */
+export type Since = { readonly block: number } | { readonly block: null; readonly why: string };
+
+const restMs = 5;
+
+/**
+ * The first block at whose end the account held just so much less or more than the database
+ * explains, as at the end of the difference's own block. @param floor the last block before the
+ * account's books began, -1 for the first of the chain. @param even a block whose closing had no
+ * difference, looked at first
+ */
+export async function sinceBlock(
+  options: ClosingOptions,
+  difference: Compared,
+  { floor, even }: { readonly floor: number; readonly even: number | null },
+): Promise<Since> {
+  const { reader, rest } = options;
+  const { account, currency, block, foundUnits, expectedUnits, sheet } = difference;
+  if (reader.tellsNewestBalances === true) return { block: null, why: "the nodes tell of their newest final block alone" };
+  const isThere = async (at: number): Promise<boolean> => {
+    const [units = 0n] = await reader.balances([{ account: account.address, contract: currency.contract }], at);
+    await rest(restMs);
+    return units - sheet.at(currency.id, at) === foundUnits - expectedUnits;
+  };
+  let [before, from] = [floor, block];
+  try {
+    if (even !== null) [before, from] = (await isThere(even)) ? [floor, even] : [even, block];
+    while (from - before > 1) {
+      const middle = before + Math.floor((from - before) / 2);
+      if (await isThere(middle)) from = middle;
+      else before = middle;
+    }
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code === "NODE_CLOSED" || !error.code.startsWith("NODE_")) throw error;
+    return { block: null, why: `the nodes keep no old state: ${error.code}` };
+  }
+  return { block: from };
+}

@@ -1,0 +1,61 @@
+/**
+ * A person takes a difference in: an entry with name and reason, which every later closing counts
+ * as explained. Nothing on the chain and no payment changes by it.
+ */
+import { formatAmount, parseAmount } from "../../protocol/amount.ts";
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { recordAct } from "../store/audit.ts";
+import { addBookEntry, type BookEntryRow, type BookPlace, dropDifference, readDifference } from "../store/books.ts";
+import type { Store } from "../store/store.ts";
+
+/** @public */
+export interface TakingIn extends BookPlace {
+  readonly decimal: number; // of the currency
+  readonly amount: string; // as reconcile shows it: below zero where less was found
+  readonly person: string;
+  readonly reason: string;
+  readonly nowMs: number;
+}
+
+/**
+ * A difference as people write it: found less expected.
+ * @public
+ */
+export function signedAmount(units: bigint, decimal: number): string {
+  return `${units < 0n ? "-" : ""}${formatAmount(units < 0n ? -units : units, decimal)}`;
+}
+
+/**
+ * Takes in the difference that the newest closing found, at the block where it was compared, with
+ * what nobody ordered up to that block. Refuses GATEWAY_NO_DIFFERENCE when there is none there, or
+ * it is another amount. Durable when it returns; a second call is refused.
+ * @public
+ */
+export function takeIn(store: Store, taking: TakingIn): { readonly ok: true; readonly entry: BookEntryRow } | Refusal {
+  const { network, address, currency, decimal, amount, person, reason, nowMs } = taking;
+  return store.write((database) => {
+    const row = readDifference(database, taking);
+    if (row === undefined) return refuse("GATEWAY_NO_DIFFERENCE");
+    const units = BigInt(row.foundUnits) - BigInt(row.expectedUnits);
+    const shown = signedAmount(units, decimal);
+    if (unitsOf(amount, decimal) !== units)
+      return refuse("GATEWAY_NO_DIFFERENCE", `the difference there is ${shown} ${currency}`);
+    const entry: BookEntryRow = {
+      ...{ network, address, currency, kind: "note", units: units.toString(), block: row.block, at: nowMs, person, reason },
+    };
+    addBookEntry(database, entry);
+    dropDifference(database, taking);
+    const detail = `${shown} ${currency} at block ${row.block}, by ${person}: ${reason}`;
+    recordAct(database, { at: nowMs, actor: "operator", act: "difference taken in", subject: address, detail });
+    return { ok: true, entry };
+  });
+}
+
+/** Null for a text that is no amount of the currency. */
+function unitsOf(text: string, decimal: number): bigint | null {
+  const digits = text.replace(/^[-+]/, "");
+  if (/^0+(?:\.0+)?$/.test(digits)) return 0n;
+  const parsed = parseAmount(digits, decimal);
+  if (!parsed.ok) return null;
+  return text.startsWith("-") ? -parsed.units : parsed.units;
+}

@@ -1,0 +1,115 @@
+/**
+ * All that this database says moved an account's balance, as rows with the final block of each:
+ * the ground the books stand on. Payments come in by their own table; sweeps, top-ups and
+ * withdrawals by the transaction that ended them, with its fee. Reads only.
+ */
+import { unattributedOrderOf } from "./forgotten-addresses.ts";
+import type { TransactionRow } from "./rows.ts";
+import type { Database } from "./store.ts";
+
+/**
+ * One row of either table. `side` is of the account asked for: a payment always comes in.
+ * @public
+ */
+export interface MoveRow {
+  readonly kind: "payment" | "withdraw" | "sweep" | "topup";
+  readonly side: "in" | "out";
+  readonly address: string;
+  readonly currency: string;
+  readonly units: string;
+  readonly feeUnits: string; // of the coin that pays fees; "" none
+  readonly status: 0 | 1 | 2;
+  readonly block: number;
+}
+
+/**
+ * Everything final that came to or left these addresses for deposits on a network.
+ * @public
+ */
+export function listDepositMoves(database: Database, network: string, addresses: readonly string[]): readonly MoveRow[] {
+  const list = JSON.stringify(addresses);
+  const payments = database.all<MoveRow>(
+    `SELECT 'payment' AS kind, 'in' AS side, p.address, p.currency, p.units, '' AS feeUnits, 1 AS status, p.block
+     FROM json_each(?) AS a JOIN depositAddresses d ON d.address = a.value JOIN payments p ON p.transactionId = d.transactionId
+     WHERE p.address = d.address AND p.network = ? AND p.final = 1`,
+    ...[list, network],
+  );
+  const unattributed = database.all<MoveRow>(
+    `SELECT 'payment' AS kind, 'in' AS side, p.address, p.currency, p.units, '' AS feeUnits, 1 AS status, p.block
+     FROM json_each(?) AS a JOIN forgottenAddresses f ON f.address = a.value
+       JOIN transactions t ON t.merchant = f.merchant AND t.operation = 'deposit' AND t.orderId = ? || f.address
+       JOIN payments p ON p.transactionId = t.id
+     WHERE p.address = f.address AND p.network = ? AND p.final = 1
+       AND NOT EXISTS (SELECT 1 FROM depositAddresses d WHERE d.address = f.address)`,
+    ...[list, unattributedOrderOf(""), network],
+  );
+  const sweeps = database.all<MoveRow>(
+    `SELECT 'sweep' AS kind, 'out' AS side, t.depositAddress AS address, t.currency, t.amountUnits AS units, t.feeUnits, t.status,
+       t.finalBlock AS block
+     FROM json_each(?) AS a JOIN transactions t ON t.operation = 'sweep' AND t.depositAddress = a.value
+     WHERE t.network = ? AND t.finalBlock IS NOT NULL`,
+    ...[list, network],
+  );
+  const topUps = database.all<MoveRow>(
+    `SELECT 'topup' AS kind, 'in' AS side, t.receiverAddress AS address, t.currency, t.amountUnits AS units, '' AS feeUnits,
+       t.status, t.finalBlock AS block
+     FROM json_each(?) AS a JOIN transactions t ON t.receiverAddress = a.value
+     WHERE t.operation <> 'deposit' AND t.finalBlock IS NOT NULL AND t.operation = 'topup' AND t.network = ?`,
+    ...[list, network],
+  );
+  return [...payments, ...unattributed, ...sweeps, ...topUps];
+}
+
+/**
+ * A place in an account's moves: the next page begins behind it.
+ * @public
+ */
+export interface MovePlace {
+  readonly block: number;
+  readonly row: number;
+}
+
+/**
+ * The next moves of a paying account on a network in the order of blocks, at most `most`: "out"
+ * what it paid, withdrawals and top-ups; "in" what sweeps and other accounts of this gateway paid
+ * to it.
+ * @public
+ */
+export function listHotMoves(
+  database: Database,
+  side: MoveRow["side"],
+  { network, account }: { readonly network: string; readonly account: string },
+  after: MovePlace,
+  most: number,
+): readonly (MoveRow & { readonly row: number })[] {
+  const column = side === "out" ? "depositAddress" : "receiverAddress";
+  return database.all(
+    `SELECT operation AS kind, '${side}' AS side, ${column} AS address, currency, amountUnits AS units,
+       ${side === "out" ? "feeUnits" : "'' AS feeUnits"}, status, finalBlock AS block, rowid AS row
+     FROM transactions WHERE ${column} = ? AND network = ? AND operation <> 'deposit' AND finalBlock IS NOT NULL
+       AND (finalBlock, rowid) > (?, ?) ORDER BY finalBlock, rowid LIMIT ?`,
+    ...[account, network, after.block, after.row, most],
+  );
+}
+
+/**
+ * Withdrawals, sweeps and top-ups from or to an account that a signature exists for and that have
+ * not ended, oldest first, at most `most`. `isFinal`: a final block was read that holds one of its
+ * versions.
+ * @public
+ */
+export function listUnended(
+  database: Database,
+  network: string,
+  account: string,
+  most: number,
+): readonly (Pick<TransactionRow, "id" | "operation" | "stage"> & { readonly isFinal: 0 | 1 })[] {
+  return database.all(
+    `SELECT t.id, t.operation, t.stage, EXISTS (
+       SELECT 1 FROM signatures s JOIN spends k ON k.txHash = s.txHash AND k.account = s.account WHERE s.transactionId = t.id) AS isFinal
+     FROM transactions t WHERE t.status = 0 AND t.operation IN ('withdraw', 'sweep', 'topup') AND t.network = ?
+       AND (t.depositAddress = ? OR t.receiverAddress = ?)
+       AND EXISTS (SELECT 1 FROM signatures s WHERE s.transactionId = t.id) ORDER BY t.createdAt, t.id LIMIT ?`,
+    ...[network, account, account, most],
+  );
+}

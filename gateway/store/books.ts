@@ -1,0 +1,235 @@
+/**
+ * Tables of the books: entries that no payment or spend makes (openings, what came in from outside,
+ * a person's notes), the newest closing of each network, and the differences that are open.
+ */
+import type { SpendRow } from "./rows.ts";
+import { explaining } from "./spends.ts";
+import type { Database } from "./store.ts";
+
+/**
+ * An account's balance in one currency.
+ * @public
+ */
+export interface BookPlace {
+  readonly network: string;
+  readonly address: string;
+  readonly currency: string;
+}
+
+/**
+ * opening: a hot wallet's balance when its books began. outside: what came to a hot wallet and was
+ * no sweep. owner: what left an address whose key this gateway's agents do not have. note: a
+ * difference that a person took in.
+ * @public
+ */
+export interface BookEntryRow extends BookPlace {
+  readonly kind: "opening" | "outside" | "owner" | "note";
+  readonly units: string; // below zero: less lies there
+  readonly block: number; // at whose end it was found
+  readonly at: number;
+  readonly person: string; // "" where no person wrote it
+  readonly reason: string;
+}
+
+/** @public */
+export interface DifferenceRow extends BookPlace {
+  readonly merchant: string;
+  readonly kind: "deposit" | "hot";
+  readonly expectedUnits: string;
+  readonly foundUnits: string;
+  readonly block: number; // at whose end they were compared
+  readonly sinceBlock: number | null; // the first block with this difference; null where no node says
+  readonly detail: string; // for people
+  readonly at: number; // when it was found first
+}
+
+/** @public */
+export interface ClosingRow {
+  readonly network: string;
+  readonly closedAt: number | null; // null: never yet
+  readonly firstBlock: number;
+  readonly lastBlock: number;
+  readonly addresses: number; // for deposits
+  readonly hotWallets: number;
+  readonly compared: number; // balances
+  readonly left: number; // balances that could not be compared
+  readonly triedAt: number;
+  readonly fault: string; // code of what ended the newest try; "" none
+}
+
+/**
+ * An address for deposits, in the order of its place.
+ * @public
+ */
+export interface BookAddress {
+  readonly place: number;
+  readonly address: string;
+  readonly merchant: string;
+  readonly agent: string | null; // null: nobody here has its key
+}
+
+const issued = `FROM depositAddresses d JOIN transactions t ON t.id = d.transactionId
+  WHERE d.rowid > ? AND substr(t.network, 1, ?) = ? AND (? IS NULL OR t.merchant = ?)`;
+
+/**
+ * Every address of a family that was ever given out, after a place; `start` begins each of the
+ * family's networks.
+ * @public
+ */
+export function listBookAddresses(
+  database: Database,
+  { start, merchant }: { readonly start: string; readonly merchant: string | null },
+  place: number,
+  most: number,
+): readonly BookAddress[] {
+  const sql = `SELECT d.rowid AS place, d.address, t.merchant, d.agent ${issued} ORDER BY d.rowid LIMIT ?`;
+  return database.all<BookAddress>(sql, place, start.length, start, merchant, merchant, most);
+}
+
+/**
+ * How many `listBookAddresses` lists altogether.
+ * @public
+ */
+export function countBookAddresses(
+  database: Database,
+  { start, merchant }: { readonly start: string; readonly merchant: string | null },
+): number {
+  const sql = `SELECT count(*) AS n ${issued}`;
+  return database.get<{ n: number }>(sql, 0, start.length, start, merchant, merchant)?.n ?? 0;
+}
+
+const forgotten = `FROM forgottenAddresses f WHERE f.rowid > ? AND f.namespace = ? AND (? IS NULL OR f.merchant = ?)
+  AND NOT EXISTS (SELECT 1 FROM depositAddresses d WHERE d.address = f.address)`;
+
+/**
+ * As `listBookAddresses`, of addresses that may have left before the database was put back and that
+ * no request here names.
+ * @public
+ */
+export function listForgottenBookAddresses(
+  database: Database,
+  { namespace, merchant }: { readonly namespace: string; readonly merchant: string | null },
+  place: number,
+  most: number,
+): readonly BookAddress[] {
+  const sql = `SELECT f.rowid AS place, f.address, f.merchant, f.agent ${forgotten} ORDER BY f.rowid LIMIT ?`;
+  return database.all<BookAddress>(sql, place, namespace, merchant, merchant, most);
+}
+
+/**
+ * How many `listForgottenBookAddresses` lists altogether.
+ * @public
+ */
+export function countForgottenBookAddresses(
+  database: Database,
+  { namespace, merchant }: { readonly namespace: string; readonly merchant: string | null },
+): number {
+  return database.get<{ n: number }>(`SELECT count(*) AS n ${forgotten}`, 0, namespace, merchant, merchant)?.n ?? 0;
+}
+
+/**
+ * Adds an entry, inside the caller's transaction; a second opening of an account is left out.
+ * @public
+ */
+export function addBookEntry(database: Database, entry: BookEntryRow): void {
+  const { network, address, currency, kind, units, block, at, person, reason } = entry;
+  database.run(
+    `INSERT OR IGNORE INTO bookEntries (network, address, currency, kind, units, block, at, person, reason)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ...[network, address, currency, kind, units, block, at, person, reason],
+  );
+}
+
+/**
+ * The entries of some accounts on a network, oldest first.
+ * @public
+ */
+export function listBookEntries(database: Database, network: string, addresses: readonly string[]): readonly BookEntryRow[] {
+  return database.all<BookEntryRow>(
+    `SELECT e.* FROM json_each(?) AS a JOIN bookEntries e ON e.address = a.value WHERE e.network = ? ORDER BY e.block, e.id`,
+    ...[JSON.stringify(addresses), network],
+  );
+}
+
+/**
+ * The newest entries of a network, openings left out, at most `most`.
+ * @public
+ */
+export function listNewestEntries(database: Database, network: string, most: number): readonly BookEntryRow[] {
+  const sql = "SELECT * FROM bookEntries WHERE network = ? AND kind <> 'opening' ORDER BY id DESC LIMIT ?";
+  return database.all<BookEntryRow>(sql, network, most);
+}
+
+/**
+ * Spends of a paying account in blocks after `after` and up to `last` that neither a signature here
+ * nor an ended withdrawal explains, oldest first, at most `most`.
+ * @public
+ */
+export function listForeignSpends(
+  database: Database,
+  { network, account }: { readonly network: string; readonly account: string },
+  { after, last, most }: { readonly after: number; readonly last: number; readonly most: number },
+): readonly SpendRow[] {
+  return database.all<SpendRow>(
+    `SELECT * FROM spends WHERE network = ? AND account = ? AND block > ? AND block <= ?
+       AND NOT EXISTS (${explaining})
+       AND NOT EXISTS (SELECT 1 FROM transactions t WHERE t.depositAddress = spends.account AND t.finalBlock = spends.block
+         AND t.txHash = spends.txHash)
+     ORDER BY block, txHash LIMIT ?`,
+    ...[network, account, after, last, most],
+  );
+}
+
+/**
+ * The open differences, of one network or of all.
+ * @public
+ */
+export function listDifferences(database: Database, network: string | null = null): readonly DifferenceRow[] {
+  const sql = "SELECT * FROM bookDifferences WHERE (? IS NULL OR network = ?) ORDER BY network, kind DESC, address, currency";
+  return database.all<DifferenceRow>(sql, network, network);
+}
+
+/** @public */
+export function readDifference(database: Database, { network, address, currency }: BookPlace): DifferenceRow | undefined {
+  const sql = "SELECT * FROM bookDifferences WHERE network = ? AND address = ? AND currency = ?";
+  return database.get<DifferenceRow>(sql, network, address, currency);
+}
+
+/**
+ * Keeps a difference in the place of an earlier one of the same balance; the time of the first one
+ * stays.
+ * @public
+ */
+export function keepDifference(database: Database, difference: DifferenceRow): void {
+  const { network, address, currency, merchant, kind, expectedUnits, foundUnits, block, sinceBlock, detail, at } = difference;
+  database.run(
+    `INSERT INTO bookDifferences (network, address, currency, merchant, kind, expectedUnits, foundUnits, block, sinceBlock, detail, at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+     ON CONFLICT (network, address, currency) DO UPDATE SET expectedUnits = excluded.expectedUnits, foundUnits = excluded.foundUnits,
+       block = excluded.block, sinceBlock = excluded.sinceBlock, detail = excluded.detail`,
+    ...[network, address, currency, merchant, kind, expectedUnits, foundUnits, block, sinceBlock, detail, at],
+  );
+}
+
+/** @public */
+export function dropDifference(database: Database, { network, address, currency }: BookPlace): void {
+  database.run("DELETE FROM bookDifferences WHERE network = ? AND address = ? AND currency = ?", network, address, currency);
+}
+
+/** @public */
+export function readClosing(database: Database, network: string): ClosingRow | undefined {
+  return database.get<ClosingRow>("SELECT * FROM closings WHERE network = ?", network);
+}
+
+/**
+ * Takes the place of the one before.
+ * @public
+ */
+export function keepClosing(database: Database, closing: ClosingRow): void {
+  const { network, closedAt, firstBlock, lastBlock, addresses, hotWallets, compared, left, triedAt, fault } = closing;
+  database.run(
+    `INSERT OR REPLACE INTO closings (network, closedAt, firstBlock, lastBlock, addresses, hotWallets, compared, left, triedAt, fault)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ...[network, closedAt, firstBlock, lastBlock, addresses, hotWallets, compared, left, triedAt, fault],
+  );
+}

@@ -1,0 +1,286 @@
+/**
+ * A closing explains every balance of a shop's common day to the unit, and names each difference by
+ * address, amount and first block. Public reports of the kind: joinmarket-clientserver #113 and
+ * aspectron/kdx #23 (a balance that the history does not explain, both ways), coblo/gui-demo #18.
+ */
+import { describe, expect, it } from "vitest";
+import {
+  agent,
+  chain,
+  close,
+  currencies,
+  customer,
+  db,
+  differences,
+  eachTestItsBooks,
+  issue,
+  keepEnded,
+  keepPayment,
+  mine,
+  network,
+  pay,
+  payout,
+  spendForeign,
+  sweep,
+  topUp,
+} from "../support/books-rig.ts";
+
+eachTestItsBooks();
+
+const eth = 10n ** 18n;
+const fee = 21_000n * 10n ** 9n;
+const usd = 10n ** 6n;
+
+/** A hot wallet whose books have begun, and a day with everything that moves money. */
+async function aDay(): Promise<{ readonly coins: ReturnType<typeof issue>; readonly tokens: ReturnType<typeof issue> }> {
+  chain.move(agent.hotAddress, "eth", 10n * eth);
+  chain.move(agent.hotAddress, "usd", 1_000n * usd);
+  mine();
+  await close();
+  const coins = issue();
+  const tokens = issue({ currency: "usd" });
+  mine();
+  pay(coins, "eth", 2n * eth);
+  mine();
+  pay(tokens, "usd", 50n * usd);
+  pay(coins, "usd", 7n * usd);
+  mine();
+  topUp(tokens, "usd", 2n * fee, fee);
+  mine();
+  sweep(tokens, "usd", 50n * usd, fee);
+  sweep(coins, "eth", eth, fee);
+  mine();
+  payout("usd", 30n * usd, fee);
+  payout("eth", eth, fee, { status: 2, stage: "failed", code: "chain_reverted" });
+  chain.move(agent.hotAddress, "eth", eth); // what was reverted stayed
+  mine();
+  return { coins, tokens };
+}
+const removeRow = (sql: string, ...values: (string | number)[]): void => void db.store.database.run(sql, ...values);
+
+describe("books that close", () => {
+  it("a day of deposits, sweeps, top-ups, payouts and a failed payout leaves no difference", async () => {
+    await aDay();
+    const closed = await close();
+    expect([differences(closed), closed.left, closed.entries]).toEqual([[], [], []]);
+    expect([closed.addresses, closed.hotWallets, closed.compared]).toEqual([2, 1, 6]);
+    expect(db.store.database.get("SELECT closedAt, lastBlock, compared FROM closings")).toEqual({
+      ...{ closedAt: closed.at, lastBlock: chain.block, compared: 6 },
+    });
+  });
+
+  it("books of a hot wallet begin with what it holds, and what moved before does not count", async () => {
+    chain.move(agent.hotAddress, "eth", 5n * eth);
+    payout("eth", eth, fee);
+    mine();
+    const first = await close();
+    expect(first.entries.map(({ kind, units, currency }) => [kind, units, currency])).toEqual([
+      ["opening", (4n * eth - fee).toString(), "eth"],
+      ["opening", "0", "usd"],
+    ]);
+    mine();
+    payout("eth", eth, fee);
+    mine();
+    expect(differences(await close())).toEqual([]);
+  });
+
+  it("money that came to a hot wallet from outside is told once, as information", async () => {
+    await aDay();
+    chain.move(agent.hotAddress, "usd", 400n * usd);
+    mine();
+    const closed = await close();
+    expect(differences(closed)).toEqual([]);
+    expect(closed.entries).toMatchObject([
+      { kind: "outside", address: agent.hotAddress, currency: "usd", units: `${400n * usd}` },
+    ]);
+    mine();
+    expect((await close()).entries).toEqual([]);
+  });
+
+  it("an address whose key no agent has may be emptied by its owner; more than was paid is a difference", async () => {
+    await aDay();
+    const theirs = issue({}, false);
+    pay(theirs, "eth", eth);
+    mine();
+    chain.move(theirs.address, "eth", -eth);
+    mine();
+    const closed = await close();
+    expect([differences(closed), closed.entries.map(({ kind, units }) => [kind, units])]).toEqual([[], [["owner", `${-eth}`]]]);
+    const block = mine();
+    chain.move(theirs.address, "eth", 3n);
+    mine();
+    expect(differences(await close())).toEqual([`${theirs.address} 0.000000000000000003 eth from ${block}`]);
+  });
+});
+
+type Day = Awaited<ReturnType<typeof aDay>>;
+
+/** What is done to chain or database, and the difference that a closing names. */
+const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
+  [
+    "a payment that was never recorded",
+    ({ coins }) => {
+      removeRow("DELETE FROM payments WHERE address = ? AND currency = 'usd'", coins.address);
+      return `${coins.address} 7 usd from 103`;
+    },
+  ],
+  [
+    "a payment that is recorded twice",
+    ({ coins }) => {
+      keepPayment(coins, "eth", 2n * eth, 102);
+      return `${coins.address} -2 eth from 102`;
+    },
+  ],
+  [
+    "a payment that never came, such as staked coins that count as money",
+    ({ tokens }) => {
+      keepPayment(tokens, "eth", 1_000n * eth, 104);
+      return `${tokens.address} -1000 eth from 104`;
+    },
+  ],
+  [
+    "a payment that is recorded with one unit too many",
+    ({ tokens }) => {
+      removeRow("UPDATE payments SET units = units + 1 WHERE address = ?", tokens.address);
+      return `${tokens.address} -0.000001 usd from 103`;
+    },
+  ],
+  [
+    "a payment that is recorded in another currency",
+    ({ coins }) => {
+      removeRow("UPDATE payments SET currency = 'usd' WHERE address = ? AND currency = 'eth'", coins.address);
+      return [`${coins.address} 2 eth from 102`, `${coins.address} -2000000000000 usd from 102`];
+    },
+  ],
+  [
+    "a payment that is recorded at another address",
+    ({ coins, tokens }) => {
+      const sql = "UPDATE payments SET address = ?, transactionId = ? WHERE address = ? AND currency = 'eth'";
+      removeRow(sql, tokens.address, tokens.id, coins.address);
+      return [`${coins.address} 2 eth from 102`, `${tokens.address} -2 eth from 102`];
+    },
+  ],
+  [
+    "coins that lay there before and count as a payment beside a baseline",
+    ({ coins }) => {
+      const units = 5n * eth;
+      chain.move(coins.address, "eth", units, 50);
+      keepPayment(coins, "eth", units, 102);
+      removeRow(
+        "INSERT INTO bookEntries (network, address, currency, kind, units, block, at, person, reason) VALUES (?, ?, 'eth', 'note', ?, 101, 0, '', '')",
+        ...[network, coins.address, `${units}`],
+      );
+      return `${coins.address} -5 eth from 102`;
+    },
+  ],
+  [
+    "a sweep that took more than its row says",
+    ({ coins }) => {
+      chain.move(coins.address, "eth", -3n, 105);
+      chain.move(agent.hotAddress, "eth", 3n, 105);
+      return `${coins.address} -0.000000000000000003 eth from 105`;
+    },
+  ],
+  [
+    "a sweep that completed and never happened",
+    ({ coins }) => {
+      const ends = { depositAddress: coins.address, receiverAddress: agent.hotAddress };
+      keepEnded({ operation: "sweep", currency: "usd", ...ends, amountUnits: `${7n * usd}`, feeUnits: "0", finalBlock: 105 });
+      return [`${agent.hotAddress} -7 usd from 105`, `${coins.address} 7 usd from 105`];
+    },
+  ],
+  [
+    "a sweep's fee that is not recorded",
+    ({ coins }) => {
+      removeRow("UPDATE transactions SET feeUnits = '' WHERE operation = 'sweep' AND depositAddress = ?", coins.address);
+      return `${coins.address} -0.000021 eth from 105`;
+    },
+  ],
+  [
+    "a top-up that counts as a payment too",
+    ({ tokens }) => {
+      keepPayment(tokens, "eth", 2n * fee, 104);
+      return `${tokens.address} -0.000042 eth from 104`;
+    },
+  ],
+  [
+    "a top-up that is recorded as failed",
+    ({ tokens }) => {
+      removeRow("UPDATE transactions SET status = 2 WHERE operation = 'topup'");
+      return [`${tokens.address} 0.000042 eth from 104`, `${agent.hotAddress} -0.000042 eth from 104`];
+    },
+  ],
+  [
+    "a payout that counts as failed and was paid",
+    () => {
+      removeRow("UPDATE transactions SET status = 2 WHERE operation = 'withdraw' AND currency = 'usd'");
+      return `${agent.hotAddress} -30 usd from 106`;
+    },
+  ],
+  [
+    "a payout that paid twice",
+    () => {
+      chain.move(agent.hotAddress, "usd", -30n * usd, 106);
+      return `${agent.hotAddress} -30 usd from 106`;
+    },
+  ],
+  [
+    "a transaction of the hot wallet that nobody ordered, behind money from outside",
+    () => {
+      chain.move(agent.hotAddress, "usd", 500n * usd);
+      spendForeign("usd", 20n * usd, fee);
+      return [`${agent.hotAddress} 480 usd from 107`, `${agent.hotAddress} -0.000021 eth from 107`];
+    },
+  ],
+  [
+    "an address for deposits that somebody else emptied",
+    ({ coins }) => {
+      chain.move(coins.address, "usd", -7n * usd);
+      return `${coins.address} -7 usd from 107`;
+    },
+  ],
+];
+
+describe("differences", () => {
+  it.each(mutants)("%s is named by address, amount and first block, and told of once", async (_what, mutate) => {
+    const day = await aDay();
+    expect(differences(await close())).toEqual([]);
+    db.store.database.run("DELETE FROM closings");
+    const named = [mutate(day)].flat();
+    mine(10);
+    const closed = await close();
+    expect([...differences(closed)].sort()).toEqual([...named].sort());
+    expect(closed.news).toHaveLength(named.length);
+    mine();
+    const again = await close();
+    expect([[...differences(again)].sort(), again.news]).toEqual([[...named].sort(), []]);
+    const alarms = db.store.database.all<{ subject: string }>("SELECT subject FROM audit WHERE act = 'alarm BOOKS_DIFFERENCE'");
+    expect(alarms).toHaveLength(named.length);
+  });
+
+  it("a difference that was mended is open no more", async () => {
+    const { coins } = await aDay();
+    const block = chain.block;
+    chain.move(coins.address, "usd", 5n);
+    mine();
+    expect(differences(await close())).toEqual([`${coins.address} 0.000005 usd from ${block}`]);
+    keepPayment(coins, "usd", 5n, block);
+    mine();
+    expect(differences(await close())).toEqual([]);
+    expect(db.store.database.all("SELECT * FROM bookDifferences")).toEqual([]);
+  });
+
+  it("a closing of one currency or merchant leaves the differences of others as they are", async () => {
+    const { coins } = await aDay();
+    chain.move(coins.address, "usd", 5n);
+    mine();
+    await close();
+    const [first] = currencies;
+    const part = await close({ currencies: first === undefined ? [] : [first], isWhole: false });
+    expect([part.compared, part.differences]).toEqual([3, []]);
+    const other = await close({ merchant: "another", isWhole: false });
+    expect([other.addresses, other.compared]).toEqual([0, 0]);
+    expect(db.store.database.all("SELECT address FROM bookDifferences")).toEqual([{ address: coins.address }]);
+    expect(customer).not.toBe(coins.address);
+  });
+});
