@@ -8,6 +8,7 @@ import type { GatewayLog } from "../../protocol/log.ts";
 /**
  * A node's own words come as `detail`: `message` is the line's. `node-outlier` is of reads that the
  * gateway does not make.
+ * @public
  */
 export function nodeLog(log: GatewayLog, chain: string): NodeLog {
   return (event, { message: detail = "", ...context }) => {
