@@ -40,6 +40,16 @@ export function waitingOf(network: string): Waiting | null {
 }
 
 /**
+ * Whether a chain's nodes count as named by the service whose gateway it is: as `nodesFrom` of
+ * config.json says, and without that line where versions end by waiting. There a second payment
+ * needs the words of gateway and nodes, which then have one source.
+ * @public
+ */
+export function isNodesOfGateway({ family, nodesFrom }: Pick<ConfiguredChain, "family" | "nodesFrom">): boolean {
+  return nodesFrom === undefined ? families[family].exclusion.kind === "waiting" : nodesFrom === "gateway";
+}
+
+/**
  * The families of these networks, each once, in the order of their table. Another network than one
  * of ours is a bug.
  * @public

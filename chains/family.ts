@@ -29,7 +29,14 @@ export interface ConfiguredChain {
   readonly family: FamilyName;
   readonly chainId: ChainId;
   readonly feeModel?: string; // one of the family's; by the chain's id unless told
+  readonly nodesFrom?: NodesFrom;
 }
+
+/**
+ * Who named a chain's nodes: the service, in the file that its gateway made; or the merchant.
+ * @public
+ */
+export type NodesFrom = "gateway" | "own";
 
 /**
  * The offer of one version for its way into a block, in the family's own fields: decimal strings.

@@ -250,6 +250,7 @@ export const codes = {
   CONFIG_INVISIBLE: ["fault", "none", "operator", "a configuration file holds a character that does not show", "type the text again at the place named"],
   CONFIG_SECRET: ["fault", "none", "operator", "a secret in config.json is not written as plain text in quotes", "write it again, without backslashes"],
   CONFIG_SECRET_MISSING: ["fault", "none", "operator", "a secret is neither in config.json nor given by file", "put it into config.json, or name its file by option"],
+  AGENT_NODES_OF_GATEWAY: ["fault", "none", "operator", "the nodes of a chain came in the gateway's file, so gateway and courier see the chain through one party", "name nodes of another party in config.json, or confirm that these are one, and write \"nodesFrom\": \"own\" beside them"],
   CONFIG_SECRET_PRESENT: ["fault", "none", "operator", "the config.json given to the process with the network holds a secret", "run pair to its end and move encKey into a file of its own"],
   CONFIG_PLACEHOLDER: ["fault", "none", "operator", "a placeholder stands where a secret belongs", "put your own value in its place"],
   CONFIG_GATEWAY_URL: ["fault", "none", "operator", "gatewayUrl is not an origin", "write it as https://host or https://host:port"],

@@ -15,6 +15,7 @@ import { systemPath } from "../../protocol/system-path.ts";
 import { visible } from "../../protocol/visible.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
+import { chainsOfGateway, nodesOfGatewayWords } from "../config/nodes-of-gateway.ts";
 import { findConfigFile } from "../config/place.ts";
 import type { AgentSettings } from "../config/settings.ts";
 import { stateFolder } from "../files/state-folder.ts";
@@ -85,6 +86,8 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
   } finally {
     config.secrets.encKey?.fill(0);
   }
+  for (const name of chainsOfGateway(config.settings))
+    findings.push(finding("AGENT_NODES_OF_GATEWAY", "warning", nodesOfGatewayWords(name)));
   if (role === "signer") return findings;
   orFinding(findings, () => readLinkFile(state.courier).linkSeed.fill(0));
   findings.push(...checkChains(config.settings));

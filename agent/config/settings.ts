@@ -1,7 +1,7 @@
 /**
  * config.json as types: what the agent reads, without its three secrets. Parsing is `config.ts`.
  */
-import type { ChainId, FamilyName } from "../../chains/family.ts";
+import type { ChainId, FamilyName, NodesFrom } from "../../chains/family.ts";
 
 /** @public */
 export interface ChainSettings {
@@ -10,6 +10,7 @@ export interface ChainSettings {
   readonly nodes: readonly string[]; // 1 … 8 http or https addresses
   readonly confirmations: number | "finalized"; // 1 … 10000
   readonly feeModel?: string; // one of the family's; by the chain's id unless told
+  readonly nodesFrom?: NodesFrom; // who named them: chains/families.ts
 }
 
 /** @public */
@@ -113,7 +114,7 @@ export interface CourierSettings {
  * @public
  */
 export interface SignerSettings {
-  readonly chains: Readonly<Record<string, Pick<ChainSettings, "family" | "chainId" | "feeModel">>>;
+  readonly chains: Readonly<Record<string, Pick<ChainSettings, "family" | "chainId" | "feeModel" | "nodesFrom">>>;
   readonly currencies: Readonly<Record<string, CurrencySettings>>;
   readonly policy: Readonly<Record<string, PolicySettings>>;
   readonly stuckAfterMinutes: number;

@@ -4,7 +4,7 @@
  * EIP-155, CAIP-2.
  */
 import { families, familyNamed, networkOf, waitingOf } from "../../chains/families.ts";
-import { type ChainId, type Family, familyNames } from "../../chains/family.ts";
+import { type ChainId, type Family, familyNames, type NodesFrom } from "../../chains/family.ts";
 import { expandPresets } from "../../chains/presets.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
@@ -18,7 +18,7 @@ import { asInteger, asList, asObject, asText, fault, needed, parseUrl, quoted } 
 export const secretNames = ["mnemonic", "apiKey", "encKey"] as const;
 
 const topKeys = ["gatewayUrl", ...secretNames, "chains", "currencies", "policy", "stuckAfterMinutes", "notify", "metrics"];
-const chainKeys = ["family", "chainId", "nodes", "confirmations", "feeModel"];
+const chainKeys = ["family", "chainId", "nodes", "nodesFrom", "confirmations", "feeModel"];
 const currencyKeys = ["chain", "decimal", "contract"];
 const presetKey = "preset";
 const feeKeys = ["maxFee", "maxFeePerDay"] as const;
@@ -112,7 +112,11 @@ function readChain(value: JsonValue, path: string): ChainSettings {
     if (parseUrl(text) === null) throw fault("CONFIG_NODE_URL", `${path}.nodes[${index}] is not an http or https address`);
     return text;
   });
-  if (nodes.length === 0) throw fault("CONFIG_VALUE", `${path}.nodes is empty`);
+  if (nodes.length === 0)
+    throw fault(
+      "CONFIG_VALUE",
+      `${path}.nodes is empty: write the addresses of your own nodes there, two or more of different providers`,
+    );
   if (new Set(nodes).size < nodes.length) throw fault("CONFIG_VALUE", `${path}.nodes names one node twice`);
   const wanted = needed(chain, "confirmations", path);
   if (typeof wanted === "string" && wanted !== "finalized") {
@@ -123,7 +127,13 @@ function readChain(value: JsonValue, path: string): ChainSettings {
   }
   const confirmations = wanted === "finalized" ? wanted : asInteger(wanted, `${path}.confirmations`, 1, confirmationsMax);
   const feeModel = chain.feeModel === undefined ? {} : { feeModel: readFeeModel(chain.feeModel, `${path}.feeModel`, family) };
-  return { family: family.name, chainId, nodes, confirmations, ...feeModel };
+  const nodesFrom = chain.nodesFrom === undefined ? {} : { nodesFrom: readNodesFrom(chain.nodesFrom, `${path}.nodesFrom`) };
+  return { family: family.name, chainId, nodes, confirmations, ...feeModel, ...nodesFrom };
+}
+
+function readNodesFrom(value: JsonValue, path: string): NodesFrom {
+  if (value === "gateway" || value === "own") return value;
+  throw fault("CONFIG_VALUE", `${path} must be "own" or "gateway"`);
 }
 
 function readFamily(value: JsonValue, path: string): Family {

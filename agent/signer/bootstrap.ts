@@ -54,7 +54,10 @@ const settings: Reader<SignerSettings> = object({
   chains: record(
     object(
       { family: oneOf(...familyNames), chainId },
-      { feeModel: oneOf(...Object.values(families).flatMap((one) => one.feeModels)) },
+      {
+        feeModel: oneOf(...Object.values(families).flatMap((one) => one.feeModels)),
+        nodesFrom: oneOf("gateway", "own"),
+      },
     ),
     named,
   ),

@@ -223,6 +223,7 @@ export interface SignerStatus {
   readonly ledgerWritable: boolean;
   readonly isolation: string; // L0 … L3 with the reason, e.g. "L0 one user"
   readonly encKeyFrom: string; // credential | file | terminal | config
+  readonly nodesOfGateway: readonly string[]; // chains whose nodes count as named by the service
   readonly version: string; // of the program
   readonly startedAt: number;
   /**

@@ -8,6 +8,7 @@ import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type Config, type ConfigSecrets, readConfig, type SecretName } from "../../agent/config/config.ts";
 import { writeLinkFile } from "../../agent/config/link-file.ts";
+import { chainsOfGateway, nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
 import { encKeyCredential, findConfigFile } from "../../agent/config/place.ts";
 import { giveToOwner } from "../../agent/files/owner.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
@@ -117,6 +118,8 @@ async function runSteps(run: Run): Promise<PairResult> {
   if (!isPast(progress, "registered")) {
     progress = await begun(run, progress);
   }
+  for (const name of chainsOfGateway(run.config.settings))
+    run.steps.say("nodes", `AGENT_NODES_OF_GATEWAY: ${nodesOfGatewayWords(name)}`);
   const kept = await scrubbedConfig(run, run.encKey?.from ?? null);
   if (kept.length === 0 && !isPast(progress, "scrubbed")) {
     progress = { ...progress, step: "scrubbed" };

@@ -3,6 +3,7 @@
  * asks nobody.
  */
 
+import { nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
 import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { saySlot, waitingOf } from "../../chains/families.ts";
 import { type Code, codes } from "../../protocol/codes.ts";
@@ -57,6 +58,7 @@ export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[]
   stuckProblem(status, findings);
   resignProblem(status, findings);
   noRoomProblem(status, findings);
+  nodesProblem(status, findings);
   roomProblems(status, findings);
   configProblems(status, seen, findings);
   const { courier } = status;
@@ -144,6 +146,11 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
     remedyIn("WITHDRAWAL_WAITS_FOR_LIMIT"),
     true,
   );
+}
+
+function nodesProblem({ nodesOfGateway }: SignerStatus, findings: Findings): void {
+  for (const name of nodesOfGateway)
+    findings.found("AGENT_NODES_OF_GATEWAY", nodesOfGatewayWords(name), remedyIn("AGENT_NODES_OF_GATEWAY"), true);
 }
 
 const recoveryWords: Readonly<Record<string, string>> = {

@@ -72,11 +72,16 @@ function feesOf(config: GatewayConfig, network: string): Record<string, string> 
  * A preset stays a preset: the agent takes chain id and contracts from its own software then, and
  * the lines that differ stand beside it for a person to see.
  */
-function chainLines({ family, chainId, confirmations, feeModel, preset, agentNodes }: GatewayChain): JsonObject {
+function chainLines(
+  { family, chainId, confirmations, feeModel, preset, agentNodes }: GatewayChain,
+  hasNodes: boolean,
+): JsonObject {
   const lines = { family, chainId, confirmations, ...(feeModel === undefined ? {} : { feeModel }) };
+  // Whoever fills the list in names nodes of their own.
+  const nodes = hasNodes ? { nodes: agentNodes, nodesFrom: "gateway" } : { nodes: [], nodesFrom: "own" };
   const known = findChainPreset(preset);
-  if (known === undefined) return { ...lines, nodes: agentNodes };
-  return { preset, nodes: agentNodes, ...linesBeside(known.lines, lines) };
+  if (known === undefined) return { ...lines, ...nodes };
+  return { preset, ...nodes, ...linesBeside(known.lines, lines) };
 }
 
 function currencyLines({ chain, decimal, contract, preset }: GatewayCurrency): JsonObject {
@@ -101,14 +106,15 @@ function payableNetworks({ chains }: GatewayConfig): ReadonlySet<string> {
 
 /**
  * The text of config.json for an agent of this gateway, without the currencies that are switched
- * off, and without the networks that no wallet may have beside another.
+ * off, and without the networks that no wallet may have beside another. Its nodes are marked as
+ * the gateway's; without `hasNodes` the merchant fills in their own.
  * @public
  */
-export function agentConfigText(config: GatewayConfig): string {
+export function agentConfigText(config: GatewayConfig, hasNodes = true): string {
   const payable = payableNetworks(config);
   const currencies = Object.values(config.currencies).filter(({ enabled, network }) => enabled && payable.has(network));
   const kept = Object.entries(config.chains).filter(([, { network }]) => payable.has(network));
-  const chains = kept.map(([name, chain]) => [name, chainLines(chain)] as const);
+  const chains = kept.map(([name, chain]) => [name, chainLines(chain, hasNodes)] as const);
   const file = {
     gatewayUrl: config.publicUrl,
     mnemonic: "<MNEMONIC>",

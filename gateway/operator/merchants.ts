@@ -106,6 +106,7 @@ export function describeMerchant(line: MerchantLine): string {
 
 interface CreateOptions extends JsonOption {
   readonly configOut?: string;
+  readonly nodes: boolean;
   readonly language: "en" | "tr";
   readonly strict?: boolean;
   readonly xpub?: readonly string[];
@@ -120,7 +121,7 @@ function create(name: string, options: CreateOptions): void {
     const made =
       accounts.length === 0 ? { ok: true as const, ...createMerchant(by, wanted) } : createReceiver(by, wanted, ...accounts);
     if (!allowed(made)) return;
-    const file = agentConfigText(config);
+    const file = agentConfigText(config, options.nodes);
     if (configOut !== undefined) writeOwnFile(configOut, file);
     const { ok: _, ...shown } = made;
     if (options.json === true) {
@@ -140,6 +141,8 @@ function create(name: string, options: CreateOptions): void {
  * others.
  */
 export function writtenWords(path: string, text: string): string {
+  if (text.includes('"nodes": []'))
+    return `Wrote ${path}: the merchant replaces the three secrets in it, and fills in nodes of their own for each chain.`;
   if (!text.includes(nodeKeyPlaceholder)) return `Wrote ${path}: the merchant replaces the three secrets in it.`;
   const nodes = `and each ${nodeKeyPlaceholder} in the address of a node by a key of their own`;
   return `Wrote ${path}: the merchant replaces the three secrets in it, ${nodes}: yours are not in the file.`;
@@ -217,6 +220,7 @@ export function addMerchantCommands(program: Command): void {
       .argument("<name>", "its name", merchantName),
   )
     .option("--config-out <file>", "write the merchant's config.json, without its secrets", newFile)
+    .option("--no-nodes", "leave the lists of nodes in that file empty: the merchant names their own")
     .option("--strict", "the shop's key binds each token to its request")
     .option(
       "--xpub <[family=]xpub>",

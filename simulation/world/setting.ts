@@ -162,7 +162,7 @@ export function policyOf(plan: Plan): PolicySettings {
 }
 
 function chainOf(): SignerSettings["chains"][string] {
-  return { family: stage.family, chainId } as SignerSettings["chains"][string];
+  return { family: stage.family, chainId, nodesFrom: "own" } as SignerSettings["chains"][string];
 }
 
 export function signerSettings(plan: Plan): SignerSettings {

@@ -77,7 +77,7 @@ describe("the gateway's configuration with presets", () => {
     const chains = { mine: { preset: "polygon", nodes, confirmations: 64 } };
     const text = agentConfigText(gateway(chains, { "usdc-polygon": { preset: "usdc-polygon" } }));
     const made = JSON.parse(text) as { chains: object; currencies: object; policy: Record<string, object> };
-    expect(made.chains).toEqual({ mine: { preset: "polygon", nodes, confirmations: 64 } });
+    expect(made.chains).toEqual({ mine: { preset: "polygon", nodes, nodesFrom: "gateway", confirmations: 64 } });
     expect(made.currencies).toEqual({ "usdc-polygon": { preset: "usdc-polygon", chain: "mine" } });
     expect(made.policy["usdc-polygon"]).toMatchObject({ maxFee: "0.5", maxFeePerDay: "20" });
   });

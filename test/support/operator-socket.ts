@@ -113,6 +113,7 @@ export const well: SignerStatus = {
   stuck: null,
   ledgerWritable: true,
   isolation: "L2 own user, no network, system call filter",
+  nodesOfGateway: [],
   encKeyFrom: "credential",
   version: "0.1.0",
   config: { path: "/etc/autowithdraw/config.json", digest: "c0".repeat(32), readAt: 1795210000000 },

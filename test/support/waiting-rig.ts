@@ -18,7 +18,7 @@ const limits = { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "45", m
 
 export const waitingSettings: SignerSettings = {
   ...settings,
-  chains: { tron: { family: "tron", chainId: "0xcd8690dc" } },
+  chains: { tron: { family: "tron", chainId: "0xcd8690dc", nodesFrom: "own" } },
   currencies: { trx: { chain: "tron", decimal: 6 }, usdt: { chain: "tron", decimal: 6, contract: token.contract } },
   policy: { trx: limits, usdt: { ...limits, resignAbove: "100" } },
 };

@@ -120,7 +120,11 @@ describe("an agent with a chain of Tron", () => {
         },
       },
     });
-    const config = JSON.parse(readFileSync(rig.configPath, "utf8")) as { policy: Record<string, object> };
+    const config = JSON.parse(readFileSync(rig.configPath, "utf8")) as {
+      policy: Record<string, object>;
+      chains: Record<string, object>;
+    };
+    config.chains.tron = { ...config.chains.tron, nodesFrom: "own" };
     for (const currency of ["trx", "usdt-trc20"]) config.policy[currency] = policy;
     writeFileSync(rig.configPath, JSON.stringify(config), { mode: 0o600 });
     await rig.startGateway();

@@ -1,4 +1,5 @@
 /** The limits of this run and their used parts, as a person reads them. Touches nothing. */
+import { isNodesOfGateway } from "../../../chains/families.ts";
 import { formatAmount } from "../../../protocol/amount.ts";
 import { invariant } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
@@ -41,6 +42,15 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
       sweeps: sweepsInForce(policy, currency, fee, nowMs),
     };
   });
+}
+
+/**
+ * The chains of these currencies whose nodes count as named by the service, each once.
+ * @public
+ */
+export function nodesOfGateway(policy: Policy): readonly string[] {
+  const assets = [...policy.currencies].flatMap(([currency]) => policy.asset(currency) ?? []);
+  return [...new Set(assets.filter((asset) => isNodesOfGateway(asset.chainSettings)).map(({ chain }) => chain))];
 }
 
 function sweepsInForce(policy: Policy, currency: string, fee: (units: bigint) => string, nowMs: number): SweepLimitView | null {

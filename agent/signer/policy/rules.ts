@@ -2,7 +2,7 @@
  * The agent's own table of currencies and limits, read once from its settings. A currency's chain,
  * contract and decimals come from here and never from a job. Touches nothing.
  */
-import { families } from "../../../chains/families.ts";
+import { families, isNodesOfGateway } from "../../../chains/families.ts";
 import type { ConfiguredChain, Family } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { AgentError } from "../../../protocol/fault.ts";
@@ -135,7 +135,7 @@ function ownLimits(
   ];
 }
 
-function limitsOf(policy: PolicySettings, path: string, { decimal, family }: Asset): Limits {
+function limitsOf(policy: PolicySettings, path: string, { decimal, family, chainSettings }: Asset): Limits {
   const units = (field: keyof PolicySettings, text: string): bigint => unitsAt(`${path}.${field}`, text, decimal);
   const fees = (field: keyof PolicySettings, text: string): bigint => unitsAt(`${path}.${field}`, text, family.fees.decimal);
   const { newDestination } = policy;
@@ -148,7 +148,12 @@ function limitsOf(policy: PolicySettings, path: string, { decimal, family }: Ass
     maxTipUnits: unitsAt(`${path}.maxTip`, policy.maxTip ?? family.fees.tipMax, family.fees.tipDecimal),
     holdAboveUnits: policy.holdAbove === undefined ? null : units("holdAbove", policy.holdAbove),
     twoApproversAboveUnits: policy.twoApproversAbove === undefined ? null : units("twoApproversAbove", policy.twoApproversAbove),
-    resignAboveUnits: policy.resignAbove === undefined ? null : units("resignAbove", policy.resignAbove),
+    // One source of both words that a version is dead: then another one is a person's, always.
+    resignAboveUnits: isOneSource(chainSettings)
+      ? 0n
+      : policy.resignAbove === undefined
+        ? null
+        : units("resignAbove", policy.resignAbove),
     newDestination:
       newDestination === undefined
         ? null
@@ -162,6 +167,11 @@ function limitsOf(policy: PolicySettings, path: string, { decimal, family }: Ass
     allow: new Set((policy.allow ?? []).map((address, i) => addressAt(family, `${path}.allow[${i}]`, address))),
     deny: new Set((policy.deny ?? []).map((address, i) => addressAt(family, `${path}.deny[${i}]`, address))),
   };
+}
+
+/** Versions end by waiting there, and the nodes count as the gateway's. */
+function isOneSource(chain: ConfiguredChain): boolean {
+  return families[chain.family].exclusion.kind === "waiting" && isNodesOfGateway(chain);
 }
 
 function unitsAt(path: string, text: string, decimal: number): bigint {

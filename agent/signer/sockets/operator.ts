@@ -22,7 +22,7 @@ import { finish, recover, showRecovery } from "../acts/recovery/recover.ts";
 import { refuseByOperator } from "../acts/refuse.ts";
 import { planUnstick } from "../acts/unstick.ts";
 import { limitsDigest, loosened } from "../policy/canonical.ts";
-import { limitsInForce } from "../policy/in-force.ts";
+import { limitsInForce, nodesOfGateway } from "../policy/in-force.ts";
 import type { Signer } from "../rim/signer.ts";
 import { isBegun } from "../state/accounts.ts";
 import { approvalDigestOf } from "../state/digest.ts";
@@ -135,6 +135,7 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
     ledgerWritable: !ledger.poisoned && ledger.hasRoom(),
     isolation: surroundings.isolation,
     encKeyFrom: surroundings.encKeyFrom,
+    nodesOfGateway: nodesOfGateway(core.policy),
     version,
     startedAt: run.startedAt,
     config: surroundings.config,
