@@ -5,7 +5,7 @@
  * the end; a closing that is cut short leaves nothing behind.
  */
 import type { BookEntryRow, ClosingRow, DifferenceRow } from "../store/books.ts";
-import { listBookEntries, listDifferences, readClosing, readDifference } from "../store/books.ts";
+import { listDifferences, readClosing, readDifference } from "../store/books.ts";
 import { type Account, countDepositAccounts, depositSlices, hotAccounts } from "./accounts.ts";
 import { type BookCurrency, type ClosingOptions, type Compared, Comparison, type Left } from "./compare.ts";
 import { type Closed, keepClosed } from "./keeping.ts";
@@ -98,17 +98,8 @@ async function look(
     if (open.has(name)) progress.seen.add(name);
   }
   const doubtful = compared.filter(({ account, isFit }) => !isFit || account.kind === "hot");
-  if (doubtful.length === 0) return [];
-  const entries = listBookEntries(
-    store.database,
-    network,
-    doubtful.map(({ account }) => account.address),
-  );
-  return doubtful.filter((one) => verdictOf(store.database, network, one, entriesOf(entries, one)).kind !== "fits");
+  return doubtful.filter((one) => verdictOf(store.database, network, one).kind !== "fits");
 }
-
-const entriesOf = (entries: readonly BookEntryRow[], { account }: Compared): readonly BookEntryRow[] =>
-  entries.filter(({ address }) => address === account.address);
 
 function keepLeft({ left }: Progress, { currency, code, balances }: Left): void {
   const name = `${currency} ${code}`;
@@ -135,10 +126,7 @@ async function lookAgain(options: ClosingOptions, progress: Progress, suspects: 
       }
       again.push(...compared);
     }
-    const judged = again.map((one) => {
-      const entries = listBookEntries(store.database, network, [one.account.address]);
-      return { one, verdict: verdictOf(store.database, network, one, entries) };
-    });
+    const judged = again.map((one) => ({ one, verdict: verdictOf(store.database, network, one) }));
     const isLast = looks === looksMax;
     found.push(...judged.flatMap(({ one, verdict }) => (isSettled(verdict, isLast) ? [{ one, verdict }] : [])));
     doubtful = judged.filter(({ verdict }) => verdict.kind !== "fits" && !isSettled(verdict, isLast)).map(({ one }) => one);
@@ -213,7 +201,7 @@ async function sinceOf(
   const isOld = before !== undefined && BigInt(before.foundUnits) - BigInt(before.expectedUnits) === rest;
   if (isOld && before.sinceBlock !== null) return { block: before.sinceBlock, why: "" };
   if (!isLookedFor) return { block: null, why: `its first block is not looked for beyond ${sinceMax} differences` };
-  const openedAt = one.sheet.openedAt(one.currency.id) ?? -1;
+  const openedAt = Math.max(one.sheet.openedAt(one.currency.id) ?? -1, one.sheet.settledAt(one.currency.id));
   const wasEven = before === undefined && closing !== undefined && closing.closedAt !== null;
   const even = wasEven && closing.lastBlock > openedAt && closing.lastBlock < one.block ? closing.lastBlock : null;
   const since = await sinceBlock(options, one, { floor: openedAt, even });

@@ -148,8 +148,8 @@ export class Comparison {
         if (!(error instanceof AgentError) || error.code === "NODE_CLOSED" || !error.code.startsWith("NODE_")) throw error;
         code = error.code;
       }
-      this.moveOn();
       await rest(firstRestMs * 2 ** tries);
+      this.moveOn();
     }
     return code;
   }

@@ -32,6 +32,7 @@ export function movesOf(row: MoveRow, coin: string | null): readonly Move[] {
 export class Sheet {
   readonly #moves = new Map<string, Map<number, bigint>>(); // units by block, by currency
   readonly #openedAt = new Map<string, number>(); // block, by currency
+  readonly #settledAt = new Map<string, number>(); // block of the newest note, by currency
   /** Entries that it was made with: another number later on means that somebody added one. */
   readonly entries: number;
 
@@ -42,6 +43,8 @@ export class Sheet {
   constructor(entries: readonly BookEntryRow[]) {
     this.entries = entries.length;
     for (const { kind, currency, block } of entries) if (kind === "opening") this.#openedAt.set(currency, block);
+    for (const { kind, currency, block } of entries)
+      if (kind === "note") this.#settledAt.set(currency, Math.max(block, this.settledAt(currency)));
     for (const { kind, currency, block, units } of entries)
       if (kind === "opening") this.#put(currency, block, BigInt(units));
       else this.add({ currency, block, units: BigInt(units) });
@@ -56,6 +59,11 @@ export class Sheet {
   /** The block at whose end the books of a currency began; null without an opening. */
   openedAt(currency: string): number | null {
     return this.#openedAt.get(currency) ?? null;
+  }
+
+  /** The newest block at whose end a person made the books even; -1 without one. */
+  settledAt(currency: string): number {
+    return this.#settledAt.get(currency) ?? -1;
   }
 
   /** The balance at the end of a block. */

@@ -5,7 +5,7 @@
  * difference that a person has to look at. Reads the tables, writes nothing.
  */
 import { listUnended } from "../store/book-moves.ts";
-import { type BookEntryRow, listForeignSpends } from "../store/books.ts";
+import { listForeignSpends } from "../store/books.ts";
 import type { SpendRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import type { Compared } from "./compare.ts";
@@ -19,12 +19,12 @@ export type Verdict =
 
 const namedMax = 3; // spends and transactions in one sentence
 
-/** @param entries of the account, for the blocks of a person's notes */
-export function verdictOf(database: Database, network: string, one: Compared, entries: readonly BookEntryRow[]): Verdict {
+/** Twice is harmless. */
+export function verdictOf(database: Database, network: string, one: Compared): Verdict {
   const { account, currency, foundUnits, expectedUnits, isFit, isExact, sheet } = one;
   if (account.kind === "hot" && sheet.openedAt(currency.id) === null)
     return isExact ? { kind: "opening", units: foundUnits } : { kind: "moving" };
-  const foreign = account.kind === "hot" ? foreignSpends(database, network, one, entries) : [];
+  const foreign = account.kind === "hot" ? foreignSpends(database, network, one) : [];
   const took = foreign.filter(({ contract, units }) => contract === currency.contract && units !== "0");
   if (isFit && took.length === 0) return { kind: "fits" };
   const unended = listUnended(database, network, account.address, namedMax + 1);
@@ -57,14 +57,8 @@ function isOnItsWay(
 /**
  * Those since the books began or a person's newest note; for the coin all, since each costs a fee.
  */
-function foreignSpends(
-  database: Database,
-  network: string,
-  { account, currency, block, sheet }: Compared,
-  entries: readonly BookEntryRow[],
-): readonly SpendRow[] {
-  const notes = entries.filter((entry) => entry.kind === "note" && entry.currency === currency.id);
-  const after = Math.max(sheet.openedAt(currency.id) ?? -1, ...notes.map((note) => note.block));
+function foreignSpends(database: Database, network: string, { account, currency, block, sheet }: Compared): readonly SpendRow[] {
+  const after = Math.max(sheet.openedAt(currency.id) ?? -1, sheet.settledAt(currency.id));
   const spends = listForeignSpends(database, { network, account: account.address }, { after, last: block, most: 100 });
   return spends.filter(({ contract }) => currency.contract === "" || contract === currency.contract);
 }

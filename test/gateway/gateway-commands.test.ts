@@ -68,6 +68,24 @@ async function shop(): Promise<void> {
   );
 }
 
+/** Books as a closing left them: one difference, and money that came to a hot wallet. */
+function books(): void {
+  const { database } = gateway.service.store;
+  const at = Date.parse("2026-03-01T03:00:05.000Z");
+  const [network, address] = ["eip155:31337", "0x9858EfFD232B4033E47d90003D41EC34EcaEda94"];
+  const hot = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+  const merchant = database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
+  database.run("INSERT INTO closings VALUES (?, ?, 90, 90, 3, 1, 7, 1, ?, '')", network, at, at);
+  database.run(
+    "INSERT INTO bookDifferences VALUES (?, ?, 'eth', ?, 'deposit', '1000000000000000000', '500000000000000000', 90, 88, '', ?)",
+    ...[network, address, merchant, at],
+  );
+  const entry =
+    "INSERT INTO bookEntries (network, address, currency, kind, units, block, at, person, reason) VALUES (?, ?, 'usdt', ?, ?, 90, ?, '', '')";
+  database.run(entry, network, hot, "opening", "0", at);
+  database.run(entry, network, hot, "outside", "2500000", at);
+}
+
 /** What a command prints, both streams in their order, and its exit code. */
 async function command(line: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
   let text = "";
@@ -133,6 +151,7 @@ describe("transcripts of the gateway's operator", () => {
     for (const line of readFileSync(join(folder, file), "utf8").split("\n")) {
       if (line.startsWith("# ")) said.push(line);
       if (line === "# scene: shop") await shop();
+      if (line === "# scene: books") books();
       if (!line.startsWith("$ ")) continue;
       const [program, ...rest] = split(line.slice(2)).map((word) => names.say(word));
       if (program === "cp") {

@@ -1,0 +1,275 @@
+/**
+ * A closing beside nodes as they are: without old state, telling of their newest block alone, away,
+ * behind the watcher; and with very many addresses. Public reports of the kind:
+ * btcpayserver/btcpayserver #4835 and cryptoadvance/specter-desktop #298 (balances of nodes that
+ * keep no old state).
+ */
+import { describe, expect, it } from "vitest";
+import { lastHour, startBooks } from "../../gateway/books/books.ts";
+import { booksState } from "../../gateway/books/state.ts";
+import { takeIn } from "../../gateway/books/taking-in.ts";
+import { silentLog } from "../../rig/gateway-database.ts";
+import {
+  agent,
+  chain,
+  clock,
+  close,
+  currencies,
+  db,
+  differences,
+  eachTestItsBooks,
+  issue,
+  keepPayment,
+  mine,
+  network,
+  pay,
+  payout,
+  read,
+  signed,
+  spendForeign,
+} from "../support/books-rig.ts";
+
+eachTestItsBooks();
+
+const eth = 10n ** 18n;
+const fee = 21_000n * 10n ** 9n;
+const closedRow = () => db.store.database.get<{ lastBlock: number; left: number; fault: string }>("SELECT * FROM closings");
+
+describe("books and the nodes", () => {
+  it("books without old state at the nodes name the difference, and its first block as unknown", async () => {
+    const one = issue();
+    pay(one, "eth", eth);
+    mine(50);
+    keepPayment(one, "eth", eth, 100);
+    chain.oldest = 149;
+    const closed = await close();
+    expect(differences(closed)).toEqual([`${one.address} -1 eth from unknown`]);
+    expect(closed.differences[0]?.detail).toContain("the nodes keep no old state: NODE_ERROR");
+  });
+
+  it("books whose block the nodes have forgotten meanwhile go on at the newest one, each account at one block", async () => {
+    const one = issue();
+    pay(one, "eth", eth);
+    mine();
+    const rest = async (): Promise<void> => {
+      mine();
+      chain.oldest = chain.block;
+    };
+    chain.oldest = chain.block + 1;
+    const closed = await close({ rest });
+    expect([closed.differences, closed.left]).toEqual([[], []]);
+    expect(closed.lastBlock).toBeGreaterThan(closed.firstBlock);
+  });
+
+  it("nodes that tell of their newest block alone are believed where the balance fits a block that was read", async () => {
+    chain.tellsNewestBalances = true;
+    const one = issue();
+    const two = issue();
+    pay(one, "eth", eth);
+    mine();
+    const rest = async (): Promise<void> => {
+      chain.block += 1;
+      if (chain.block < 140) pay(one, "eth", 1n);
+      read();
+    };
+    expect(differences(await close({ rest }))).toEqual([]);
+    keepPayment(two, "eth", eth, chain.block);
+    const closed = await close({ rest });
+    expect(differences(closed)).toEqual([`${two.address} -1 eth from unknown`]);
+    expect(closed.differences[0]?.detail).toContain("newest final block alone");
+  });
+
+  it("a balance of a block that the watcher has not read is waited for, and is no difference", async () => {
+    chain.tellsNewestBalances = true;
+    const one = issue();
+    pay(one, "eth", eth);
+    mine();
+    pay(one, "eth", eth);
+    chain.block += 1;
+    let rests = 0;
+    const rest = async (): Promise<void> => {
+      rests += 1;
+      if (rests === 5) read();
+    };
+    expect(differences(await close({ rest }))).toEqual([]);
+    expect(rests).toBeGreaterThan(4);
+  });
+
+  it("a payment that the database learns of late is no difference", async () => {
+    const one = issue();
+    chain.move(one.address, "eth", eth);
+    mine();
+    let looks = 0;
+    const rest = async (ms: number): Promise<void> => {
+      if (ms < 1_000) return;
+      looks += 1;
+      if (looks === 2) keepPayment(one, "eth", eth, chain.block);
+    };
+    expect(differences(await close({ rest }))).toEqual([]);
+    expect(looks).toBe(2);
+  });
+
+  it("nodes that are away leave balances uncompared, and earlier differences as they are", async () => {
+    const one = issue();
+    chain.move(one.address, "eth", eth);
+    mine();
+    expect((await close()).differences).toHaveLength(1);
+    chain.isAway = true;
+    const closed = await close();
+    expect(closed.left).toContainEqual({ currency: "eth", code: "NODE_UNREACHABLE", balances: 2 });
+    expect([closed.compared, closedRow()?.left]).toEqual([0, 4]);
+    expect(db.store.database.all("SELECT address FROM bookDifferences")).toEqual([{ address: one.address }]);
+    expect(booksState(db.store.database, network, clock.nowMs).detail).toMatch(/, 1 difference, 4 balances not compared$/);
+  });
+
+  it("an account that a signed payout may have moved already is left for the next closing, a stuck one is named", async () => {
+    chain.move(agent.hotAddress, "eth", 10n * eth);
+    mine();
+    await close();
+    mine();
+    const id = signed(7);
+    chain.move(agent.hotAddress, "eth", -eth - fee);
+    db.store.database.run(
+      "INSERT INTO spends VALUES (?, ?, '7', ?, ?, '0x01', '', ?, 0)",
+      ...[network, agent.hotAddress, `signed ${id}`, chain.block, `${eth}`],
+    );
+    mine();
+    const closed = await close();
+    expect([closed.differences, closed.left]).toEqual([[], [{ currency: "eth", code: "moving", balances: 1 }]]);
+    db.store.database.run("UPDATE transactions SET stage = 'stuck' WHERE id = ?", id);
+    const [row] = (await close()).differences;
+    expect([row?.address, row?.sinceBlock, row?.detail]).toEqual([
+      ...[agent.hotAddress, chain.block - 1, `withdraw ${id} is stuck`],
+    ]);
+  });
+
+  it("a hundred thousand addresses are compared by four hundred questions a currency, with progress", {
+    timeout: 120_000,
+  }, async () => {
+    const count = 100_000;
+    db.store.database.run("PRAGMA synchronous = OFF");
+    db.store.write((database) => {
+      const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?)";
+      database.run(
+        `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
+           receiverAddress, depositAddress, status, stage, createdAt, changedAt, expiresAt)
+         ${numbers} SELECT 'many' || i, 'm1', 'deposit', '', 'many' || i, '', 'eth', ?, '1', '1', 'many' || i, 'many' || i, 2, 'expired', 0, 0, 0 FROM n`,
+        ...[count, network],
+      );
+      database.run(`INSERT INTO depositAddresses ${numbers} SELECT 'many' || i, NULL, i, 'many' || i FROM n`, count);
+    });
+    const odd = "many77777";
+    chain.move(odd, "eth", 5n, 60);
+    const steps: number[] = [];
+    const closed = await close({ onProgress: (done) => steps.push(done) });
+    expect(differences(closed)).toEqual([`${odd} 0.000000000000000005 eth from 60`]);
+    expect([closed.addresses, closed.compared, chain.questions >= 2 * count]).toEqual([count, 2 * count + 2, true]);
+    const perCurrency = (count / 250) * currencies.length;
+    expect(chain.calls).toBeLessThan(perCurrency + 20);
+    expect([steps.length, steps.at(-1)]).toEqual([count / 250 + 1, count + 1]);
+  });
+});
+
+describe("a person and the books", () => {
+  const taking = { network, currency: "eth", decimal: 18, person: "Jane Doe", reason: "refunded by hand", nowMs: 9 };
+
+  it("a difference is taken in by its amount and a name alone, counts as explained, and stands in the audit table", async () => {
+    const one = issue();
+    pay(one, "eth", 2n * eth);
+    mine();
+    chain.move(one.address, "eth", -eth);
+    mine();
+    await close();
+    const { address } = one;
+    expect(takeIn(db.store, { ...taking, address, amount: "1" })).toMatchObject({ ok: false, code: "GATEWAY_NO_DIFFERENCE" });
+    expect(takeIn(db.store, { ...taking, address, amount: "-1", currency: "usd" })).toMatchObject({ ok: false });
+    expect(takeIn(db.store, { ...taking, address, amount: "-1" })).toMatchObject({ ok: true, entry: { units: `${-eth}` } });
+    expect(takeIn(db.store, { ...taking, address, amount: "-1" })).toMatchObject({ ok: false });
+    expect(db.store.database.get("SELECT actor, act, subject, detail FROM audit WHERE act = 'difference taken in'")).toEqual({
+      ...{ actor: "operator", act: "difference taken in", subject: address },
+      detail: `-1 eth at block ${chain.block}, by Jane Doe: refunded by hand`,
+    });
+    mine();
+    expect(differences(await close())).toEqual([]);
+    chain.move(address, "eth", -eth);
+    mine();
+    expect(differences(await close())).toEqual([`${address} -1 eth from ${chain.block - 1}`]);
+  });
+
+  it("what a hot wallet's owner spent by another wallet is taken in with its fee, and the next one is named again", async () => {
+    chain.move(agent.hotAddress, "eth", 10n * eth);
+    mine();
+    await close();
+    mine();
+    const hash = spendForeign("eth", eth, fee);
+    mine();
+    const [row] = (await close()).differences;
+    expect([row?.sinceBlock, row?.detail]).toEqual([
+      chain.block - 1,
+      `${hash} in block ${chain.block - 1} was ordered by nobody here`,
+    ]);
+    expect(takeIn(db.store, { ...taking, address: agent.hotAddress, amount: "-1.000021" })).toMatchObject({ ok: true });
+    payout("eth", eth, fee);
+    mine();
+    expect(differences(await close())).toEqual([]);
+    spendForeign("eth", 1n, fee);
+    mine();
+    expect(differences(await close())).toEqual([`${agent.hotAddress} -0.000021000000000001 eth from ${chain.block - 1}`]);
+  });
+});
+
+describe("the nightly closing", () => {
+  const night = Date.parse("2026-03-02T03:00:00Z");
+
+  it("the night's moment is the newest full hour of the day that is named", () => {
+    const at = (time: string, hour: number): string => new Date(lastHour(Date.parse(time), hour)).toISOString();
+    expect(at("2026-03-02T03:00:00Z", 3)).toBe("2026-03-02T03:00:00.000Z");
+    expect(at("2026-03-02T02:59:59Z", 3)).toBe("2026-03-01T03:00:00.000Z");
+    expect(at("2026-03-02T00:10:00Z", 23)).toBe("2026-03-01T23:00:00.000Z");
+  });
+
+  it("the gateway opens a hot wallet's books at once, closes once a night, and says how they stand", async () => {
+    const config = {
+      books: { hour: 3 },
+      currencies: Object.fromEntries(currencies.map((one) => [one.id, { ...one, network }])),
+    } as unknown as Parameters<typeof startBooks>[0]["config"];
+    clock.nowMs = night + 5 * 3_600_000;
+    const books = startBooks({ store: db.store, config, log: silentLog, clock: () => clock.nowMs, rest: async () => {} });
+    const pass = async (): Promise<void> => {
+      books.onPass({ name: "local", network, reader: chain });
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    };
+    const state = () => booksState(db.store.database, network, clock.nowMs);
+    await pass();
+    expect(db.store.database.all("SELECT kind FROM bookEntries")).toHaveLength(2);
+    expect(state()).toMatchObject({ ok: true, detail: "not closed yet", closedAt: null });
+    clock.nowMs = night + 24 * 3_600_000;
+    await pass();
+    expect(state()).toMatchObject({ ok: true, detail: "closed at 2026-03-03T03:00:00.000Z, 0 differences", differences: 0 });
+    const { calls } = chain;
+    clock.nowMs += 20 * 3_600_000;
+    await pass();
+    expect(chain.calls).toBe(calls);
+    chain.move(issue().address, "eth", eth);
+    mine();
+    clock.nowMs += 5 * 3_600_000;
+    await pass();
+    expect(state()).toMatchObject({ ok: false, detail: "closed at 2026-03-04T04:00:00.000Z, 1 difference" });
+    await books.close();
+    await books.close();
+  });
+
+  it("books that were not closed for more than a day are not well, and a failed try is named", async () => {
+    await close();
+    const { closedAt } = booksState(db.store.database, network, clock.nowMs);
+    expect(booksState(db.store.database, network, (closedAt ?? 0) + 29 * 3_600_000).ok).toBe(true);
+    expect(booksState(db.store.database, network, (closedAt ?? 0) + 31 * 3_600_000).ok).toBe(false);
+    db.store.database.run("UPDATE closings SET fault = 'BOOKS_UNREAD'");
+    expect(booksState(db.store.database, network, clock.nowMs).detail).toMatch(/0 differences, newest try: BOOKS_UNREAD$/);
+  });
+
+  it("books of a chain that was never read cannot be closed", async () => {
+    db.store.database.run("DELETE FROM cursors");
+    await expect(close()).rejects.toMatchObject({ code: "BOOKS_UNREAD" });
+  });
+});

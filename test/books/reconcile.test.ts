@@ -1,0 +1,116 @@
+/**
+ * `reconcile` by a process of its own kind: the command line, a real database and nodes over HTTP,
+ * and the check of the books at /ready of a gateway that runs.
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
+import { run } from "../../gateway/command.ts";
+import { parseConfig } from "../../gateway/config.ts";
+import { type Gateway, startGateway } from "../../gateway/gateway.ts";
+import { createStore, openStore } from "../../gateway/store/store.ts";
+import { type ChainNode, FakeChain, hashOf, serveChain } from "../../rig/fake-chain.ts";
+import { insertTransaction, silentLog } from "../../rig/gateway-database.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
+
+let dir = "";
+let node: ChainNode;
+let chain: FakeChain;
+let running: Gateway | null = null;
+const address = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
+const network = "eip155:31337";
+const nowMs = 1_005_000; // as the blocks of the fake chain say
+
+beforeEach(async () => {
+  dir = mkdtempSync(join(tmpdir(), "gateway-books-"));
+  chain = new FakeChain();
+  node = await serveChain(chain);
+});
+afterEach(async () => {
+  await running?.close();
+  running = null;
+  await node.close();
+  rmSync(dir, { recursive: true, force: true });
+});
+
+/** A gateway's folder with one deposit address that 2 ETH were paid to, of which the database knows. */
+function prepared(): ReturnType<typeof parseConfig> {
+  const { eth } = testConfig.currencies;
+  const text = JSON.stringify({
+    ...testConfig,
+    ...{ chains: { local: { ...testConfig.chains.local, nodes: [node.url] } }, currencies: { eth }, prices: {} },
+  });
+  writeFileSync(join(dir, "gateway.config.json"), text);
+  const config = parseConfig(text, dir, 0);
+  const { fingerprint } = createGatewayKey(config.keyFile);
+  const store = createStore(config.database, fingerprint, silentLog);
+  store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m1', 'Shop', 0)");
+  const amount = { amountUnits: "2000000000000000000", status: 1, stage: "completed" } as const;
+  insertTransaction(store, { id: "d1", orderId: "d1", receiverAddress: address, depositAddress: address, ...amount });
+  store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, 'd1')", address);
+  chain.mine({ hash: hashOf("paid"), from: "0x90F79bf6EB2c4f870365E785982E1f101E93b906", to: address, value: 2n * 10n ** 18n });
+  chain.mineEmpty(3);
+  store.database.run(
+    "INSERT INTO payments VALUES (?, ?, -1, ?, 'eth', '2000000000000000000', 1, ?, 1, 'd1')",
+    ...[network, hashOf("paid"), address, chain.blocks[1]?.hash ?? ""],
+  );
+  store.database.run("INSERT INTO cursors VALUES (?, 3, ?)", network, chain.blocks[3]?.hash ?? "");
+  store.close();
+  return config;
+}
+
+async function command(...words: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
+  let text = "";
+  const spy = vi.spyOn(process.stdout, "write").mockImplementation((part) => {
+    text += part.toString();
+    return true;
+  });
+  const before = process.exitCode;
+  process.exitCode = undefined;
+  try {
+    await run([...words, "--config", join(dir, "gateway.config.json")]);
+    return { text, code: Number(process.exitCode ?? 0) };
+  } finally {
+    process.exitCode = before;
+    spy.mockRestore();
+  }
+}
+
+it("reconcile closes the books over HTTP, beside a gateway or without one, and --last shows the same", async () => {
+  prepared();
+  const live = await command("reconcile");
+  expect(live.text).toMatch(
+    /^local: closed \S+ at block 3, 1 deposit address and 0 hot wallets, 1 balance compared, 0 differences\n$/,
+  );
+  const last = await command("reconcile", "--last");
+  expect([live.code, last]).toEqual([0, live]);
+  const listed = JSON.parse((await command("reconcile", "--json", "--currency", "eth")).text) as {
+    ok: boolean;
+    chains: object[];
+  };
+  expect(listed).toMatchObject({ ok: true, chains: [{ chain: "local", lastBlock: 3, addresses: 1, compared: 1, code: "" }] });
+});
+
+it("the running gateway names a difference at /ready, and is ready all the same", async () => {
+  const config = prepared();
+  const store = openStore(config.database, silentLog);
+  store.database.run(
+    "INSERT INTO bookDifferences VALUES (?, ?, 'eth', 'm1', 'deposit', '2', '1', 3, 2, '', 5)",
+    network,
+    address,
+  );
+  store.database.run("INSERT INTO closings VALUES (?, ?, 3, 3, 1, 0, 1, 0, ?, '')", network, nowMs, nowMs);
+  store.close();
+  running = await startGateway(config, { log: silentLog, clock: () => nowMs, onPoisoned: () => {} });
+  await vi.waitFor(async () => expect(await (await fetch(`${running?.url}/ready`)).text()).toMatch(/"ready"/), {
+    timeout: 10_000,
+    interval: 50,
+  });
+  const { checks } = (await (await fetch(`${running.url}/ready`)).json()) as {
+    checks: { name: string; ok: boolean; detail: string }[];
+  };
+  const check = checks.find(({ name }) => name === "books local");
+  expect([check?.ok, check?.detail]).toEqual([false, expect.stringMatching(/^closed at \S+, 1 difference$/)]);
+});
