@@ -181,7 +181,7 @@ async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise
  * `status` is told by the link's detail.
  */
 function ordersTaken({ state, tellStatus }: Shared, code: string): void {
-  const detail = code.startsWith("LEDGER_") ? `${code}: the signer does not take new orders` : "";
+  const detail = code.startsWith("LEDGER_") || code === "CLOCK_AHEAD" ? `${code}: the signer does not take new orders` : "";
   if (state.link !== "up" || state.isOffered || detail === state.linkDetail) return;
   state.linkDetail = detail;
   tellStatus();

@@ -19,13 +19,14 @@ export function statusOf({ options, state }: Pick<Shared, "options" | "state">, 
     linkDetail: clip(state.linkDetail),
     chains: [...state.chains].map(([chain, known]) => {
       const nowMs = options.clock();
-      const health = options.doors.get(chain)?.health(chain, nowMs) ?? null;
+      const door = options.doors.get(chain);
+      const health = door?.health(chain, nowMs) ?? null;
       const trouble = troubleOf(known, health);
       const age = health?.headAgeMs ?? null;
       const detail = trouble || `block ${known.block}${age === null ? "" : `, ${Math.max(0, Math.round(age / 1000))} s old`}`;
       const { block, nativeBalance } = known;
       const told = { chain, ok: trouble === "", isAsking: trouble === asking, detail: clip(detail), block, nativeBalance };
-      return { ...told, nodes: nodeViews(options.doors.get(chain), health) };
+      return { ...told, headAtMs: headAtMs(door?.nodes.status() ?? []), nodes: nodeViews(door, health) };
     }),
     waiting: waits,
     durableMedianUs: options.metrics.durableMedianUs(),
@@ -34,6 +35,12 @@ export function statusOf({ options, state }: Pick<Shared, "options" | "state">, 
     outOfService: outOfService({ options, state }),
     lowFunds: options.watchman?.lowFunds() ?? [],
   };
+}
+
+/** The newest time of a block that min(2, configured) nodes have reached; 0 before they showed one. */
+function headAtMs(nodes: readonly NodeStatus[]): number {
+  const times = nodes.flatMap(({ head }) => (head === null ? [] : [head.atMs])).sort((a, b) => b - a);
+  return Math.max(0, times[Math.min(2, nodes.length) - 1] ?? 0);
 }
 
 function outOfService({ options, state }: Pick<Shared, "options" | "state">): CourierStatus["outOfService"] {

@@ -18,6 +18,8 @@ export interface CourierStatus {
     readonly isAsking: boolean; // not ok yet only because no node has answered or failed to
     readonly detail: string; // last block seen, or what is wrong
     readonly block: number;
+    // newest block's own time that enough nodes have reached, Unix milliseconds; 0 when not known
+    readonly headAtMs: number;
     readonly nativeBalance: string; // wei at the last final block, "" when unknown
     readonly nodes: readonly CourierNode[]; // in the order of config.json
   }[];

@@ -210,6 +210,9 @@ export interface SignerStatus {
   readonly recovery: string;
   // the gateway went back and is told again what it lost; nothing new is taken meanwhile
   readonly isTellingAgain: boolean;
+  // both clocks ahead of the newest block, above an hour; 0 below that or where no node told
+  readonly clockAheadMs: number;
+  readonly ledgerAheadMs: number; // newest record ahead of this server's clock
   readonly paused: PausedView | null;
   /**
    * The withdrawal that waits longer than `stuckAfterMinutes` of config.json; of several, the one

@@ -67,6 +67,30 @@ export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[]
   return findings.problems;
 }
 
+/** Up to here the ledger may be ahead: as far as a clock may be wrong before anybody notices. */
+const ledgerAheadMsMax = 600_000;
+
+function clockProblems({ clockAheadMs, ledgerAheadMs }: SignerStatus, findings: Findings): void {
+  if (clockAheadMs > 0)
+    findings.found(
+      "CLOCK_AHEAD",
+      `this clock and the gateway's are ${spanOf(clockAheadMs)} ahead of the newest block: nothing is decided or signed, orders wait`,
+      codes.CLOCK_AHEAD[4],
+    );
+  if (ledgerAheadMs > ledgerAheadMsMax)
+    findings.found(
+      "LEDGER_AHEAD",
+      `ledger time is ${spanOf(ledgerAheadMs)} ahead of this clock and stands: an order that ends before then waits at the gateway`,
+      `where this clock is right: ${codes.LEDGER_AHEAD[4]}`,
+    );
+}
+
+/** For a person: hours above two of them, else minutes. */
+function spanOf(ms: number): string {
+  const minutes = Math.round(ms / 60_000);
+  return minutes >= 120 ? `${Math.round(minutes / 60)} hours` : `${minutes} minutes`;
+}
+
 /** Signer and courier are started together, and the courier is the slower one. */
 function courierProblem({ startedAt, courierConnected }: SignerStatus, seen: Seen, findings: Findings): void {
   const what = courierConnected ? "the courier has not said yet what it sees" : "the courier does not run";
@@ -92,6 +116,7 @@ function signerProblems(status: SignerStatus, findings: Findings): void {
       "the gateway went back and is told again what it lost; nothing new is signed meanwhile",
       "wait: this ends by itself",
     );
+  clockProblems(status, findings);
   if (/^L0\b.*\broot\b/.test(status.isolation))
     findings.found(
       "DOCTOR_ISOLATION",

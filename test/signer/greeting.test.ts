@@ -306,7 +306,13 @@ describe("an acknowledgement", () => {
 });
 
 describe("the time of the ledger", () => {
-  const heard = { greeted: true, orders: { isWhole: false }, gatewayAt: 1_000_000, heardAt: 500 };
+  const heard = {
+    greeted: true,
+    orders: { isWhole: false },
+    gatewayAt: 1_000_000,
+    heardAt: 500,
+    chainLeadMs: Number.NEGATIVE_INFINITY,
+  };
 
   it.each([
     ["stands before the greeting", { ...heard, greeted: false }, 9_000_000, 600, 0],
@@ -321,6 +327,8 @@ describe("the time of the ledger", () => {
     ["is the local clock's up to ten minutes ahead", heard, 1_600_100, 600, 1_600_100],
     ["and goes no further", heard, 1_600_101, 600, 1_600_100],
     ["but on with the time that passes", heard, 9_000_000, 700, 1_600_200],
+    ["stands where both clocks are an hour ahead of every block", { ...heard, chainLeadMs: -2_600_601 }, 1_000_100, 600, 0],
+    ["goes on within the hour", { ...heard, chainLeadMs: -2_600_500 }, 1_000_100, 600, 1_000_100],
     ["is whole milliseconds", heard, 9_000_000, 600.7, 1_600_100],
   ])("the time of the ledger: %s", (_, given, local, monotonic, time) => {
     expect(ledgerTime(given, local, monotonic)).toBe(time);

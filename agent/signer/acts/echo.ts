@@ -5,15 +5,19 @@
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Head } from "../../../protocol/messages.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
-import { lock, type Turn } from "./run.ts";
+import { aheadOfBlocks, lock, type Turn } from "./run.ts";
 
 /**
  * The local clock beside the gateway's: ledger time has been held near the gateway's already, and
  * would hide a clock that jumped.
  */
-export function skewOf({ localMs }: Turn, { at }: { readonly at: number }): Refusal | null {
+export function skewOf(turn: Turn, { at }: { readonly at: number }): Refusal | null {
+  const { run, localMs, monotonicMs } = turn;
   const skewMs = Math.abs(at - localMs);
-  return skewMs > skewMaxMs ? refuse("CLOCK_SKEW", `${skewMs} ms`) : null;
+  if (skewMs > skewMaxMs) return refuse("CLOCK_SKEW", `${skewMs} ms`);
+  // As if this word had been taken: the gateway's own clock is one of the two.
+  const isNewer = at > run.gatewayAt;
+  return aheadOfBlocks({ run: isNewer ? { ...run, gatewayAt: at, heardAt: monotonicMs } : run, localMs, monotonicMs });
 }
 
 export function foreignTo({ core }: Turn, envelope: { readonly agent: string; readonly epoch: number }): Refusal | null {

@@ -11,6 +11,7 @@ import type { Jobs } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import { openMax } from "../state/book.ts";
 import type { Core } from "../state/core.ts";
+import { skewMaxMs } from "../state/ledger-time.ts";
 import { foreignTo, holdEcho, otherWallet, skewOf } from "./echo.ts";
 import { type FreshJob, record } from "./request.ts";
 import { type Admitted, closedGate, hearTime, lock, type Turn } from "./run.ts";
@@ -29,8 +30,20 @@ export function admitJobs(turn: Turn, envelope: Jobs): Admitted {
   if (!read.ok) return "forked" in read ? lock(turn, "LEDGER_FORKED", read.forked) : read.refusal;
   if (read.fresh.length > 0 && !turn.hasRoom()) return refuse("LEDGER_DISK_FULL");
   if (core.book.openCount + read.fresh.length > openMax) return refuse("JOB_TOO_MANY_OPEN");
+  const late = outlived(turn, read.fresh, envelope.at);
+  if (late !== null) return late;
   for (const fresh of read.fresh) record(turn, fresh);
   return { ok: true, touched: read.touched };
+}
+
+/**
+ * A ledger whose time was pushed far ahead would end each new job at once, and the shop would hear
+ * that it failed. None is taken until a person has opened a new ledger: they wait at the gateway.
+ */
+function outlived({ nowMs }: Turn, fresh: readonly FreshJob[], at: number): Refusal | null {
+  const aheadMs = nowMs - at;
+  const isLost = fresh.some(({ job }) => job.expiresAt < nowMs && job.expiresAt > at);
+  return aheadMs > skewMaxMs && isLost ? refuse("LEDGER_AHEAD", `${aheadMs} ms ahead of the gateway's clock`) : null;
 }
 
 type ReadJobs =

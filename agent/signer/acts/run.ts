@@ -10,6 +10,7 @@ import type { OpenedBody } from "../../ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
+import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import { Orders } from "./orders.ts";
 
@@ -44,6 +45,8 @@ export interface Run {
   readonly deadHeard: Set<string>;
   gatewayAt: number; // newest time in a verified envelope of this run
   heardAt: number; // monotonic, when that came
+  // most that the time of a block was ahead of the monotonic clock, as the courier's nodes agree
+  chainLeadMs: number;
   gatewayLeadMs: number; // most that a verified envelope's time was ahead of the monotonic clock: by the one least long on its way
   adoptions: number; // first counters recorded in this run
   // network → of the hot account, as the courier said last
@@ -78,6 +81,7 @@ export function beginRun(runId: string, startedAt: number): Run {
     deadHeard: new Set(),
     gatewayAt: 0,
     heardAt: 0,
+    chainLeadMs: Number.NEGATIVE_INFINITY,
     gatewayLeadMs: Number.NEGATIVE_INFINITY,
     adoptions: 0,
     firstSlots: new Map(),
@@ -129,10 +133,27 @@ export interface Turn {
  * Why nothing may be signed, released or decided now; null when it may.
  * @public
  */
-export function closedGate({ core, run }: Pick<Turn, "core" | "run">): Refusal | null {
+export function closedGate(turn: Pick<Turn, "core" | "run" | "localMs" | "monotonicMs">): Refusal | null {
+  const { core, run } = turn;
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
   if (run.orders.isWhole) return refuse("RECOVERY_OFFERED");
-  return run.greeted ? null : refuse("SIGNER_NOT_GREETED");
+  return run.greeted ? aheadOfBlocks(turn) : refuse("SIGNER_NOT_GREETED");
+}
+
+/**
+ * Why ledger time stands although a gateway has greeted: both clocks are far ahead of every chain.
+ */
+export function aheadOfBlocks({ run, localMs, monotonicMs }: Pick<Turn, "run" | "localMs" | "monotonicMs">): Refusal | null {
+  const aheadMs = aheadOfBlocksMs(run, localMs, monotonicMs);
+  return aheadMs === 0 ? null : refuse("CLOCK_AHEAD", `${aheadMs} ms ahead of the newest block`);
+}
+
+/**
+ * The courier's word of a block's own time. An older one than before changes nothing.
+ * @public
+ */
+export function hearBlock({ run, monotonicMs }: Pick<Turn, "run" | "monotonicMs">, atMs: number): void {
+  if (atMs > 0) run.chainLeadMs = Math.max(run.chainLeadMs, atMs - monotonicMs);
 }
 
 /**

@@ -29,6 +29,7 @@ interface SignaturesOptions {
   readonly vault: Vault;
   readonly run: Run;
   readonly commit: Turn["commit"];
+  readonly turn: () => Turn;
   /** Calls back when everything recorded so far is on disk. */
   readonly whenDurable: (act: () => void) => void;
   /** Calls back once, when what came meanwhile has been heard. */
@@ -102,7 +103,7 @@ export class Signatures {
     const withdrawal = core.book.find(work.transactionId);
     // Between record and signature others may have been heard: a lock, the end of an earlier
     // version, or a yes to a recovery.
-    const closed = closedGate(this.#options);
+    const closed = closedGate(this.#options.turn());
     const paused = work.clearance.isCancel ? null : pausedBy(this.#options);
     // A ledger that was opened meanwhile knows nothing of this intent.
     const isKnown = withdrawal?.versions[work.version - 1]?.intentSeq === work.intentSeq;

@@ -57,6 +57,7 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
       isAsking: boolean(),
       detail: text,
       block: integer(),
+      headAtMs: integer({ min: 0 }),
       nativeBalance: string({ max: 78, pattern: /^[0-9]*$/ }),
       nodes: list(object({ url: text, ok: boolean(), detail: text, since: integer({ min: 0 }) }), 8),
     }),

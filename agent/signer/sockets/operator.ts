@@ -26,6 +26,7 @@ import { limitsInForce, nodesOfGateway } from "../policy/in-force.ts";
 import type { Signer } from "../rim/signer.ts";
 import { isBegun } from "../state/accounts.ts";
 import { approvalDigestOf } from "../state/digest.ts";
+import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { states } from "../state/machine.ts";
 import { spendsLike, spendsWithoutOrder } from "../state/spends.ts";
 import { unitsOf, waitOf } from "../state/view.ts";
@@ -128,6 +129,7 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
     ...{ locked: core.locked?.code ?? "", lockedDetail: core.locked?.detail ?? "" },
     recovery: run.orders.isWhole ? "RECOVERY_OFFERED" : core.isHolding ? "RECOVERY_HOLD" : "",
     isTellingAgain: run.telling !== null,
+    ...clocksOf(signer),
     paused: core.paused,
     stuck: stuckOf(signer, surroundings.stuckAfterMinutes),
     ...resignOf(signer),
@@ -150,6 +152,12 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
     courierConnected: surroundings.isCourierConnected(),
     courier: run.courier,
   };
+}
+
+/** How far the clocks are ahead of the chains, and the ledger of the clocks; 0 where they agree. */
+function clocksOf(signer: Signer): Pick<SignerStatus, "clockAheadMs" | "ledgerAheadMs"> {
+  const { run, localMs, monotonicMs, core } = signer.turn();
+  return { clockAheadMs: aheadOfBlocksMs(run, localMs, monotonicMs), ledgerAheadMs: Math.max(0, core.heads.at - localMs) };
 }
 
 /** Shown or made; whoever orders names the plan that was shown. */

@@ -10,7 +10,7 @@ import type { RecoveryPlan } from "../../../socket/recovery-plan.ts";
 import { ledgerTime } from "../../state/ledger-time.ts";
 import { type OpenedState, openState } from "../../state/opening.ts";
 import type { Shown } from "../orders.ts";
-import type { Turn } from "../run.ts";
+import { aheadOfBlocks, type Turn } from "../run.ts";
 
 /** Withdrawals an answer lists; the digest covers all. */
 const shownMax = 1_000;
@@ -28,6 +28,8 @@ export function showRecovery(turn: Turn, both: boolean): Planned {
   const { run } = turn;
   const order = run.orders.whole;
   if (order === null) return refuse("RECOVERY_NONE");
+  const ahead = aheadOfBlocks(turn);
+  if (ahead !== null) return ahead;
   const shown = { order, counts: hotCounts(run.counts), both };
   const planned = plan(turn, shown);
   if (planned.ok) run.orders.show(shown);
@@ -45,7 +47,7 @@ export function recover(turn: Turn, digest: string): { readonly ok: true; readon
   const { run } = turn;
   const { shown } = run.orders;
   if (shown === null) return refuse("RECOVERY_NONE");
-  const planned = plan(turn, shown);
+  const planned = aheadOfBlocks(turn) ?? plan(turn, shown);
   if (!planned.ok) return planned;
   if (planned.plan.digest !== digest) return refuse("RECOVERY_NONE", "ledger or order changed since it was shown");
   if (!turn.hasRoom()) return refuse("LEDGER_DISK_FULL");
