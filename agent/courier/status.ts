@@ -3,6 +3,7 @@
  * place to ask.
  */
 import type { ChainHealth } from "../../chains/health.ts";
+import type { NodeStatus } from "../../chains/nodes.ts";
 import type { CourierNode } from "../socket/courier-status.ts";
 import { type CourierStatus, statusTextMax } from "../socket/verbs.ts";
 import { type DeskState, waiting } from "./desk/desk.ts";
@@ -37,7 +38,7 @@ export function statusOf({ options, state }: Pick<Shared, "options" | "state">, 
   };
 }
 
-/** The newest time of a block that min(2, configured) nodes have reached; 0 before they showed one. */
+/** The newest block time that min(2, configured) nodes have reached; 0 before they showed one. */
 function headAtMs(nodes: readonly NodeStatus[]): number {
   const times = nodes.flatMap(({ head }) => (head === null ? [] : [head.atMs])).sort((a, b) => b - a);
   return Math.max(0, times[Math.min(2, nodes.length) - 1] ?? 0);

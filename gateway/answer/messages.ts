@@ -161,6 +161,11 @@ export const answerCodes = {
     "The service cannot do this right now; nothing was created.",
     "Hizmet şu anda bunu yapamıyor; hiçbir kayıt oluşturulmadı.",
   ],
+  agent_clock_ahead: [
+    503,
+    "The time of the agent's ledger is far ahead, so this order would be over at once; nothing was created. Ask again later.",
+    "Ajanın kayıt defterinin saati çok ileride olduğundan bu talimat hemen sona ererdi; hiçbir kayıt oluşturulmadı. Daha sonra yeniden deneyin.",
+  ],
   price_stale: [
     503,
     "There is no fresh price of this currency right now; nothing was created.",

@@ -105,7 +105,7 @@ export function applyStatements(
     head = verdict;
   }
   invariant(head !== null, "a statement always carries a head");
-  moveHead(database, agent.id, head);
+  moveHead(database, agent.id, { ...head, ledgerAt: statements.at(-1)?.at ?? agent.ledgerAt });
   for (const { policy = "" } of statements) if (policy !== "") keepPolicy(progress, policy);
   const { decided, changed, alarms } = progress;
   const isOpened = awaits && !progress.awaits;

@@ -65,7 +65,7 @@ const ordersCodes: readonly AnswerCode[] = ["json_invalid", "field_missing", "fi
 const withdrawalCodes: readonly AnswerCode[] = [
   ...orderCodes,
   ...(["address_invalid", "address_own", "address_contract", "tag_not_supported", "balance_insufficient"] as const),
-  ...(["agent_not_paired", "withdrawal_failed"] as const),
+  ...(["agent_not_paired", "agent_clock_ahead", "withdrawal_failed"] as const),
 ];
 
 const query = (name: string, schema: Json, more: Json = {}): Json => ({ name, in: "query", schema, ...more });

@@ -5,9 +5,16 @@
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/** @public */
-export function moveHead(database: Database, id: string, head: { readonly seq: number; readonly hash: string }): void {
-  database.run("UPDATE agents SET headSeq = ?, headHash = ? WHERE id = ?", head.seq, head.hash, id);
+/**
+ * Its newest head, and the time of its ledger as it says.
+ * @public
+ */
+export function moveHead(
+  database: Database,
+  id: string,
+  { seq, hash, ledgerAt }: { readonly seq: number; readonly hash: string; readonly ledgerAt: number },
+): void {
+  database.run("UPDATE agents SET headSeq = ?, headHash = ?, ledgerAt = ? WHERE id = ?", seq, hash, ledgerAt, id);
 }
 
 /**

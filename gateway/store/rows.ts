@@ -80,6 +80,7 @@ export interface AgentRow {
   readonly linkBlock: string; // the address block its newest hello came from; "" before the first
   readonly software: string; // as its newest hello named it; "" before the first
   readonly pausedAt: number | null; // when its operator stopped new signatures, by its ledger
+  readonly ledgerAt: number; // its ledger's time in its newest statement; 0 before the first
   readonly policy: string; // digest of the limits that its signer last went by; "" before its first statement
   readonly depositCeiling: number; // its ledger holds that no address at or above this place has left; 0 before the first
   readonly awaitsCeiling: 0 | 1; // the database was put back, and the agent has not told its ceiling since

@@ -11,7 +11,7 @@ import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers 
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 20;
+export const schemaVersion = 21;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -108,6 +108,7 @@ const linkBlock = "linkBlock TEXT NOT NULL DEFAULT ''";
 const agentsByLinkBlock = "CREATE INDEX agentsByLinkBlock ON agents (linkBlock) WHERE releasedAt IS NULL;";
 const pausedAt = "pausedAt INTEGER";
 const policy = "policy TEXT NOT NULL DEFAULT ''";
+const ledgerAt = "ledgerAt INTEGER NOT NULL DEFAULT 0";
 
 /**
  * What version 9 added: ends and addresses of keys, switched-off merchants, merchants who only
@@ -275,6 +276,7 @@ export const upgrades: Readonly<Record<number, string>> = {
     DROP TABLE signatures; ALTER TABLE newSignatures RENAME TO signatures;`,
   18: `ALTER TABLE agents ADD COLUMN ${depositCeiling}; ALTER TABLE agents ADD COLUMN ${awaitsCeiling}; ${forgotten}`,
   19: books,
+  20: `ALTER TABLE agents ADD COLUMN ${ledgerAt};`,
 };
 
 /** @public */
@@ -297,7 +299,7 @@ CREATE TABLE agents (
   jobSequence INTEGER NOT NULL DEFAULT 0, jobHash TEXT NOT NULL DEFAULT '', nextDepositIndex INTEGER NOT NULL DEFAULT 0,
   transcriptHash TEXT NOT NULL DEFAULT '', transcriptAt INTEGER NOT NULL DEFAULT 0,
   pairedAt INTEGER NOT NULL, releasedAt INTEGER, lastSeenAt INTEGER, lockedCode TEXT NOT NULL DEFAULT '',
-  ${heard}, ${software}, ${linkBlock}, ${pausedAt}, ${policy}, ${depositCeiling}, ${awaitsCeiling}) STRICT;
+  ${heard}, ${software}, ${linkBlock}, ${pausedAt}, ${policy}, ${depositCeiling}, ${awaitsCeiling}, ${ledgerAt}) STRICT;
 CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE releasedAt IS NULL;
 ${agentsByLinkBlock}
 ${transactions("transactions")}

@@ -17,7 +17,7 @@ import type { Service } from "../service.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import { isAllDead } from "../store/deaths.ts";
 import { agentOfJob } from "../store/jobs.ts";
-import type { TransactionRow } from "../store/rows.ts";
+import type { AgentRow, TransactionRow } from "../store/rows.ts";
 import { isSigned } from "../store/signatures.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
@@ -96,6 +96,17 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
   };
 }
 
+/** A ledger is never so far ahead by clocks that are merely apart. */
+const ledgerAheadMsMax = 2 * hourMs;
+
+/**
+ * The agent's ledger is so far ahead that it would call the order run out, or does not know what an
+ * hour is worth: an order that is taken now would end as failed.
+ */
+function isOverAtOnce({ ledgerAt }: AgentRow, { createdAt, expiresAt }: TransactionRow): boolean {
+  return ledgerAt >= expiresAt || ledgerAt - createdAt > ledgerAheadMsMax;
+}
+
 /** Of two equal requests at once, one makes the row and the other finds it. */
 function make(service: Service, request: WithdrawalRequest, order: Order): Promise<Made | Answer> {
   return request.write((database) => {
@@ -104,6 +115,7 @@ function make(service: Service, request: WithdrawalRequest, order: Order): Promi
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
+    if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     makeJob(database, checked.agent, row, service.run);
     return { row, newFor: checked.agent.id };

@@ -41,6 +41,18 @@ function heard(): void {
 }
 
 describe("autoWithdraw", () => {
+  it("autoWithdraw makes no order that a ledger far ahead would call over at once: 503, and 200 once its time is right", async () => {
+    await ready();
+    const setAhead = (ms: number) => db().run("UPDATE agents SET ledgerAt = ?", gateway.clock.nowMs + ms);
+    setAhead(30 * 3_600_000);
+    const refused = await auto();
+    expect(refused).toMatchObject({ status: 503, body: { code: "agent_clock_ahead" } });
+    expect(refused.headers["retry-after"]).toBe("600");
+    expect(countOf("jobs")).toBe(0);
+    setAhead(3_600_000);
+    expect((await auto()).status).toBe(200);
+  });
+
   it("autoWithdraw stores withdrawal, reservation and job in one go, and answers 200 at once when the agent is offline", async () => {
     await ready();
     const started = performance.now();

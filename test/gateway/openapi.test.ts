@@ -284,6 +284,10 @@ describe("each documented code comes, and no other: ", () => {
         expect(await code(place, { body: { ...make(), ...change } }), operationId).toBe(name);
       }
       const order = make();
+      const setLedger = (atMs: number) => gateway.service.store.database.run("UPDATE agents SET ledgerAt = ?", atMs);
+      setLedger(gateway.clock.nowMs + 1_000 * 3_600_000);
+      expect(await code(place, { body: order }), operationId).toBe("agent_clock_ahead");
+      setLedger(0);
       const { body } = await ask(place, { body: order });
       const sql = "UPDATE transactions SET status = 2, stage = 'refused', code = 'POLICY_DENIED' WHERE id = ?";
       gateway.service.store.database.run(sql, body.transactionId);

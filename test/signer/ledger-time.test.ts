@@ -1,12 +1,13 @@
 /**
- * Both clocks jump, and are right again: the blocks are the third witness, and time stands meanwhile.
- * Public reports of the same kind, a time that only goes up and was pushed ahead by a passing fault:
- * cockroachdb/cockroach 74909 (some clocks eight hours ahead, for a while) and 23717, palantir/atlasdb
- * 3425 (a timestamp that stays until the clocks come there).
+ * Both clocks jump, and are right again: the blocks are the third witness, and time stands
+ * meanwhile. Public reports of the same kind, a time that only goes up and was pushed ahead by a
+ * passing fault: cockroachdb/cockroach 74909 (some clocks eight hours ahead, for a while) and
+ * 23717, palantir/atlasdb 3425 (a timestamp that stays until the clocks come there).
  */
 import { describe, expect, it } from "vitest";
 import { type AnyAnswer, facts, Rig } from "../../rig/signer-rig.ts";
 import { well } from "../support/operator-socket.ts";
+import { SignerAndGateway } from "../support/signer-and-gateway.ts";
 
 const hourMs = 3_600_000;
 const jumpMs = 30 * hourMs;
@@ -80,5 +81,13 @@ describe("both clocks thirty hours ahead for a moment", () => {
     expect(rig.request({ currency: "eth", amount: "0.5", expiresAt: rig.now + 48 * hourMs })).toMatchObject({
       state: "approved",
     });
+  });
+
+  it("stand in the gateway's row of the agent, which makes no order meanwhile", () => {
+    const both = new SignerAndGateway();
+    both.order("one");
+    both.acknowledge();
+    expect(both.agent.ledgerAt).toBe(both.rig.core.heads.at);
+    both.remove();
   });
 });

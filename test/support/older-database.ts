@@ -4,6 +4,7 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  20: ["ALTER TABLE agents DROP COLUMN ledgerAt"],
   19: [...["bookEntries", "bookDifferences", "closings"].map((name) => `DROP TABLE ${name}`), "DROP INDEX transactionsReceived"],
   18: [
     "ALTER TABLE agents DROP COLUMN depositCeiling",

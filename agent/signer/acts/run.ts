@@ -149,11 +149,13 @@ export function aheadOfBlocks({ run, localMs, monotonicMs }: Pick<Turn, "run" | 
 }
 
 /**
- * The courier's word of a block's own time. An older one than before changes nothing.
+ * The courier's word of the outside. An older time of a block than before changes nothing.
  * @public
  */
-export function hearBlock({ run, monotonicMs }: Pick<Turn, "run" | "monotonicMs">, atMs: number): void {
-  if (atMs > 0) run.chainLeadMs = Math.max(run.chainLeadMs, atMs - monotonicMs);
+export function hearCourier({ run, monotonicMs }: Pick<Turn, "run" | "monotonicMs">, courier: CourierStatus): void {
+  run.courier = courier;
+  for (const { headAtMs } of courier.chains)
+    if (headAtMs > 0) run.chainLeadMs = Math.max(run.chainLeadMs, headAtMs - monotonicMs);
 }
 
 /**

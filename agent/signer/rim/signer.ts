@@ -26,7 +26,7 @@ import type { Prepared } from "../acts/intent.ts";
 import { observe } from "../acts/observe.ts";
 import { pause } from "../acts/pause.ts";
 import { prepareReplace } from "../acts/replace.ts";
-import { type Admitted, hearBlock, type Reply, type Run, type Turn } from "../acts/run.ts";
+import { type Admitted, hearCourier, type Reply, type Run, type Turn } from "../acts/run.ts";
 import { prepareBound, prepareSign } from "../acts/sign.ts";
 import { prepareUnstick } from "../acts/unstick.ts";
 import { hotOf } from "../policy/own.ts";
@@ -68,8 +68,7 @@ export class Signer {
     const { core, ledger, vault, run, next, later } = options;
     this.#signatures = new Signatures({
       ...{ core, ledger, vault, run, next },
-      commit: (bodies) => this.#commit(bodies),
-      turn: () => this.turn(),
+      ...{ commit: (bodies) => this.#commit(bodies), turn: () => this.turn() },
       whenDurable: (act) => this.whenDurable(act),
     });
     this.#statements = new Statements({
@@ -337,8 +336,7 @@ export class Signer {
   }
 
   tell({ courier }: CourierRequests["tell"]): void {
-    this.run.courier = courier;
-    for (const { headAtMs } of courier.chains) hearBlock(this.turn(), headAtMs);
+    hearCourier(this.turn(), courier);
   }
 
   /** Answers about one withdrawal, as it is now, when that is on disk. */
