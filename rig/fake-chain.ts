@@ -3,6 +3,7 @@
  * about any answer.
  */
 import { createHash } from "node:crypto";
+import { bloomOf } from "../chains/evm/bloom.ts";
 import { startFakeNode } from "./fake-node.ts";
 
 export const fakeChainId = 31337;
@@ -41,6 +42,7 @@ export function hashOf(text: string): string {
 }
 
 interface LogFilter {
+  readonly blockHash?: string;
   readonly fromBlock: string;
   readonly toBlock: string;
   readonly address: string | string[];
@@ -108,6 +110,8 @@ export class FakeChain {
         return this.#block(this.#numberOf(params[0]), params[1] === true);
       case "eth_getTransactionReceipt":
         return this.#receipt(String(params[0]));
+      case "eth_getBlockReceipts":
+        return this.blocks[this.#numberOf(params[0])]?.transactions.map(({ hash }) => this.#receipt(hash)) ?? null;
       case "eth_getLogs":
         return this.#logs(params[0] as LogFilter);
       case "eth_getBalance":
@@ -134,12 +138,14 @@ export class FakeChain {
   #block(number: number, full: boolean): unknown {
     const block = this.blocks[number];
     if (block === undefined) return null;
+    const logs = block.transactions.flatMap((one) => logsOf(block, one));
     return {
       number: quantity(number),
       hash: block.hash,
       parentHash: block.parentHash,
       timestamp: quantity(this.#firstSeconds + number),
       baseFeePerGas: "0x1",
+      logsBloom: `0x${bloomOf(logs.flatMap(({ address, topics }) => [address, ...topics]))}`,
       transactions: full ? block.transactions.map(asJson) : block.transactions.map((one) => one.hash),
     };
   }
@@ -164,8 +170,10 @@ export class FakeChain {
   }
 
   #logs(filter: LogFilter): Log[] {
-    const from = this.#numberOf(filter.fromBlock);
-    const to = this.#numberOf(filter.toBlock);
+    const named = this.blocks.find(({ hash }) => hash === filter.blockHash)?.number ?? -1;
+    const [from, to] =
+      filter.blockHash === undefined ? [this.#numberOf(filter.fromBlock), this.#numberOf(filter.toBlock)] : [named, named];
+    if (from < 0) throw new Error("unknown block");
     const addresses = [filter.address].flat();
     const wanted = filter.topics.map((topic) => (topic === null ? null : [topic].flat()));
     const inRange = this.blocks.slice(from, to + 1).flatMap((block) => block.transactions.flatMap((one) => logsOf(block, one)));

@@ -29,6 +29,19 @@ export interface PlacedLog extends Log {
 }
 
 /**
+ * A log of whomever: the fields that say whose it is, lower-case hex, "" for one that is odd.
+ * @public
+ */
+export interface FoundLog {
+  readonly address: string;
+  readonly topics: readonly string[];
+  readonly blockNumber: number;
+  readonly blockHash: string;
+  /** All of it. @throws AgentError NODE_ANSWER where a field is odd */
+  read(): PlacedLog;
+}
+
+/**
  * @public
  */
 export interface Receipt {
@@ -38,22 +51,36 @@ export interface Receipt {
   readonly status: 0 | 1; // 0 reverted, 1 done
   readonly from: string;
   readonly to: string | null; // null: it created a contract
+  readonly logs: readonly Log[];
+  readonly oddLogs?: readonly string[]; // addresses of logs that cannot be read, "" where that is odd too
+  // What it cost is read when it is asked for. @throws AgentError NODE_ANSWER where a field is odd
   readonly gasUsed: bigint;
   readonly effectiveGasPrice: bigint; // wei per gas
   readonly dataFee: bigint; // wei that a rollup billed beside the gas, 0 elsewhere
-  readonly logs: readonly Log[];
 }
 
 /**
  * @public
  */
-export interface BlockTransaction {
+export interface SentTransaction {
   readonly hash: string;
   readonly from: string;
   readonly nonce: bigint;
   readonly to: string | null;
   readonly valueUnits: bigint; // wei
   readonly input: string;
+}
+
+/**
+ * A transaction of whomever, as its block shows it. Hash and keys are lower-case hex, "" for none or
+ * an odd one; every other field is read when it is asked for. @throws AgentError NODE_ANSWER where
+ * that field is odd
+ * @public
+ */
+export interface BlockTransaction extends SentTransaction {
+  readonly fromKey: string;
+  readonly toKey: string;
+  readonly bytes: number; // of its data as text, to bound memory by
 }
 
 /**
@@ -65,6 +92,7 @@ export interface Block {
   readonly hash: string;
   readonly parentHash: string;
   readonly timestamp: number; // seconds since 1970
+  readonly bloom: string; // of its logs, 512 hex digits; "" where the node gives none
   readonly transactions: readonly BlockTransaction[];
 }
 
@@ -78,9 +106,14 @@ export interface BlockHead {
   readonly timestamp: number;
 }
 
-/** An unsigned integer of at most 256 bits. */
+const quantityShape = /^0x[0-9a-fA-F]{1,64}$/;
+const hashShape = /^0x[0-9a-fA-F]{64}$/;
+const addressShape = /^0x[0-9a-fA-F]{40}$/;
+const bloomShape = /^0x[0-9a-fA-F]{512}$/;
+
+/** An unsigned integer of at most 256 bits, leading zeros or not. */
 export function readQuantity(value: unknown, what: string): bigint {
-  if (typeof value !== "string" || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) throw wrong(what, "a quantity");
+  if (typeof value !== "string" || !quantityShape.test(value)) throw wrong(what, "a quantity");
   return BigInt(value);
 }
 
@@ -92,18 +125,19 @@ export function readNumber(value: unknown, what: string): number {
 }
 
 export function readHash(value: unknown, what: string): string {
-  if (typeof value !== "string" || !/^0x[0-9a-fA-F]{64}$/.test(value)) throw wrong(what, "a hash");
+  if (typeof value !== "string" || !hashShape.test(value)) throw wrong(what, "a hash");
   return value.toLowerCase();
 }
 
 export function readData(value: unknown, what: string): string {
-  if (typeof value !== "string" || !/^0x(?:[0-9a-fA-F]{2})*$/.test(value)) throw wrong(what, "bytes as hex");
+  const isHex = typeof value === "string" && value.length % 2 === 0 && /^0x[0-9a-fA-F]*$/.test(value);
+  if (!isHex) throw wrong(what, "bytes as hex");
   return value.toLowerCase();
 }
 
 /** Any 20 bytes, zero included: mints and burns name the zero address. */
 export function readAddress(value: unknown, what: string): string {
-  if (typeof value !== "string" || !/^0x[0-9a-fA-F]{40}$/.test(value)) throw wrong(what, "an address");
+  if (typeof value !== "string" || !addressShape.test(value)) throw wrong(what, "an address");
   return addressOfBytes(addressBytes(value));
 }
 
@@ -117,22 +151,36 @@ export function readHead(value: unknown): BlockHead {
   };
 }
 
+/** Root of a tree that holds nothing: Keccak-256 of the RLP of an empty text. */
+const emptyRoot = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
+const noRoot = `0x${"0".repeat(64)}`;
+
+/**
+ * @throws AgentError NODE_NO_BLOCK where the header speaks of transactions and the block shows none
+ */
 export function readBlock(value: unknown, full: boolean): Block {
   const block = readObject(value, "block");
-  return {
+  const shown = {
     number: readNumber(block.number, "block.number"),
     hash: readHash(block.hash, "block.hash"),
     parentHash: readHash(block.parentHash, "block.parentHash"),
     timestamp: readNumber(block.timestamp, "block.timestamp"),
-    transactions: full ? readList(block.transactions, "block.transactions").map(readTransaction) : [],
+    bloom: typeof block.logsBloom === "string" && bloomShape.test(block.logsBloom) ? block.logsBloom.slice(2).toLowerCase() : "",
   };
+  if (!full) return { ...shown, transactions: [] };
+  const transactions = readList(block.transactions, "block.transactions").map(readTransaction);
+  const root = keyOf(block.transactionsRoot, hashShape);
+  const isHidden = transactions.length === 0 && root !== "" && root !== emptyRoot && root !== noRoot;
+  if (!isHidden) return { ...shown, transactions };
+  const { number } = shown;
+  throw new AgentError("NODE_NO_BLOCK", "none", "the node shows the block without its transactions", { number });
 }
 
 export function readReceipt(value: unknown): Receipt {
   const receipt = readObject(value, "receipt");
   const status = readNumber(receipt.status, "receipt.status");
   if (status !== 0 && status !== 1) throw wrong("receipt.status", "0 or 1");
-  const gasUsed = readQuantity(receipt.gasUsed, "receipt.gasUsed");
+  const logs = readList(receipt.logs, "receipt.logs").map(readLogOrOdd);
   return {
     txHash: readHash(receipt.transactionHash, "receipt.transactionHash"),
     blockNumber: readNumber(receipt.blockNumber, "receipt.blockNumber"),
@@ -140,11 +188,33 @@ export function readReceipt(value: unknown): Receipt {
     status,
     from: readAddress(receipt.from, "receipt.from"),
     to: readAddressOrNull(receipt.to, "receipt.to"),
-    gasUsed,
-    effectiveGasPrice: readQuantity(receipt.effectiveGasPrice, "receipt.effectiveGasPrice"),
-    dataFee: readDataFee(receipt, gasUsed),
-    logs: readList(receipt.logs, "receipt.logs").map((log) => readLog(readObject(log, "log"))),
+    logs: logs.flatMap((log) => (typeof log === "string" ? [] : [log])),
+    oddLogs: logs.filter((log) => typeof log === "string"),
+    get gasUsed() {
+      return readQuantity(receipt.gasUsed, "receipt.gasUsed");
+    },
+    get effectiveGasPrice() {
+      return readQuantity(receipt.effectiveGasPrice, "receipt.effectiveGasPrice");
+    },
+    get dataFee() {
+      return readDataFee(receipt, this.gasUsed);
+    },
   };
+}
+
+/** The log, or the address of one that cannot be read. */
+function readLogOrOdd(value: unknown): Log | string {
+  try {
+    return readLog(readObject(value, "log"));
+  } catch {
+    return keyOf((value as Partial<Fields> | null)?.address, addressShape);
+  }
+}
+
+/** The block that a receipt names, "" for an odd one, and the logs in it, of whomever. */
+export function readReceiptLogs(value: unknown): { readonly blockHash: string; readonly logs: readonly FoundLog[] } {
+  const receipt = readObject(value, "receipt");
+  return { blockHash: keyOf(receipt.blockHash, hashShape), logs: readFoundLogs(receipt.logs) };
 }
 
 /** OP Stack receipts name what was billed beside gas; those of other chains have no such field. */
@@ -163,17 +233,24 @@ function readDataFee(receipt: Fields, gasUsed: bigint): bigint {
 }
 
 /** The logs that stand; those marked as removed by a reorganisation are left out. */
-export function readPlacedLogs(value: unknown): readonly PlacedLog[] {
+export function readFoundLogs(value: unknown): readonly FoundLog[] {
   const logs = readList(value, "logs").map((log) => readObject(log, "log"));
-  return logs.filter((log) => log.removed !== true).map(readPlacedLog);
+  return logs.filter((log) => log.removed !== true).map(foundLog);
 }
 
-function readPlacedLog(log: Fields): PlacedLog {
+function foundLog(log: Fields): FoundLog {
+  const { topics, blockNumber } = log;
   return {
-    ...readLog(log),
-    blockNumber: readNumber(log.blockNumber, "log.blockNumber"),
-    blockHash: readHash(log.blockHash, "log.blockHash"),
-    txHash: readHash(log.transactionHash, "log.transactionHash"),
+    address: keyOf(log.address, addressShape),
+    topics: Array.isArray(topics) ? topics.map((topic) => keyOf(topic, hashShape)) : [],
+    blockNumber: typeof blockNumber === "string" && quantityShape.test(blockNumber) ? Number(blockNumber) : -1,
+    blockHash: keyOf(log.blockHash, hashShape),
+    read: () => ({
+      ...readLog(log),
+      blockNumber: readNumber(blockNumber, "log.blockNumber"),
+      blockHash: readHash(log.blockHash, "log.blockHash"),
+      txHash: readHash(log.transactionHash, "log.transactionHash"),
+    }),
   };
 }
 
@@ -190,14 +267,34 @@ function readLog(log: Fields): Log {
 
 function readTransaction(value: unknown): BlockTransaction {
   const transaction = readObject(value, "transaction");
+  // Kept alone: the others would only fill the memory.
+  const { hash, from, nonce, to, value: wei, input = transaction.data } = transaction;
   return {
-    hash: readHash(transaction.hash, "transaction.hash"),
-    from: readAddress(transaction.from, "transaction.from"),
-    nonce: readQuantity(transaction.nonce, "transaction.nonce"),
-    to: readAddressOrNull(transaction.to, "transaction.to"),
-    valueUnits: readQuantity(transaction.value, "transaction.value"),
-    input: readData(transaction.input, "transaction.input"),
+    hash: keyOf(hash, hashShape),
+    fromKey: keyOf(from, addressShape),
+    toKey: keyOf(to, addressShape),
+    bytes: typeof input === "string" ? input.length : 0,
+    get from() {
+      return readAddress(from, "transaction.from");
+    },
+    get nonce() {
+      return readQuantity(nonce, "transaction.nonce");
+    },
+    get to() {
+      return readAddressOrNull(to, "transaction.to");
+    },
+    get valueUnits() {
+      return readQuantity(wei, "transaction.value");
+    },
+    get input() {
+      return readData(input, "transaction.input");
+    },
   };
+}
+
+/** Lower-case hex of a shape; "" for anything else, which is nobody's of ours. */
+function keyOf(value: unknown, shape: RegExp): string {
+  return typeof value === "string" && shape.test(value) ? value.toLowerCase() : "";
 }
 
 function readAddressOrNull(value: unknown, what: string): string | null {

@@ -6,13 +6,17 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Payment } from "../family.ts";
-import type { AddressBook, BlockId, Judgement, NodeLog, SeenPayment, Spend, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import type { BlockId, Judgement, NodeLog, SeenPayment, Spend, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
+import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { agreement } from "../providers/node-agreement.ts";
 import { inWaves } from "../waves.ts";
-import type { Block, BlockTransaction, PlacedLog } from "./answers.ts";
-import { addressTopic, decimalsCall, decodeTransferCall, readTransferLog, transferTopic } from "./erc20.ts";
+import type { BlockTransaction, FoundLog } from "./answers.ts";
+import { decimalsCall, decodeTransferCall, readTransferLog } from "./erc20.ts";
 import { fees } from "./fees.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
+import { type AgreedBlock, agreedBlock, alike, asPayment, asSpend, bytesOf } from "./node-blocks.ts";
+import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
 import { createWork } from "./node-payer.ts";
 import { asksForCode, type Evidence, judgeConsumer, judgePayout, type VersionEvidence } from "./verdict.ts";
 
@@ -22,7 +26,6 @@ import { asksForCode, type Evidence, judgeConsumer, judgePayout, type VersionEvi
  */
 const answerBytesMax = 32 * 1024 * 1024;
 const timeoutMs = 15_000;
-const topicsPerFilter = 500;
 const questionsAtOnce = 32;
 /** Balances of one wave: some batches for each node. */
 const balancesAtOnce = 256;
@@ -31,6 +34,7 @@ const costNumerator = 3n;
 const costDenominator = 2n;
 /** Place of a payment in the native coin, which leaves no log. */
 const nativeIndex = -1;
+const topicPadding = `0x${"0".repeat(24)}`;
 
 interface WatchedNodes {
   readonly chainId: number;
@@ -59,10 +63,12 @@ export function createWatcher({ nodes: urls, chainId, confirmations }: WatchedNo
 export function watcherOf(reader: Reader): WatcherNodes {
   const { together, each } = reader;
   const workOf = createWork(together, () => performance.now());
-  const block = (number: number, isAgreed: boolean): Promise<Block> =>
-    isAgreed
-      ? agreement(each, (nodes) => nodes.block(number, { full: true }), blockKey, `block ${number}`)
-      : together.block(number, { full: true });
+  const kept = new KeptBlocks<AgreedBlock>(bytesOf);
+  const block = async (number: number, isAgreed: boolean): Promise<AgreedBlock> =>
+    isAgreed ? kept.ask(number, () => agreedBlock(each, number)) : together.block(number, { full: true });
+  const indexOf = createIndexes((address) => address.toLowerCase());
+  const seen = createTransfers(together);
+  const proven = new Map(each.map((nodes) => [nodes, createTransfers(nodes)]));
 
   const balance = (address: string, contract: string, number: number): Promise<bigint> =>
     agreement(each, (nodes) => nodes.balance(address, contract, number), String, `balance of ${address}`);
@@ -70,7 +76,11 @@ export function watcherOf(reader: Reader): WatcherNodes {
   return {
     status: together.status,
     tip: together.head,
-    finalTip: together.finalBlock,
+    finalTip: async () => {
+      const final = await together.finalBlock();
+      kept.stands(final);
+      return final;
+    },
     block: async (number, isAgreed) => watched(await block(number, isAgreed)),
     timestamp: async (number) => (await together.block(number, { full: false })).timestamp,
     balance,
@@ -84,9 +94,13 @@ export function watcherOf(reader: Reader): WatcherNodes {
     },
     async payments(blocks, contracts, addresses, isAgreed) {
       if (addresses.size === 0 || blocks.length === 0) return [];
+      const index = await indexOf(addresses);
+      const tokens = contracts.filter((contract) => contract !== "");
+      const ask = (transfers: Transfers) => tokenPayments(transfers, blocks, tokens, index);
+      const agreed = () => agreement(each, (nodes) => ask(proven.get(nodes) as Transfers), paymentsKey, transfersOf(blocks));
       const found = await Promise.all([
-        contracts.includes("") ? nativePayments(reader, blocks, addresses, isAgreed) : [],
-        tokenPayments(reader, blocks, contracts, addresses, isAgreed),
+        contracts.includes("") ? nativePayments(reader, blocks, index, isAgreed) : [],
+        tokens.length === 0 ? [] : isAgreed ? agreed() : ask(seen),
       ]);
       return found.flat();
     },
@@ -112,90 +126,82 @@ export function watcherOf(reader: Reader): WatcherNodes {
   };
 }
 
-function watched(content: Block): WatchedBlock {
+function watched(content: AgreedBlock): WatchedBlock {
   const { number, hash, parentHash } = content;
   return { number, hash, parentHash, content };
 }
 
-function contentOf({ content }: WatchedBlock): Block {
-  return content as Block;
-}
-
-function blockKey({ number, hash, parentHash, transactions }: Block): string {
-  const fields = transactions.map((t) => [t.hash, t.from, `${t.nonce}`, t.to, `${t.valueUnits}`, t.input]);
-  return JSON.stringify([number, hash, parentHash, fields]);
-}
-
-function logsKey(logs: readonly PlacedLog[]): string {
-  return JSON.stringify(logs.map((log) => [log.blockHash, log.txHash, log.logIndex, log.address, log.topics, log.data]).sort());
+function contentOf({ content }: WatchedBlock): AgreedBlock {
+  return content as AgreedBlock;
 }
 
 async function nativePayments(
   { together }: Reader,
   blocks: readonly WatchedBlock[],
-  addresses: AddressBook,
+  index: AddressIndex,
   isAgreed: boolean,
 ): Promise<readonly SeenPayment[]> {
-  const paying = blocks.flatMap((block) =>
-    contentOf(block)
-      .transactions.filter((one) => one.valueUnits > 0n && addresses.has(one.to ?? ""))
-      .map((one) => ({ block, one })),
-  );
+  const paying = blocks.flatMap((block) => {
+    const ours = alike(contentOf(block), ({ toKey }) => index.find(toKey) !== undefined, asPayment);
+    return ours.filter(({ valueUnits }) => valueUnits > 0n).map((one) => ({ block, one }));
+  });
   const found = await inWaves(paying, questionsAtOnce, async ({ block, one }): Promise<SeenPayment | null> => {
     const receipt = await (isAgreed ? together.finalReceipt(one.hash) : together.receipt(one.hash));
     if (receipt === null || receipt.blockHash !== block.hash) throw notTogether(block.number, "a receipt");
     if (receipt.status !== 1) return null;
     return {
-      ...{ txHash: one.hash, index: nativeIndex, address: one.to as string, contract: "", amountUnits: one.valueUnits },
-      ...{ block: block.number, blockHash: block.hash },
+      ...{ txHash: one.hash, index: nativeIndex, address: index.find(one.toKey) as string, contract: "" },
+      ...{ amountUnits: one.valueUnits, block: block.number, blockHash: block.hash },
     };
   });
   return found.filter((payment) => payment !== null);
 }
 
+/** By the word of one node, or of one of several: only what is ours is compared. */
 async function tokenPayments(
-  { together, each }: Reader,
+  transfers: Transfers,
   blocks: readonly WatchedBlock[],
-  all: readonly string[],
-  addresses: AddressBook,
-  isAgreed: boolean,
+  contracts: readonly string[],
+  index: AddressIndex,
 ): Promise<readonly SeenPayment[]> {
-  const contracts = all.filter((contract) => contract !== "");
-  const [fromBlock, toBlock] = [blocks[0]?.number ?? 0, blocks.at(-1)?.number ?? 0];
-  if (contracts.length === 0) return [];
-  const hashes = new Map(blocks.map((block) => [block.number, block.hash]));
-  const answers = await inWaves(topicsOf(addresses), questionsAtOnce, (topics) => {
-    const asked = { fromBlock, toBlock, address: contracts, topics: [transferTopic, null, topics] };
-    if (!isAgreed) return together.logs(asked);
-    return agreement(each, (nodes) => nodes.logs(asked), logsKey, `transfers of blocks ${fromBlock} to ${toBlock}`);
-  });
-  const found: SeenPayment[] = [];
-  for (const log of answers.flat()) {
-    if (hashes.get(log.blockNumber) !== log.blockHash) throw notTogether(log.blockNumber, "a log");
+  const byKey = new Map(contracts.map((contract) => [contract.toLowerCase(), contract]));
+  const logs = await transfers(blocks.map(contentOf), contracts);
+  const found = new Map<string, SeenPayment>();
+  for (const one of logs) {
+    const address = index.find(receiverKeyOf(one));
+    if (address === undefined) continue;
+    const log = one.read();
     const transfer = readTransferLog(log);
-    const isOurs = transfer !== null && contracts.includes(log.address) && addresses.has(transfer.to);
     // A transfer of nothing is noise that others send to be seen.
-    if (!isOurs || transfer.amountUnits === 0n) continue;
-    found.push({
-      ...{ txHash: log.txHash, index: log.logIndex, address: transfer.to, contract: log.address },
-      ...{ amountUnits: transfer.amountUnits, block: log.blockNumber, blockHash: log.blockHash },
-    });
+    if (transfer === null || transfer.amountUnits === 0n) continue;
+    const { txHash, logIndex, blockNumber: block, blockHash } = log;
+    const contract = byKey.get(one.address) as string;
+    const { amountUnits } = transfer;
+    found.set(`${blockHash} ${logIndex}`, { txHash, index: logIndex, address, contract, amountUnits, block, blockHash });
   }
-  return found;
+  return [...found.values()];
 }
 
-/** All addresses as topics, in lists that nodes take. */
-function topicsOf(addresses: AddressBook): readonly (readonly string[])[] {
-  const all = [...addresses.all()].map(addressTopic);
-  const lists = Array.from({ length: Math.ceil(all.length / topicsPerFilter) });
-  return lists.map((_, index) => all.slice(index * topicsPerFilter, (index + 1) * topicsPerFilter));
+/** The receiver of a plain Transfer as it stands in its topic; "" for another event. */
+function receiverKeyOf({ topics }: FoundLog): string {
+  const to = topics[2] ?? "";
+  return topics.length === 3 && to.startsWith(topicPadding) ? `0x${to.slice(topicPadding.length)}` : "";
+}
+
+function paymentsKey(payments: readonly SeenPayment[]): string {
+  const fields = payments.map((one) => [one.blockHash, one.txHash, one.index, one.contract, one.address, `${one.amountUnits}`]);
+  return JSON.stringify(fields.map((each) => JSON.stringify(each)).sort());
+}
+
+function transfersOf(blocks: readonly WatchedBlock[]): string {
+  return `transfers of blocks ${blocks[0]?.number} to ${blocks.at(-1)?.number}`;
 }
 
 function spendsIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly Spend[] {
-  const sent = contentOf(block).transactions.filter((one) => accounts.has(one.from));
-  return sent.map((one) => {
-    const { from: account, nonce, hash: txHash } = one;
-    return { account, slot: `${nonce}`, txHash, block: block.number, ...paidBy(one), content: one };
+  const keys = new Map([...accounts].map((account) => [account.toLowerCase(), account]));
+  return alike(contentOf(block), ({ fromKey }) => keys.has(fromKey), asSpend).map((one) => {
+    const account = keys.get(one.fromKey) as string;
+    return { account, slot: `${one.nonce}`, txHash: one.hash, block: block.number, ...paidBy(one), content: one };
   });
 }
 
@@ -233,15 +239,17 @@ async function codeThen({ each }: Reader, address: string, block: number): Promi
 }
 
 interface SharedQuestions {
-  block(number: number): Promise<Block>;
+  block(number: number): Promise<AgreedBlock>;
   finalCount(account: string): Promise<bigint | null>;
 }
 
-function sharedQuestions({ together }: Reader, block: (number: number, isAgreed: boolean) => Promise<Block>): SharedQuestions {
-  const blocks = new Map<number, Promise<Block>>();
+function sharedQuestions(
+  { together }: Reader,
+  block: (number: number, isAgreed: boolean) => Promise<AgreedBlock>,
+): SharedQuestions {
   const counts = new Map<string, Promise<bigint | null>>();
   return {
-    block: (number) => askOnce(blocks, number, () => block(number, true)),
+    block: (number) => block(number, true),
     finalCount: (account) =>
       askOnce(counts, account, async () => {
         try {
@@ -286,11 +294,7 @@ async function versionEvidence(
   const agreed = await together.finalReceipt(txHash);
   if (agreed === null) return unproven;
   const block = await shared.block(agreed.blockNumber);
-  const transaction = block.transactions.find((each) => each.hash === txHash);
+  const [transaction] = alike(block, ({ hash }) => hash === txHash, asSpend);
   if (block.hash !== agreed.blockHash || transaction === undefined) return unproven;
   return { txHash, includedIn: agreed.blockNumber, final: { receipt: agreed, transaction } };
-}
-
-function notTogether(block: number, what: string): AgentError {
-  return new AgentError("NODE_DISAGREE", "none", `the nodes' block ${block} and ${what} of it do not belong together`, { block });
 }

@@ -8,13 +8,14 @@
 import { AgentError } from "../../protocol/fault.ts";
 import type { BlockId, BroadcastAnswer, Counters, NodeLog, NodeStatus } from "../nodes.ts";
 import { firstGood } from "../providers/broadcasts.ts";
-import { type Block, type BlockHead, type PlacedLog, type Receipt, readBlock, readPlacedLogs } from "./answers.ts";
+import { type Block, type BlockHead, type FoundLog, type Receipt, readBlock, readFoundLogs } from "./answers.ts";
 import { classifyBroadcastError, isCurableByPrice } from "./broadcast.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
 import { createFinality, createSeenReceipts, hexOf, receiptQuestion } from "./node-finality.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-pool.ts";
 import { askHead, balanceQuestion, callQuestion, codeQuestion } from "./node-questions.ts";
+import { logsByReceipts } from "./node-receipts.ts";
 import { createWitnessed, type Witnessed } from "./node-witnessed.ts";
 
 /**
@@ -33,14 +34,16 @@ export interface EvmNodesOptions {
 }
 
 /**
+ * Of a range of blocks, or of the one block with a hash.
  * @public
  */
-export interface LogFilter {
-  readonly fromBlock: number;
-  readonly toBlock: number;
-  readonly address: string | readonly string[];
-  readonly topics: readonly (string | null | readonly string[])[];
-}
+export type LogFilter = LogPlace & {
+  readonly address: readonly string[];
+  readonly topics: readonly (string | null)[];
+};
+
+/** @public */
+export type LogPlace = { readonly fromBlock: number; readonly toBlock: number } | { readonly blockHash: string };
 
 /**
  * All methods reject with an AgentError of effect none: NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP,
@@ -87,7 +90,13 @@ export interface EvmNodes extends Witnessed {
   finalReceipt(txHash: string): Promise<Receipt | null>;
   /** NODE_NO_BLOCK when no node has it (yet). */
   block(number: number, options: { readonly full: boolean }): Promise<Block>;
-  logs(filter: LogFilter): Promise<readonly PlacedLog[]>;
+  /** One node's list, which says nothing of logs that it leaves out. */
+  logs(filter: LogFilter): Promise<readonly FoundLog[]>;
+  /**
+   * All logs of a block by the receipts of all its transactions, each in this very block.
+   * NODE_NO_BLOCK while the node has not all of them.
+   */
+  blockLogs(block: Block): Promise<readonly FoundLog[]>;
   /** What the call returns, as 0x hex; nothing is changed on chain. */
   call(to: string, data: string, block: number | "latest"): Promise<string>;
   close(): void;
@@ -124,7 +133,7 @@ export function createEvmNodes(options: EvmNodesOptions): EvmNodes {
   };
 }
 
-type Reads = Pick<EvmNodes, "head" | "balance" | "code" | "receipt" | "block" | "logs" | "call">;
+type Reads = Pick<EvmNodes, "head" | "balance" | "code" | "receipt" | "block" | "logs" | "blockLogs" | "call">;
 
 function createReads(pool: NodePool, answerBytesMax: number): Reads {
   /** One node's answer, never null. */
@@ -152,13 +161,17 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
       if (block === null) throw new AgentError("NODE_NO_BLOCK", "none", "no node has the block", { number });
       return block;
     },
-    logs: (filter) =>
-      read({
+    logs: (filter) => {
+      const { address, topics } = filter;
+      const place = "blockHash" in filter ? filter : { fromBlock: hexOf(filter.fromBlock), toBlock: hexOf(filter.toBlock) };
+      return read({
         method: "eth_getLogs",
-        params: [{ ...filter, fromBlock: hexOf(filter.fromBlock), toBlock: hexOf(filter.toBlock) }],
+        params: [{ ...place, address, topics }],
         answerBytesMax,
-        read: (result) => readPlacedLogs(result).map((log) => logWithin(log, filter)),
-      }),
+        read: (result) => readFoundLogs(result).map((log) => logWithin(log, filter)),
+      });
+    },
+    blockLogs: async (block) => (await pool.first((node) => logsByReceipts(pool, node, block, answerBytesMax))) ?? [],
   };
 }
 
@@ -198,13 +211,15 @@ function blockAt(block: Block, number: number): Block {
 /**
  * Nodes behind a balancer have answered with logs of other filters; one such log spoils the answer.
  */
-function logWithin(log: PlacedLog, filter: LogFilter): PlacedLog {
-  const addresses = typeof filter.address === "string" ? [filter.address] : filter.address;
+function logWithin(log: FoundLog, filter: LogFilter): FoundLog {
+  const isThere =
+    "blockHash" in filter
+      ? log.blockHash === filter.blockHash
+      : log.blockNumber >= filter.fromBlock && log.blockNumber <= filter.toBlock;
   const isAsked =
-    log.blockNumber >= filter.fromBlock &&
-    log.blockNumber <= filter.toBlock &&
-    addresses.some((address) => address.toLowerCase() === log.address.toLowerCase()) &&
-    filter.topics.every((wanted, i) => wanted === null || [wanted].flat().some((topic) => topic.toLowerCase() === log.topics[i]));
+    isThere &&
+    filter.address.some((address) => address.toLowerCase() === log.address) &&
+    filter.topics.every((wanted, i) => wanted === null || wanted.toLowerCase() === log.topics[i]);
   if (!isAsked) throw new AgentError("NODE_ANSWER", "none", "the node answered a log that was not asked for");
   return log;
 }

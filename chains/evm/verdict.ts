@@ -4,18 +4,19 @@
  * everything else stays open, at worst for a person. Sources: EIP-20 (Transfer);
  * docs/architecture.md sections 2 (truth) and 8.
  */
+import { AgentError } from "../../protocol/fault.ts";
 import type { Payment } from "../family.ts";
 import type { Judgement, PaidFrom, Verdict } from "../nodes.ts";
-import type { BlockTransaction, Receipt } from "./answers.ts";
+import type { Receipt, SentTransaction } from "./answers.ts";
 import { readTransferLog, transferTopic } from "./erc20.ts";
 
 /** The part of a transaction that says whom it pays. */
-export type Sent = Pick<BlockTransaction, "to" | "valueUnits" | "input">;
+export type Sent = Pick<SentTransaction, "to" | "valueUnits" | "input">;
 
 /** A transaction and its receipt, both at or below the final block, as enough nodes gave them. */
 export interface FinalTransaction {
   readonly receipt: Receipt;
-  readonly transaction: BlockTransaction;
+  readonly transaction: SentTransaction;
 }
 
 /** One signed version: in a block by one node's word, final by agreement. */
@@ -118,11 +119,22 @@ function paysExactly(payment: PaidFrom, sent: Sent, receipt: Receipt): boolean {
 }
 
 function paysNothing({ account }: PaidFrom, sent: Sent, receipt: Receipt): boolean {
-  return sent.valueUnits === 0n && sent.input === "0x" && sent.to === account && receipt.logs.length === 0;
+  return (
+    sent.valueUnits === 0n &&
+    sent.input === "0x" &&
+    sent.to === account &&
+    receipt.logs.length + (receipt.oddLogs?.length ?? 0) === 0
+  );
 }
 
-/** Null stands for a Transfer in a form this contract should not have. */
+/**
+ * Null stands for a Transfer in a form this contract should not have. @throws AgentError NODE_ANSWER
+ * where a log that may be one cannot be read
+ */
 function transfersOf(contract: string, receipt: Receipt): readonly ReturnType<typeof readTransferLog>[] {
+  const isOdd = receipt.oddLogs?.some((address) => address === "" || address === contract.toLowerCase());
+  if (isOdd === true)
+    throw new AgentError("NODE_ANSWER", "none", "a log of the token in the receipt cannot be read", { contract });
   return receipt.logs.filter((log) => log.address === contract && log.topics[0] === transferTopic).map(readTransferLog);
 }
 

@@ -129,7 +129,7 @@ export class Node implements RpcDoor {
       case "eth_maxPriorityFeePerGas":
         return quantity(1_000_000_000n);
       case "eth_getLogs":
-        return this.#logs(params[0] as { readonly fromBlock: string; readonly toBlock: string; readonly topics: unknown[] });
+        return this.#logs(params[0] as { readonly fromBlock: string; readonly toBlock: string });
       default:
         return [];
     }
@@ -139,15 +139,13 @@ export class Node implements RpcDoor {
     return this.#chain.purseOf(address.toLowerCase(), this.#blockAt(tag) ?? this.#top);
   }
 
-  /** Transfers of the token to any of the receivers that the third topic names. */
-  #logs({ fromBlock, toBlock, topics }: { fromBlock: string; toBlock: string; topics: unknown[] }): readonly unknown[] {
-    const receivers = new Set([topics[2] ?? []].flat() as string[]);
+  /** Transfers of the token, whomever they pay. */
+  #logs({ fromBlock, toBlock }: { fromBlock: string; toBlock: string }): readonly unknown[] {
     const found: unknown[] = [];
     for (let number = Number(fromBlock); number <= Math.min(Number(toBlock), this.#top.number); number += 1) {
       const block = this.#chain.blocks[number];
       for (const one of block?.included ?? []) {
-        for (const log of logsOf(one) as { topics: string[] }[]) {
-          if (!receivers.has(log.topics[2] ?? "")) continue;
+        for (const log of logsOf(one) as object[]) {
           const place = { blockNumber: quantity(number), blockHash: block?.hash, transactionHash: one.transaction.hash };
           found.push({ ...log, ...place, transactionIndex: "0x0", removed: false });
         }
@@ -274,9 +272,11 @@ function wordsOf(block: Block, full: boolean): object {
     return full ? { hash, from, to, nonce: quantity(nonce), value: quantity(valueWei), input: data } : hash;
   });
   const { number, hash, parentHash, timestamp, baseFeeWei } = block;
+  // One token is all that there is: a bloom of nothing, or of everything.
+  const logsBloom = `0x${(block.included.some((one) => logsOf(one).length > 0) ? "f" : "0").repeat(512)}`;
   return {
     ...{ number: quantity(number), hash, parentHash, timestamp: quantity(timestamp), baseFeePerGas: quantity(baseFeeWei) },
-    transactions,
+    ...{ logsBloom, transactions },
   };
 }
 

@@ -1,5 +1,6 @@
 /** chains/evm/node against a real chain (anvil), with nodes before it that lie. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { mayHold } from "../../chains/evm/bloom.ts";
 import { addressTopic, encodeTransferCall, readTransferLog, transferTopic } from "../../chains/evm/erc20.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
 import { type FakeAnswer, type FakeNode, forwarding } from "../../rig/fake-node.ts";
@@ -96,12 +97,19 @@ describe("a real chain", () => {
       fromBlock: number,
       toBlock: number + 2,
       address: [token],
-      topics: [transferTopic, null, [addressTopic(receiver)]],
+      topics: [transferTopic, null, addressTopic(receiver)],
     };
-    expect(await nodes.logs(filter)).toEqual([
+    const logs = await nodes.logs(filter);
+    expect(logs.map((log) => log.read())).toEqual([
       { ...receipt!.logs[0], blockNumber: number, blockHash: block.hash, txHash: call.txHash },
     ]);
     expect(await nodes.logs({ ...filter, topics: [transferTopic, addressTopic(receiver)] })).toEqual([]);
+    const { fromBlock: _, toBlock: _to, ...ofOne } = filter;
+    expect(await nodes.logs({ ...ofOne, blockHash: block.hash })).toHaveLength(1);
+    expect((await nodes.blockLogs(block)).map((log) => log.read())).toEqual(logs.map((log) => log.read()));
+    expect(block.bloom).toMatch(/^[0-9a-f]{512}$/);
+    expect([token, transferTopic, addressTopic(receiver)].every((value) => mayHold(block.bloom, value))).toBe(true);
+    expect(mayHold(block.bloom, addressTopic(`0x${"12".repeat(20)}`))).toBe(false);
     expect(await nodes.balance(receiver, token, number)).toBe((await nodes.balance(receiver, token, number - 1)) + 777n);
   });
 
@@ -290,7 +298,7 @@ describe("a real chain", () => {
       const early = await lying((method, result: object[]) =>
         method === "eth_getLogs" ? result.map((log) => ({ ...log, blockNumber: "0x0" })) : result,
       );
-      const filter = { fromBlock: 1, toBlock: 20, address: token, topics: [transferTopic] };
+      const filter = { fromBlock: 1, toBlock: 20, address: [token], topics: [transferTopic] };
       expect(await codeOf(nodesOf([early.url]).logs(filter))).toBe("NODE_ANSWER");
       expect((await nodesOf([anvil.url]).logs(filter)).length).toBeGreaterThan(0);
     });

@@ -176,7 +176,7 @@ describe("the receipt of a rollup", () => {
     expect(readReceipt({ ...plain, l1Fee: "0x3e8", ...operator, daFootprintGasScalar: "0x190" }).dataFee).toBe(
       1000n + 21_000n * 100n * 100n + 7n,
     );
-    expect(() => readReceipt({ ...plain, l1Fee: "1000" })).toThrow("l1Fee");
+    expect(() => readReceipt({ ...plain, l1Fee: "1000" }).dataFee).toThrow("l1Fee");
   });
 });
 

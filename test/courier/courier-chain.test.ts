@@ -41,6 +41,7 @@ describe("the door to the chain", () => {
       finalReceipt: never,
       block: never,
       logs: never,
+      blockLogs: never,
       usedNonces: never,
       call: never,
       close: () => undefined,

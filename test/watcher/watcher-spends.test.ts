@@ -2,7 +2,7 @@
  * What a paying account spent, as the gateway's watcher keeps it: also what no withdrawal explains.
  */
 import { describe, expect, it } from "vitest";
-import type { Block, BlockTransaction } from "../../chains/evm/answers.ts";
+import type { Block, BlockTransaction, SentTransaction } from "../../chains/evm/answers.ts";
 import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
 import { watcherOf } from "../../chains/evm/node-watcher.ts";
@@ -17,12 +17,13 @@ import { takeBack } from "../support/older-database.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 const hot = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
-const sent = (nonce: number, change: Partial<BlockTransaction> = {}): BlockTransaction => ({
-  ...{ hash: `0x${nonce.toString(16).padStart(64, "0")}`, from: hot, nonce: BigInt(nonce), to: receiver, valueUnits: 7n },
-  ...{ input: "0x", ...change },
-});
+const sent = (nonce: number, change: Partial<SentTransaction> = {}): BlockTransaction => {
+  const hash = `0x${nonce.toString(16).padStart(64, "0")}`;
+  const one = { hash, from: hot, nonce: BigInt(nonce), to: receiver, valueUnits: 7n, input: "0x", ...change };
+  return { ...one, fromKey: one.from.toLowerCase(), toKey: one.to?.toLowerCase() ?? "", bytes: 0 };
+};
 const blockOf = (transactions: readonly BlockTransaction[]): WatchedBlock => {
-  const content: Block = { number: 12, hash: "0xb", parentHash: "0xa", timestamp: 1, transactions };
+  const content: Block = { number: 12, hash: "0xb", parentHash: "0xa", timestamp: 1, bloom: "", transactions };
   return { number: 12, hash: "0xb", parentHash: "0xa", content };
 };
 

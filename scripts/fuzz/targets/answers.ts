@@ -1,7 +1,7 @@
 /**
  * What chain nodes answer: a status and a text, through the JSON-RPC envelope into typed answers.
  */
-import { readBlock, readHead, readPlacedLogs, readReceipt } from "../../../chains/evm/answers.ts";
+import { readBlock, readFoundLogs, readHead, readReceipt } from "../../../chains/evm/answers.ts";
 import { readEnvelopes } from "../../../chains/evm/rpc-envelope.ts";
 import type { Seeded } from "../../../rig/seeded.ts";
 import { bentText } from "../bend.ts";
@@ -35,7 +35,7 @@ const readers: Readonly<Record<string, Read>> = {
   b: (result) => ({ number: readBlock(result, true).number, asSaid: (result as typeof block).number }),
   r: (result) => ({ number: readReceipt(result).blockNumber, asSaid: (result as typeof receipt).blockNumber }),
   l: (result) => {
-    const read = readPlacedLogs(result);
+    const read = readFoundLogs(result).map((found) => found.read());
     const said = (result as readonly (typeof log)[]).filter(({ removed }) => removed !== true);
     must(read.length === said.length, "a log was lost");
     return { number: read[0]?.blockNumber ?? 0, asSaid: said[0]?.blockNumber ?? "0x0" };

@@ -1,0 +1,90 @@
+/**
+ * Final blocks by the word of several nodes. Nodes have to agree on the block and its transactions;
+ * what each of them shows of a stranger's transaction is its own affair, and only what concerns us
+ * is compared there. Touches nodes through node.ts alone.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { agreement } from "../providers/node-agreement.ts";
+import type { Block, BlockTransaction } from "./answers.ts";
+import type { EvmNodes } from "./node.ts";
+
+/** `others`: the same block as further nodes show it, where they show it in other words. */
+export interface AgreedBlock extends Block {
+  readonly others?: readonly Block[];
+}
+
+/** Of a transaction beside its data. */
+const fieldBytes = 500;
+
+/** @throws AgentError NODE_DISAGREE, or a node's fault when too few answered */
+export async function agreedBlock(each: readonly EvmNodes[], number: number): Promise<AgreedBlock> {
+  const asked = new Map<EvmNodes, Promise<Block>>();
+  const ask = (nodes: EvmNodes): Promise<Block> => {
+    const block = asked.get(nodes) ?? nodes.block(number, { full: true });
+    asked.set(nodes, block);
+    return block;
+  };
+  try {
+    return await agreement(
+      each,
+      ask,
+      (block) => JSON.stringify([headKey(block), block.transactions.map(shownKey)]),
+      `block ${number}`,
+    );
+  } catch (fault) {
+    if (!(fault instanceof AgentError) || fault.code !== "NODE_DISAGREE") throw fault;
+    const block = await agreement(each, ask, headKey, `block ${number}`);
+    const settled = await Promise.allSettled(asked.values());
+    const shown = settled.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+    return { ...block, others: shown.filter((other) => other !== block && headKey(other) === headKey(block)) };
+  }
+}
+
+/** What of a transaction counts for a payment, or for a spend. */
+export type Fields = (one: BlockTransaction) => readonly unknown[];
+export const asPayment: Fields = ({ hash, toKey, valueUnits }) => [hash, toKey, `${valueUnits}`];
+export const asSpend: Fields = ({ hash, fromKey, toKey, nonce, valueUnits, input }) => [
+  ...[hash, fromKey, toKey, `${nonce}`, `${valueUnits}`, input],
+];
+
+/**
+ * The transactions of a block that `isOurs` names, which each node has to show alike in these
+ * fields. @throws AgentError NODE_DISAGREE, or NODE_ANSWER for one of ours with an odd field
+ */
+export function alike(
+  block: AgreedBlock,
+  isOurs: (one: BlockTransaction) => boolean,
+  fields: Fields,
+): readonly BlockTransaction[] {
+  const ours = block.transactions.filter(isOurs);
+  const keyOf = (list: readonly BlockTransaction[]): string => JSON.stringify(list.map(fields));
+  for (const other of block.others ?? []) {
+    if (keyOf(other.transactions.filter(isOurs)) === keyOf(ours)) continue;
+    const { number } = block;
+    throw new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on our transactions in block ${number}`, { number });
+  }
+  return ours;
+}
+
+/**
+ * Bytes of a block that is kept, roughly; without end for one that nodes show in several words, which
+ * is asked for again.
+ */
+export function bytesOf({ transactions, others = [] }: AgreedBlock): number {
+  if (others.length > 0) return Number.POSITIVE_INFINITY;
+  return transactions.reduce((sum, one) => sum + fieldBytes + one.bytes, 0);
+}
+
+function headKey({ number, hash, parentHash, transactions }: Block): string {
+  return JSON.stringify([number, hash, parentHash, transactions.map((one) => one.hash)]);
+}
+
+/** Of whomever: an odd transaction is like itself alone. */
+function shownKey(one: BlockTransaction): readonly unknown[] {
+  try {
+    return asSpend(one);
+  } catch (fault) {
+    if (!(fault instanceof AgentError)) throw fault;
+    return [one.hash, one.fromKey, one.toKey, fault.message];
+  }
+}

@@ -1,0 +1,89 @@
+/**
+ * Transfers in a run of blocks by the word of one node, proven: a list of logs says nothing of what
+ * it leaves out, and a node that lags, or another machine behind its address, answers an empty one.
+ * So each list is held against the blooms of the headers, and where a bloom speaks of logs that are
+ * not there, against the receipts of the block. Touches nodes through node.ts alone. Sources:
+ * EIP-234 (logs by block hash); Ethereum yellow paper, section 4.3.1.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { Span } from "../providers/node-span.ts";
+import { inWaves } from "../waves.ts";
+import type { Block, FoundLog } from "./answers.ts";
+import { mayHold } from "./bloom.ts";
+import { transferTopic } from "./erc20.ts";
+import type { EvmNodes } from "./node.ts";
+
+const blocksMax = 32;
+const provenAtOnce = 4;
+/**
+ * Providers that cut a list without a word cut it at such a length. Source: ethers-io/ethers.js
+ * #1389.
+ */
+const cutLengths = new Set([100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000]);
+
+export type Transfers = (blocks: readonly Block[], contracts: readonly string[]) => Promise<readonly FoundLog[]>;
+
+/**
+ * All Transfer events of these contracts in these blocks, which follow one another, whomever they
+ * pay: the question is the same for any number of watched addresses. @throws AgentError
+ * NODE_NO_BLOCK while the node lags behind the blocks, NODE_DISAGREE for logs of other blocks
+ */
+export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Transfers {
+  const span = new Span(blocksMax);
+  let isBloomTrue = true; // false on a chain whose headers do not tell of their logs
+
+  function mayBeIn(block: Block, contract: string): boolean {
+    if (block.transactions.length === 0) return false;
+    return block.bloom === "" || !isBloomTrue || (mayHold(block.bloom, contract) && mayHold(block.bloom, transferTopic));
+  }
+
+  /** Contracts whose logs should be in the list and are not. */
+  const missing = (block: Block, contracts: readonly string[], logs: readonly FoundLog[]): readonly string[] =>
+    contracts.filter((contract) => mayBeIn(block, contract) && !logs.some(({ address }) => address === contract));
+
+  function isProven(block: Block, contracts: readonly string[], logs: readonly FoundLog[]): boolean {
+    for (const { address, blockHash } of logs) {
+      if (blockHash !== block.hash) throw notTogether(block.number, "a log");
+      if (block.bloom !== "" && !mayHold(block.bloom, address)) isBloomTrue = false;
+    }
+    return missing(block, contracts, logs).length === 0 && !cutLengths.has(logs.length);
+  }
+
+  async function proofOf(block: Block, contracts: readonly string[]): Promise<readonly FoundLog[]> {
+    const byHash = await nodes.logs({ blockHash: block.hash, address: contracts, topics: [transferTopic] }).catch(unanswered);
+    if (byHash !== null && isProven(block, contracts, byHash)) return byHash;
+    const all = await nodes.blockLogs(block);
+    return all.filter(({ address, topics }) => contracts.includes(address) && topics[0] === transferTopic);
+  }
+
+  async function ask(part: readonly Block[], contracts: readonly string[]): Promise<readonly FoundLog[]> {
+    const [fromBlock, toBlock] = [part[0]?.number ?? 0, part.at(-1)?.number ?? 0];
+    const logs = await nodes.logs({ fromBlock, toBlock, address: contracts, topics: [transferTopic] });
+    if (part.length === 1 || !cutLengths.has(logs.length)) return logs;
+    throw new AgentError("NODE_ERROR", "none", `the node's list of logs may be cut at ${logs.length}`, { fromBlock, toBlock });
+  }
+
+  return async (blocks, all) => {
+    const contracts = all.map((contract) => contract.toLowerCase());
+    const logs = await span.ask(blocks, (part) => ask(part, contracts));
+    const byBlock = new Map<number, readonly FoundLog[]>();
+    for (const block of blocks)
+      byBlock.set(
+        block.number,
+        logs.filter(({ blockNumber }) => blockNumber === block.number),
+      );
+    const open = blocks.filter((block) => !isProven(block, contracts, byBlock.get(block.number) ?? []));
+    await inWaves(open, provenAtOnce, async (block) => byBlock.set(block.number, await proofOf(block, contracts)));
+    return [...byBlock.values()].flat();
+  };
+}
+
+/** A node may not know the question by hash, or not the block. */
+function unanswered(fault: unknown): null {
+  if (fault instanceof AgentError && fault.code !== "NODE_CLOSED") return null;
+  throw fault;
+}
+
+export function notTogether(block: number, what: string): AgentError {
+  return new AgentError("NODE_DISAGREE", "none", `the nodes' block ${block} and ${what} of it do not belong together`, { block });
+}

@@ -1,0 +1,48 @@
+/**
+ * Watched addresses by the bytes that nodes write, so that a stranger's address is put into no
+ * other form to find out that it is a stranger's. Touches nothing itself.
+ */
+import type { AddressBook } from "../nodes.ts";
+
+/** Addresses taken in before other work has its turn. */
+const takenAtOnce = 5_000;
+
+/** @public */
+export interface AddressIndex {
+  /** The watched address with these bytes, as the book spells it. */
+  find(key: string): string | undefined;
+}
+
+/**
+ * One index a book, which takes in what the book has more than before: a book only grows, and gives
+ * its addresses in the order that it got them. `keyOf` of an address: its bytes as text.
+ * @public
+ */
+export function createIndexes(keyOf: (address: string) => string): (book: AddressBook) => Promise<AddressIndex> {
+  const known = new WeakMap<AddressBook, { readonly byKey: Map<string, string>; size: number }>();
+
+  return async (book) => {
+    const index = known.get(book) ?? { byKey: new Map<string, string>(), size: 0 };
+    known.set(book, index);
+    if (index.size !== book.size) {
+      let at = 0;
+      const from = index.size < book.size ? index.size : 0;
+      const fresh: string[] = [];
+      for (const address of book.all()) {
+        if (at >= from) fresh.push(address);
+        at += 1;
+      }
+      for (let next = 0; next < fresh.length; next += takenAtOnce) {
+        for (const address of fresh.slice(next, next + takenAtOnce)) index.byKey.set(keyOf(address), address);
+        if (next + takenAtOnce < fresh.length) await new Promise((resolve) => setImmediate(resolve));
+      }
+      index.size = at;
+    }
+    return {
+      find: (key) => {
+        const address = index.byKey.get(key);
+        return address !== undefined && book.has(address) ? address : undefined;
+      },
+    };
+  };
+}

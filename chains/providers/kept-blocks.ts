@@ -1,0 +1,70 @@
+/**
+ * Agreed blocks, each asked for once: who asks while the answer is under way shares it, and lately
+ * agreed ones are kept. A chain that breaks the rule that final blocks stay empties the memory.
+ * Bounded by number and by weight. Touches nothing itself.
+ */
+
+interface Agreed {
+  readonly number: number;
+  readonly hash: string;
+  readonly parentHash: string;
+}
+
+const keptMax = 64;
+/** Bytes of all that is kept, as `weightOf` counts them; a block above it is not kept. */
+const weightMax = 64 * 1024 * 1024;
+
+/** @public */
+export class KeptBlocks<B extends Agreed> {
+  readonly #kept = new Map<number, { readonly block: B; readonly weight: number }>();
+  readonly #underWay = new Map<number, Promise<B>>();
+  readonly #weightOf: (block: B) => number;
+  #weight = 0;
+
+  constructor(weightOf: (block: B) => number) {
+    this.#weightOf = weightOf;
+  }
+
+  get(number: number): B | undefined {
+    return this.#kept.get(number)?.block;
+  }
+
+  /** The block, asked for where it is neither kept nor under way. */
+  ask(number: number, job: () => Promise<B>): Promise<B> {
+    const known = this.get(number);
+    if (known !== undefined) return Promise.resolve(known);
+    const shared = this.#underWay.get(number);
+    if (shared !== undefined) return shared;
+    const asked = job()
+      .then((block) => this.#keep(block))
+      .finally(() => this.#underWay.delete(number));
+    this.#underWay.set(number, asked);
+    return asked;
+  }
+
+  /** What enough nodes say of this block now: another hash than was kept empties the memory. */
+  stands({ number, hash }: Pick<Agreed, "number" | "hash">): void {
+    const known = this.get(number);
+    if (known !== undefined && known.hash !== hash) this.#clear();
+  }
+
+  #keep(block: B): B {
+    const before = this.get(block.number - 1);
+    if (before !== undefined && before.hash !== block.parentHash) this.#clear();
+    const weight = this.#weightOf(block);
+    if (weight > weightMax) return block;
+    this.#kept.set(block.number, { block, weight });
+    this.#weight += weight;
+    for (const [number, one] of this.#kept) {
+      if (this.#kept.size <= keptMax && this.#weight <= weightMax) break;
+      this.#kept.delete(number);
+      this.#weight -= one.weight;
+    }
+    return block;
+  }
+
+  #clear(): void {
+    this.#kept.clear();
+    this.#weight = 0;
+  }
+}

@@ -1,0 +1,311 @@
+/**
+ * Token deposits on EVM by lists that nodes may cut, leave empty or refuse: what a list leaves out
+ * is proven by the bloom of the header and the receipts of the block, a refused range is asked in
+ * smaller ones, and the question is the same for any number of addresses.
+ */
+import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
+import { createWatcher } from "../../chains/evm/node-watcher.ts";
+import type { AddressBook, SeenPayment, WatcherNodes } from "../../chains/nodes.ts";
+import { FakeChain, hashOf } from "../../rig/fake-chain.ts";
+import type { FakeAnswer, RpcCall } from "../../rig/fake-node.ts";
+import { closesItsNodes, fakeNode } from "../support/evm-nodes.ts";
+
+const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
+const other = "0xe7f1725E7734CE288F8367e1Bb143E90bb3F0512";
+const address = "0x52908400098527886E0F7030069857D2E4169EE7";
+const stranger = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
+
+type Bend = (call: RpcCall, honest: unknown) => FakeAnswer | null;
+type Fields = Record<string, unknown>;
+
+let chain: FakeChain;
+let watcher: WatcherNodes | null = null;
+
+closesItsNodes();
+beforeEach(() => {
+  chain = new FakeChain();
+});
+afterEach(() => watcher?.close());
+
+const bookOf = (...all: readonly string[]): AddressBook => {
+  const set = new Set(all);
+  return { size: set.size, has: (one) => set.has(one), all: () => set };
+};
+
+function pays(units: bigint, to = address, contract = token): number {
+  const transfers = [{ contract, from: stranger, to, units }];
+  return chain.mine({ hash: hashOf(`${chain.top} ${to} ${units}`), from: stranger, to: contract, transfers });
+}
+
+async function nodeWith(bend: Bend = () => null) {
+  return fakeNode({
+    answer: (call) => {
+      const honest = chain.answer(call.method, call.params);
+      return bend(call, honest) ?? { result: honest };
+    },
+  });
+}
+
+async function watchedBy(...bends: readonly (Bend | undefined)[]) {
+  const nodes = await Promise.all(bends.map((bend) => nodeWith(bend)));
+  const options = { nodes: nodes.map(({ url }) => url), chainId: 31337, confirmations: 1 };
+  watcher = createWatcher(options, () => undefined);
+  return { nodes, reader: watcher };
+}
+
+async function found(reader: WatcherNodes, from: number, to: number, isAgreed = true, book = bookOf(address)) {
+  const numbers = Array.from({ length: to - from + 1 }, (_, at) => from + at);
+  const blocks = await Promise.all(numbers.map((number) => reader.block(number, isAgreed)));
+  return reader.payments(blocks, ["", token, other], book, isAgreed);
+}
+
+const unitsOf = (payments: readonly SeenPayment[]): readonly bigint[] => payments.map(({ amountUnits }) => amountUnits);
+const ofLogs =
+  (result: unknown): Bend =>
+  (call) =>
+    call.method === "eth_getLogs" ? { result } : null;
+const change =
+  (method: string, bend: (honest: Fields) => unknown): Bend =>
+  (call, honest) =>
+    call.method === method && honest !== null ? { result: bend(honest as Fields) } : null;
+
+group("an empty list", () => {
+  // ethereum/go-ethereum #24078: a lagging machine behind one name; besu-eth/besu #8007 and
+  // filecoin-project/lotus #13749: the same by the hash of a block.
+  it.each([true, false])("of every question is not believed where the header speaks of logs (agreed: %s)", async (isAgreed) => {
+    pays(5n);
+    chain.mineEmpty(2);
+    const { reader } = await watchedBy(ofLogs([]));
+    expect(unitsOf(await found(reader, 1, 3, isAgreed))).toEqual([5n]);
+  });
+
+  it("is believed where the header speaks of none, and costs no further question", async () => {
+    chain.mine({ hash: hashOf("coins"), from: stranger, to: stranger, value: 1n });
+    chain.mineEmpty(2);
+    const { nodes, reader } = await watchedBy(undefined);
+    expect(await found(reader, 1, 3)).toEqual([]);
+    expect(nodes[0]!.count("eth_getLogs")).toBe(1);
+    expect(nodes[0]!.count("eth_getBlockReceipts") + nodes[0]!.count("eth_getTransactionReceipt")).toBe(0);
+  });
+
+  it("of a node that has not the receipts either is a block that it does not have, and credits nothing", async () => {
+    pays(5n);
+    const lags: Bend = (call) =>
+      call.method === "eth_getLogs"
+        ? { result: [] }
+        : call.method.endsWith("Receipts") || call.method.endsWith("Receipt")
+          ? { result: null }
+          : null;
+    const { nodes, reader } = await watchedBy(lags);
+    await expect(found(reader, 1, 1)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
+    nodes[0]!.options = { answer: (call) => ({ result: chain.answer(call.method, call.params) }) };
+    expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
+  });
+
+  it("of a node without receipts by block is proven by the receipts one by one", async () => {
+    pays(5n);
+    const bend: Bend = (call) => {
+      if (call.method === "eth_getLogs") return { result: [] };
+      return call.method === "eth_getBlockReceipts" ? { error: { code: -32601, message: "method not found" } } : null;
+    };
+    const { reader } = await watchedBy(bend);
+    expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
+  });
+
+  it("of a header without a bloom is proven by receipts where the block has transactions", async () => {
+    pays(5n);
+    const bend: Bend = (call, honest) =>
+      change("eth_getBlockByNumber", ({ logsBloom: _, ...block }) => block)(call, honest) ?? ofLogs([])(call, honest);
+    const { reader } = await watchedBy(bend);
+    expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
+  });
+
+  it("of blocks whose headers show a bloom of nothing beside logs is not believed once that was seen", async () => {
+    pays(5n);
+    pays(6n);
+    const blind = change("eth_getBlockByNumber", (block) => ({ ...block, logsBloom: `0x${"0".repeat(512)}` }));
+    let isEmpty = false;
+    const { reader } = await watchedBy((call, honest) => blind(call, honest) ?? (isEmpty ? ofLogs([])(call, honest) : null));
+    expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
+    isEmpty = true;
+    expect(unitsOf(await found(reader, 2, 2))).toEqual([6n]);
+  });
+
+  it("of transactions in a block whose header has some is a block that the node does not have", async () => {
+    pays(5n);
+    const root = hashOf("root");
+    const { nodes, reader } = await watchedBy(
+      change("eth_getBlockByNumber", (block) => ({ ...block, transactionsRoot: root, transactions: [] })),
+    );
+    await expect(reader.block(1, true)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
+    nodes[0]!.options = { answer: (call) => ({ result: chain.answer(call.method, call.params) }) };
+    expect((await reader.block(1, true)).number).toBe(1);
+  });
+});
+
+group("a list that is cut", () => {
+  // ethers-io/ethers.js #1389: a provider cuts lists at 100 without a word.
+  it("at a round number is asked for in smaller ranges, and of one block by its receipts", async () => {
+    for (let at = 0; at < 150; at += 1) pays(1n, stranger);
+    const last = pays(7n);
+    const many = Array.from({ length: 120 }, () => ({ contract: token, from: stranger, to: stranger, units: 1n }));
+    const transfers = [...many, { contract: token, from: stranger, to: address, units: 9n }];
+    const full = chain.mine({ hash: hashOf("full"), from: stranger, to: token, transfers });
+    const cut: Bend = (call, honest) => (call.method === "eth_getLogs" ? { result: (honest as unknown[]).slice(0, 100) } : null);
+    const { reader } = await watchedBy(cut);
+    expect(unitsOf(await found(reader, 1, last))).toEqual([7n]);
+    expect(unitsOf(await found(reader, full, full))).toEqual([9n]);
+  });
+});
+
+group("a question that is too large", () => {
+  const refusals: readonly (readonly [string, FakeAnswer])[] = [
+    ["a range in words", { error: { code: -32602, message: "range 32 exceeds limit of 10" } }],
+    ["a limit of results", { error: { code: -32005, message: "query returned more than 10000 results" } }],
+    ["a response size", { error: { code: -32008, message: "Response size is larger than 150MB limit" } }],
+    ["words that nobody knows", { error: { code: 35, message: "no" } }],
+  ];
+  // INFURA/infura #237, foundry-rs/foundry #12687, stakewise/v3-operator #775.
+  it.each(refusals)("that a node refuses by %s is asked smaller, and the size that works is kept", async (_, refusal) => {
+    for (let at = 0; at < 40; at += 1) pays(BigInt(at + 1));
+    const sizeOf = ({ params }: RpcCall): number => {
+      const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
+      return Number(toBlock) - Number(fromBlock) + 1;
+    };
+    const bend: Bend = (call) => (call.method === "eth_getLogs" && sizeOf(call) > 10 ? refusal : null);
+    const { nodes, reader } = await watchedBy(bend);
+    expect(await found(reader, 1, 32)).toHaveLength(32);
+    const refused = nodes[0]!.calls.filter((call) => call.method === "eth_getLogs" && sizeOf(call) > 10).length;
+    expect(refused).toBe(2);
+    expect(await found(reader, 9, 40)).toHaveLength(32);
+    expect(nodes[0]!.calls.filter((call) => call.method === "eth_getLogs" && sizeOf(call) > 10)).toHaveLength(refused);
+  });
+
+  it.each([400, 403, 413, 500])("that a node refuses by HTTP status %i is asked smaller, down to one block", async (status) => {
+    for (let at = 0; at < 8; at += 1) pays(BigInt(at + 1));
+    const { nodes, reader } = await watchedBy(undefined);
+    nodes[0]!.options = {
+      ...nodes[0]!.options,
+      hijack: (calls, response) => {
+        const isLarge = calls.some(({ method, params }) => {
+          const { fromBlock, toBlock } = (params[0] ?? {}) as { fromBlock?: string; toBlock?: string };
+          return method === "eth_getLogs" && fromBlock !== toBlock;
+        });
+        if (isLarge) response.writeHead(status).end("too much");
+        return isLarge;
+      },
+    };
+    expect(await found(reader, 1, 8)).toHaveLength(8);
+  });
+
+  it("that a node refuses for one block as well is the node's fault, in its own words", async () => {
+    pays(1n);
+    pays(2n);
+    const { reader } = await watchedBy((call) =>
+      call.method === "eth_getLogs" ? { error: { code: -32601, message: "logs are off" } } : null,
+    );
+    await expect(found(reader, 1, 2)).rejects.toMatchObject({ code: "NODE_ERROR", message: "logs are off" });
+  });
+});
+
+group("what strangers do", () => {
+  // subsquid/squid-sdk #542 and OffchainLabs/go-ethereum #658: no nonce; hiero-ledger/
+  // hiero-json-rpc-relay #417: no type, price or signature either.
+  it("a stranger's transaction with odd fields fails no block, and nodes need not show it alike", async () => {
+    const odd = (more: Fields): Bend =>
+      change("eth_getBlockByNumber", ({ transactions, ...block }) => ({
+        ...{
+          ...block,
+          transactions: (transactions as Fields[]).flatMap((one) => [{ hash: hashOf("system"), type: "0x7e", ...more }, one]),
+        },
+      }));
+    const block = chain.mine({ hash: hashOf("coins"), from: stranger, to: address, value: 4n });
+    const { reader } = await watchedBy(odd({ from: other, to: other, value: "0x0" }), odd({ from: null, nonce: "x", input: 7 }));
+    expect(unitsOf(await found(reader, block, block))).toEqual([4n]);
+    expect(reader.spends([await reader.block(block, true)], new Set([stranger])).map(({ txHash }) => txHash)).toEqual([
+      hashOf("coins"),
+    ]);
+  });
+
+  it("a payment by a transaction without a nonce is credited, also where nodes show others differently", async () => {
+    const block = chain.mine(
+      { hash: hashOf("deposit"), from: stranger, to: address, value: 4n },
+      { hash: hashOf("b"), from: other, to: other },
+    );
+    const bend = (value: string): Bend =>
+      change("eth_getBlockByNumber", ({ transactions, ...head }) => ({
+        ...head,
+        transactions: (transactions as Fields[]).map(({ nonce: _, ...one }) => (one.from === other ? { ...one, value } : one)),
+      }));
+    const { reader } = await watchedBy(bend("0x1"), bend("0x2"));
+    expect(unitsOf(await found(reader, block, block))).toEqual([4n]);
+  });
+
+  it("our own transaction in another amount by one of two nodes is a disagreement, and of three the two count", async () => {
+    const block = chain.mine({ hash: hashOf("coins"), from: stranger, to: address, value: 4n });
+    const tenfold = change("eth_getBlockByNumber", ({ transactions, ...head }) => ({
+      ...{
+        ...head,
+        transactions: (transactions as Fields[]).map((one) => (typeof one === "object" ? { ...one, value: "0x28" } : one)),
+      },
+    }));
+    const two = await watchedBy(tenfold, undefined);
+    await expect(found(two.reader, block, block)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+    two.reader.close();
+    const three = await watchedBy(tenfold, undefined, undefined);
+    expect(unitsOf(await found(three.reader, block, block))).toEqual([4n]);
+  });
+
+  it("a stranger's log with odd fields fails nothing, ours with an odd field does", async () => {
+    pays(5n);
+    pays(6n, stranger);
+    const bendAt =
+      (to: string): Bend =>
+      (call, honest) => {
+        if (call.method !== "eth_getLogs") return null;
+        const isOf = ({ topics }: Fields): boolean => String((topics as string[])[2]).endsWith(to.slice(2).toLowerCase());
+        return {
+          result: (honest as Fields[]).map((log) =>
+            isOf(log) ? { ...log, data: "0x1", logIndex: null, transactionHash: 5 } : log,
+          ),
+        };
+      };
+    const { reader } = await watchedBy(bendAt(stranger));
+    expect(unitsOf(await found(reader, 1, 2))).toEqual([5n]);
+    reader.close();
+    const { reader: bent } = await watchedBy(bendAt(address));
+    await expect(found(bent, 1, 2)).rejects.toMatchObject({ code: "NODE_ANSWER" });
+  });
+
+  // foundry-rs/foundry #7640.
+  it("a receipt without its price credits what it pays", async () => {
+    const block = chain.mine({ hash: hashOf("coins"), from: stranger, to: address, value: 4n });
+    const bend = change("eth_getTransactionReceipt", ({ effectiveGasPrice: _, gasUsed: _gas, ...receipt }) => receipt);
+    const { reader } = await watchedBy(bend, bend);
+    expect(unitsOf(await found(reader, block, block))).toEqual([4n]);
+  });
+});
+
+group("the cost of many addresses", () => {
+  it("questions and bytes of a window are the same for 100,000 addresses as for 100, and each block comes once", async () => {
+    for (let at = 0; at < 32; at += 1) pays(BigInt(at + 1));
+    const costOf = async (count: number) => {
+      const { nodes, reader } = await watchedBy(undefined, undefined);
+      const book = bookOf(...Array.from({ length: count }, (_, at) => `0x${(at + 1).toString(16).padStart(40, "0")}`), address);
+      expect(await found(reader, 1, 32, true, book)).toHaveLength(32);
+      await Promise.all([reader.block(5, true), reader.block(5, true)]);
+      reader.close();
+      return nodes.map(({ calls }) => ({
+        logs: calls.filter(({ method }) => method === "eth_getLogs").length,
+        blocks: calls.filter(({ method, params }) => method === "eth_getBlockByNumber" && params[1] === true).length,
+        bytes: calls.reduce((sum, { method, params }) => sum + JSON.stringify([method, params]).length, 0),
+      }));
+    };
+    const few = await costOf(100);
+    expect(few.map(({ logs, blocks }) => [logs, blocks])).toEqual([
+      [1, 32],
+      [1, 32],
+    ]);
+    expect(await costOf(100_000)).toEqual(few);
+  });
+});
