@@ -4,6 +4,7 @@
  * logs and people.
  */
 
+import { parseForeign } from "../../protocol/foreign-json.ts";
 import { shownWords, statusWords } from "../providers/node-words.ts";
 
 /** The node's result, or its error object with the text made safe to print. */
@@ -17,8 +18,11 @@ interface Unreadable {
   readonly message: string;
   readonly isUnsent: false;
   readonly isCut: false;
-  readonly isBatchFault: boolean;
+  readonly isBatchFault: true;
 }
+
+/** An answer above this size may hold more values than memory bears, and they are counted first. */
+const countedMin = 1024 * 1024;
 
 /**
  * One envelope per id; an id that came twice is left out. The key null holds an answer that names
@@ -35,11 +39,11 @@ export function readEnvelopes(
     message: isSuccess ? message : statusWords(status, body),
     isUnsent: false,
     isCut: false,
-    isBatchFault: isSuccess,
+    isBatchFault: true,
   });
   let value: unknown;
   try {
-    value = JSON.parse(body);
+    value = body.length > countedMin ? parseForeign(body, "long") : JSON.parse(body);
   } catch {
     return bad("the answer is not JSON");
   }

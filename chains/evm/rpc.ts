@@ -7,6 +7,7 @@
 import { AgentError } from "../../protocol/fault.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import { closedText, type Exchange, type Failure, failure, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import { BatchSize, splitCalls } from "./rpc-batch.ts";
 import { type Envelope, readEnvelopes } from "./rpc-envelope.ts";
 
 export interface RpcOptions {
@@ -58,7 +59,7 @@ export function createRpc(options: RpcOptions): Rpc {
   const underWay = new Set<Exchange>();
   let queue: Pending[] = [];
   let gathering: NodeJS.Timeout | null = null;
-  let callsMax = options.callsMax;
+  const size = new BatchSize(options.callsMax);
   let lastId = 0;
   let isClosed = false;
 
@@ -77,49 +78,54 @@ export function createRpc(options: RpcOptions): Rpc {
     gathering = null;
     const calls = queue;
     queue = [];
-    for (const batch of splitCalls(calls, callsMax, options.batchBytesMax)) send(batch);
+    for (const batch of splitCalls(calls, size.calls, options.batchBytesMax)) send(batch);
   }
 
-  function send(batch: readonly Pending[]): void {
-    const body = batch.length === 1 ? (batch[0] as Pending).body : `[${batch.map((call) => call.body).join(",")}]`;
-    const bytesMax = batch.reduce((sum, call) => sum + call.answerBytesMax, 0);
-    const exchange = post({ target, body, bytesMax, timeoutMs: options.timeoutMs }, (outcome) => {
+  /** `rest` waits for what becomes of this batch, which was made smaller for it. */
+  function send(batch: readonly Pending[], rest: readonly Pending[] = [], refusals = 0): void {
+    const exchange = post({ target, ...postOf(batch), timeoutMs: options.timeoutMs }, (outcome) => {
       underWay.delete(exchange);
-      settle(batch, outcome);
+      settle(batch, outcome, rest, refusals);
     });
     underWay.add(exchange);
   }
 
-  function settle(batch: readonly Pending[], outcome: Outcome): void {
-    const refused = outcome.ok ? readQuota(outcome, Date.now()) : null;
-    const envelopes = refused ?? (outcome.ok ? readEnvelopes(outcome.status, outcome.body) : outcome);
+  function settle(batch: readonly Pending[], outcome: Outcome, rest: readonly Pending[], refusals: number): void {
+    const envelopes = answersTo(batch, outcome);
     if (!envelopes.ok) {
-      failBatch(batch, envelopes);
+      failBatch(batch, envelopes, rest, refusals);
       return;
     }
-    if (batch.length > 1) {
-      if (!batch.some((call) => envelopes.byId.has(call.id))) {
-        failBatch(batch, refusedBatch);
-        return;
-      }
-      callsMax = Math.min(options.callsMax, callsMax + 1);
-    }
+    if (batch.length > 1) size.answered(batch.length);
     for (const call of batch) {
       // A lone answer without an id is how nodes refuse a request that they could not read.
       const envelope = envelopes.byId.get(call.id) ?? (batch.length === 1 ? envelopes.byId.get(null) : undefined);
       if (envelope === undefined) failCall(call, { ...noAnswer, isBatchFault: batch.length > 1 });
       else call.resolve(envelope);
     }
+    for (const one of splitCalls(rest, size.calls, options.batchBytesMax)) send(one);
   }
 
   /**
-   * A node that refuses batches, or answers one with nonsense, gets smaller ones until it copes;
-   * they grow again one by one. A provider that counts calls may never bear so many at once.
+   * A node that refuses a batch, in whatever words and with whatever status, or answers one with
+   * nonsense, gets smaller ones until it copes, down to single calls. What waits is sent in the size
+   * that it copes with; a node that refuses two single calls as well refuses all. A provider that
+   * counts calls may never bear so many at once.
    */
-  function failBatch(batch: readonly Pending[], failure: Failure): void {
+  function failBatch(batch: readonly Pending[], failure: Failure, rest: readonly Pending[], refusals: number): void {
     const isBatchFault = failure.isBatchFault && batch.length > 1;
-    if (isBatchFault || failure.quietMs !== undefined) callsMax = Math.max(1, callsMax >> 1);
+    if (isBatchFault || failure.quietMs !== undefined) size.refused(batch.length);
+    const isRefusal = !isClosed && (failure.code === "NODE_HTTP" || failure.code === "NODE_ANSWER");
+    if (isBatchFault && isRefusal && batch.every((call) => !call.isWrite)) {
+      const half = batch.length >> 1;
+      send(batch.slice(0, half), [...batch.slice(half), ...rest]);
+      return;
+    }
     for (const call of batch) failCall(call, { ...failure, isBatchFault });
+    const [next, ...others] = rest;
+    if (next === undefined) return;
+    if (refusals === 0 && isRefusal) send([next], others, 1);
+    else for (const call of rest) failCall(call, { ...failure, isBatchFault: false });
   }
 
   function failCall(call: Pending, failure: Failure): void {
@@ -129,9 +135,7 @@ export function createRpc(options: RpcOptions): Rpc {
       send([call]);
       return;
     }
-    const effect = call.isWrite && !failure.isUnsent ? "unknown" : "none";
-    const quiet = failure.quietMs === undefined ? {} : { quietMs: failure.quietMs };
-    call.reject(new AgentError(failure.code, effect, failure.message, { node: target.origin, ...quiet }));
+    call.reject(faultOf(call, failure, target.origin));
   }
 
   return {
@@ -157,29 +161,33 @@ export function createRpc(options: RpcOptions): Rpc {
   };
 }
 
+/** The envelopes by id, or why the node gave the batch no answer as a batch. */
+function answersTo(
+  batch: readonly Pending[],
+  outcome: Outcome,
+): Exclude<ReturnType<typeof readEnvelopes>, { ok: false }> | Failure {
+  if (!outcome.ok) return outcome;
+  const read = readQuota(outcome, Date.now()) ?? readEnvelopes(outcome.status, outcome.body);
+  if (!read.ok || batch.length === 1) return read;
+  const answers = batch.map((call) => read.byId.get(call.id));
+  if (answers.every((one) => one === undefined)) return refusedBatch;
+  return answers.every((one) => one?.ok === false && batchWords.test(one.message)) ? refusedCalls : read;
+}
+
+function postOf(batch: readonly Pending[]): { readonly body: string; readonly bytesMax: number } {
+  const body = batch.length === 1 ? (batch[0] as Pending).body : `[${batch.map((call) => call.body).join(",")}]`;
+  return { body, bytesMax: batch.reduce((sum, call) => sum + call.answerBytesMax, 0) };
+}
+
+function faultOf(call: Pending, { code, message, isUnsent, quietMs }: Failure, node: string): AgentError {
+  const effect = call.isWrite && !isUnsent ? "unknown" : "none";
+  return new AgentError(code, effect, message, { node, ...(quietMs === undefined ? {} : { quietMs }) });
+}
+
+/** Words of an error that each call of a batch has got. Source: INFURA/infura, jsonrpsee #744. */
+const batchWords = /\bbatch(?:es|ed|ing)?\b/i;
+
 const noAnswer = failure("NODE_ANSWER", "the node left this call without an answer");
 const refusedBatch = failure("NODE_ANSWER", "the node answered no call of the batch", { isBatchFault: true });
+const refusedCalls = failure("NODE_ANSWER", "the node refused each call of the batch as one of a batch", { isBatchFault: true });
 const closedUnsent = failure("NODE_CLOSED", closedText, { isUnsent: true });
-
-/**
- * Reads and writes apart, no more than `callsMax` in one, no more answer bytes than `bytesMax`
- * together. Order is kept.
- */
-function splitCalls(calls: readonly Pending[], callsMax: number, bytesMax: number): Pending[][] {
-  const batches: Pending[][] = [];
-  for (const isWrite of [true, false]) {
-    let batch: Pending[] = [];
-    let size = 0;
-    for (const call of calls) {
-      if (call.isWrite !== isWrite) continue;
-      if (batch.length === 0 || batch.length >= callsMax || size + call.answerBytesMax > bytesMax) {
-        batch = [];
-        size = 0;
-        batches.push(batch);
-      }
-      batch.push(call);
-      size += call.answerBytesMax;
-    }
-  }
-  return batches;
-}

@@ -35,7 +35,9 @@ export interface Refused {
  */
 export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused, nowMs: number): number | null {
   const words = all.slice(0, wordsMax);
-  const isStatus = status === 429 || (status === 503 && retryAfter !== "");
+  // "Too many" of a batch or a range is no quota, whatever its status.
+  const isSize = sizeWords.test(words) && !quotaWords.test(words);
+  const isStatus = (status === 429 && !isSize) || (status === 503 && retryAfter !== "");
   const isRefusal = status === 403 || rpcCode !== undefined;
   const isCode = rpcCode !== undefined && quotaCodes.has(rpcCode) && !sizeWords.test(words);
   const isWords = isRefusal && quotaWords.test(words) && !sizeWords.test(words.replace(quotaWords, ""));
