@@ -51,6 +51,13 @@ export const gatewayCodes = {
     "an account of an agent paid by a transaction that nobody here ordered",
     "find out who else signs with the account's key; what its owner did by another wallet shows here as well, once",
   ],
+  WATCHER_PAYMENT_GONE: [
+    "alarm",
+    "unknown",
+    "operator",
+    "a payment was seen in a block that stands, and the final reading of the block does not show it",
+    "look the transaction up in a block explorer; replace the node that leaves it out, then credit what came by hand",
+  ],
   WATCHER_FINAL_REORG: [
     "alarm",
     "unknown",

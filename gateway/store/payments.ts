@@ -57,6 +57,15 @@ export function finalInOtherBlock(
 }
 
 /**
+ * What was seen in blocks of `from` to `to` and is not final.
+ * @public
+ */
+export function listSeenPayments(database: Database, network: string, from: number, to: number): readonly PaymentRow[] {
+  const sql = "SELECT * FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ? ORDER BY block, logIndex";
+  return database.all<PaymentRow>(sql, network, from, to);
+}
+
+/**
  * Forgets what was seen in blocks of `from` to `to` without becoming final there.
  * @returns the ids of the requests it belonged to
  * @public

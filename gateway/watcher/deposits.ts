@@ -11,7 +11,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { listOverdueDeposits, listPendingDeposits, oldestDepositAt } from "../store/deposits.ts";
 import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
-import { finalUnitsOf, forgetSeenPayments, keepSeenPayment, listPaidIn } from "../store/payments.ts";
+import { finalUnitsOf, forgetSeenPayments, keepSeenPayment, listPaidIn, listSeenPayments } from "../store/payments.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
@@ -133,9 +133,35 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
   ]);
   const reached = blocks.at(-1) as WatchedBlock;
   return keepReached(chain, memory, cursor, { number: reached.number, hash: reached.hash }, payments, (inside) => {
+    tellGone(chain, inside, blocks, payments);
     keepSpends(chain, inside, spends);
     return consumptions.filter(({ row, verdict }) => applyVerdict(chain, inside, row, verdict)).map(({ row }) => row.id);
   });
+}
+
+/**
+ * An alarm for each payment that was seen in one of these very blocks and that the final reading of
+ * the block does not show: a node has not told everything, the one then or those now.
+ */
+function tellGone(
+  chain: WatchedChain,
+  database: Database,
+  blocks: readonly WatchedBlock[],
+  payments: readonly PaymentRow[],
+): void {
+  const [from, to] = [blocks[0]?.number ?? 0, blocks.at(-1)?.number ?? 0];
+  const standing = new Set(blocks.map(({ hash }) => hash));
+  const shown = new Set(payments.map(({ txHash, logIndex }) => `${txHash} ${logIndex}`));
+  for (const { txHash, logIndex, block, blockHash, units, currency, transactionId } of listSeenPayments(
+    database,
+    chain.network,
+    from,
+    to,
+  )) {
+    if (!standing.has(blockHash) || shown.has(`${txHash} ${logIndex}`)) continue;
+    const detail = `${units} base units of ${currency} by ${txHash} were seen in block ${block}, which stands and does not show them`;
+    raiseAlarm(chain, database, "WATCHER_PAYMENT_GONE", transactionId, detail);
+  }
 }
 
 /** Everything found up to `reached` and the cursor, in one transaction. */
@@ -152,10 +178,11 @@ function keepReached(
     // An agent told meanwhile of addresses that these blocks were not searched for.
     isOverturned = memory.list.lacks(database) || readCursor(database, chain.network)?.block !== cursor.number;
     if (isOverturned) return [];
+    const others = also(database);
     const touched = [...forgetSeenPayments(database, chain.network, cursor.number + 1, reached.number)];
     for (const payment of payments) if (keepFinal(chain, database, payment)) touched.push(payment.transactionId);
     moveTo(database, chain.network, reached);
-    return [...also(database), ...judgeRequests(chain, database, touched, 0)];
+    return [...others, ...judgeRequests(chain, database, touched, 0)];
   });
   if (isOverturned) {
     const { block: number, hash } = readCursor(chain.store.database, chain.network) ?? {

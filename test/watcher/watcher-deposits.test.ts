@@ -214,6 +214,24 @@ describe("the cursor", () => {
     await until(() => row(id).stage === "confirming");
   });
 
+  it("the cursor raises an alarm where a final block does not show a payment that was seen in it, and none where it does", async () => {
+    const [{ id, address }, shown] = [request(0, usd), request(1, usd)];
+    await start();
+    chain.mine(usdPayment("a", address, 5_000_000n));
+    chain.mine(usdPayment("b", shown.address, 5_000_000n));
+    await until(() => row(id).stage === "confirming" && row(shown.id).stage === "confirming");
+    const hides = (text: unknown): boolean => JSON.stringify(text).includes(address.slice(2).toLowerCase());
+    const leavesOut: Lie = (method, _params, honest) => {
+      if (method === "eth_getBlockByNumber") return { ...(honest as object), logsBloom: `0x${"0".repeat(512)}` };
+      return method === "eth_getLogs" ? (honest as object[]).filter((log) => !hides(log)) : honest;
+    };
+    nodes[0]!.lie = counting(leavesOut);
+    chain.mineEmpty(4);
+    await until(() => row(shown.id).status === 1);
+    expect(payments().map(({ transactionId }) => transactionId)).toEqual([shown.id]);
+    expect(audit()).toEqual(["alarm WATCHER_PAYMENT_GONE"]);
+  });
+
   it.each([
     [
       "in other decimals than configured",
