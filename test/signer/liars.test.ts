@@ -1,0 +1,123 @@
+/**
+ * Gateway and courier lie together, at random, where versions end by waiting: they order, call dead
+ * what lives or was paid, wait as long as they like and have whatever they can signed. Held against
+ * the bytes that leave, whatever the signer's records say; and six faults of the limits, each of
+ * which these bytes show.
+ */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { Policy } from "../../agent/signer/policy/policy.ts";
+import { Sums } from "../../agent/signer/policy/sums.ts";
+import { SlidingWindow } from "../../agent/signer/policy/window.ts";
+import { waitingOf } from "../../chains/families.ts";
+import { Seeded } from "../../rig/seeded.ts";
+import { mostPayable, payableWithin, type SignedBytes } from "../../rig/signed-bytes.ts";
+import { exactNumbersOfSigned } from "../../rig/tron-judge.ts";
+import { network, offerAt, receiver, type WaitingRig, waitingRig, waitingSettings } from "../support/waiting-rig.ts";
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const { marginMs } = waitingOf(network)!;
+const usdt = { maxPerWithdrawal: "40", maxPerHour: "100", maxPerDay: "300", maxFee: "45", maxFeePerDay: "90000" };
+const limits = { perHour: 100_000_000n, perDay: 300_000_000n };
+
+/** The same bytes are read once. */
+const read = new Map<string, ReturnType<typeof exactNumbersOfSigned>>();
+
+function signedBytes(rig: WaitingRig): readonly SignedBytes[] {
+  const atOf = new Map(rig.records().flatMap((record) => (record.kind === "SIGNED" ? [[record.raw, record.at] as const] : [])));
+  return [...rig.left].map((raw) => {
+    const numbers = read.get(raw) ?? exactNumbersOfSigned(raw);
+    read.set(raw, numbers);
+    const { amountUnits, expirationMs } = numbers;
+    return { units: BigInt(amountUnits), signedAt: atOf.get(raw)!, untilMs: Number(expirationMs) + marginMs, slot: "" };
+  });
+}
+
+/** Two liars with one mind, for so many steps; after each the bytes are looked at. */
+function liars(seed: number, steps = 60): readonly SignedBytes[] {
+  const random = new Seeded(seed);
+  const rig = waitingRig({ settings: { ...waitingSettings, policy: { trx: usdt, usdt } }, segmentBytesMax: 20_000 });
+  const ids: string[] = [];
+  const say = (id: string, txHash: string): void => {
+    rig.gateway.dead.add(txHash);
+    rig.ask("observed", { transactionId: id, stage: "dead", outcome: "", txHash, block: 900, witnesses: 2 });
+  };
+  for (let step = 0; step < steps; step++) {
+    const pick = random.below(10);
+    if (pick < 3) {
+      const amount = `${1 + random.below(40)}`;
+      const { transactionId } = rig.request({ network, address: receiver, amount });
+      if (rig.ask("sign", { transactionId, facts: offerAt(rig.now) }).ok) ids.push(transactionId);
+    } else if (pick < 8) {
+      for (const id of ids) {
+        const { versions } = rig.show(id);
+        const newest = versions.at(-1);
+        if (newest !== undefined) say(id, newest.txHash);
+        rig.acknowledge();
+        rig.askAtOnce("replace", { transactionId: id, above: versions.length, facts: offerAt(rig.now, step + 7) });
+      }
+    } else {
+      rig.now += random.chance(4) ? hourMs + minuteMs : 8 * minuteMs;
+      if (random.chance(6)) rig.start();
+      rig.greet();
+    }
+    rig.acknowledge();
+    payableWithin(signedBytes(rig), limits);
+  }
+  return signedBytes(rig);
+}
+
+const seeds = [1, 2, 3];
+const { add: addAsWritten } = SlidingWindow.prototype;
+const { fold: foldAsWritten, stand: standAsWritten } = Sums.prototype;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe("gateway and courier lie together", () => {
+  it.each(seeds)("and what can be paid stays within hour and day, whatever they do (seed %i)", (seed) => {
+    const most = mostPayable(liars(seed));
+    expect(most.atOnce).toBeGreaterThan(0n);
+    expect(most.inHour).toBeGreaterThan(limits.perHour / 2n);
+  });
+
+  /** A fault of the limits, by name; each exchanges one method. */
+  const faults: Readonly<Record<string, () => void>> = {
+    "a later version is not weighed": () => {
+      vi.spyOn(Policy.prototype, "withoutRoom").mockReturnValue(null);
+    },
+    "a later version does not count": () => {
+      vi.spyOn(Sums.prototype, "fold").mockImplementation(function (this: Sums, record, currency) {
+        if (record.kind !== "INTENT" || record.version === 1) foldAsWritten.call(this, record, currency);
+      });
+      vi.spyOn(Sums.prototype, "stand").mockImplementation(function (this: Sums, currency, counted, standing, atMs) {
+        if (counted.version === 1) standAsWritten.call(this, currency, counted, standing, atMs);
+      });
+    },
+    "what is given back is not bounded": () => {
+      vi.spyOn(SlidingWindow.prototype, "backAt").mockReturnValue(0n);
+    },
+    "an amount leaves the window by whatever is said of its version": () => {
+      vi.spyOn(SlidingWindow.prototype, "stand").mockImplementation(function (this: SlidingWindow, id) {
+        this.remove(id);
+      });
+    },
+    "every amount is taken for one that counts already": () => {
+      vi.spyOn(SlidingWindow.prototype, "unitsOf").mockReturnValue(2n ** 200n);
+    },
+    "an amount counts by half": () => {
+      vi.spyOn(SlidingWindow.prototype, "add").mockImplementation(function (this: SlidingWindow, id, atMs, units) {
+        addAsWritten.call(this, id, atMs, units / 2n);
+      });
+    },
+  };
+
+  it.each(Object.keys(faults))("and the bytes show it where %s", (name) => {
+    faults[name]!();
+    const all = (): void => {
+      for (const seed of seeds) liars(seed);
+    };
+    expect(all).toThrow(/within (?:each limit|its limit)/);
+  });
+});
