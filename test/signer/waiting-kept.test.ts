@@ -123,6 +123,21 @@ describe("a ledger that forgot a version that ends by waiting", () => {
     expect(rig.operate("recover", { digest: "", both: false })).toMatchObject({ ok: false, code: "RECOVERY_ORDER" });
   });
 
+  it("takes no order with a version that ends days later, which nobody could ever call dead", () => {
+    const rig = waitingRig();
+    rig.payout();
+    const contents = databaseOf(rig);
+    const show = (untilMs: number) => {
+      const [item] = contents.withdrawals;
+      const versions = item!.versions.map((version) => ({ ...version, until: untilMs }));
+      offer(rig, { ...contents, withdrawals: [{ ...item!, versions }] });
+      return rig.operate("recover", { digest: "", both: false });
+    };
+    expect(show(rig.now + 3_600_000)).toMatchObject({ ok: true });
+    expect(show(rig.now + 2 * 86_400_000)).toMatchObject({ ok: false, code: "RECOVERY_ORDER" });
+    expect(show(Number.MAX_SAFE_INTEGER)).toMatchObject({ ok: false, code: "RECOVERY_ORDER" });
+  });
+
   it("takes no order that calls such a version a cancel, for no transaction cancels there", () => {
     const rig = waitingRig();
     rig.payout();

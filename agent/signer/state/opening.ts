@@ -79,10 +79,13 @@ export function openState(opening: Opening): OpenedState | Refusal {
   };
 }
 
+/** A signer makes none that ends eleven minutes later; the rest is for clocks that were wrong. */
+const untilAheadMsMax = 86_400_000;
+
 /**
  * The gateway's own rules, held against its own word: what breaks them was made by something else.
  */
-function problemOf({ old, order, payerOf }: Opening): Refusal | null {
+function problemOf({ old, order, payerOf, nowMs }: Opening): Refusal | null {
   const { agent, wallet, merchant } = old.paired;
   const seen = new Set<string>();
   for (const item of [...order.withdrawals, ...order.ended]) {
@@ -98,6 +101,10 @@ function problemOf({ old, order, payerOf }: Opening): Refusal | null {
     const waits = waitingOf(job.network) !== null;
     if (item.versions.some(({ until }) => (until !== undefined) !== waits))
       return refuse("RECOVERY_ORDER", `${transactionId} has a version without its end, or with one that it cannot have`);
+    // Nobody could ever call such a version dead, and each later stamp of the account would be above
+    // it.
+    if (item.versions.some(({ until = 0 }) => until > nowMs + untilAheadMsMax))
+      return refuse("RECOVERY_ORDER", `${transactionId} has a version that ends later than any can`);
     if (waits && item.versions.some(({ cancel }) => cancel === true))
       return refuse("RECOVERY_ORDER", `${transactionId} has a cancel, and its chain has none`);
     seen.add(transactionId);
