@@ -6,7 +6,7 @@
  */
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Order, Plan } from "../world/plan.ts";
-import { contract, currencies, hot, merchant } from "../world/setting.ts";
+import { contract, currencies, hot, merchant, policyOf, stage } from "../world/setting.ts";
 import type { TronBlock, TronChain } from "../world/tron-chain.ts";
 import { addressHex, readTransfer, type SignedTransfer } from "../world/tron-raw.ts";
 import type { Money, MovedMoney, Whose } from "./money.ts";
@@ -28,12 +28,14 @@ export class WaitingMoney implements Money {
   readonly sweeps: MovedMoney;
   readonly #moved: WaitingSweeps;
   readonly #chain: TronChain;
+  readonly #plan: Plan;
   readonly #fates = new Map<string, Fate>(); // by order
   readonly #byId = new Map<string, Fate>(); // as everybody calls them
   readonly #ownerOf = new Map<string, Fate>(); // by hash
 
   constructor(chain: TronChain, plan: Plan) {
     this.#chain = chain;
+    this.#plan = plan;
     this.#moved = new WaitingSweeps(chain, plan);
     this.sweeps = this.#moved;
     for (const order of plan.orders) this.expect(order);
@@ -90,7 +92,28 @@ export class WaitingMoney implements Money {
     );
     fate.versions.set(hash, transfer);
     this.#ownerOf.set(hash, fate);
+    this.#withinLimits(transfer.contract);
     return short;
+  }
+
+  /**
+   * What blocks can still take of a currency is within hour and day, by the bytes that left. A
+   * ledger that was put back has forgotten bytes, and a recovery keeps what is bound.
+   */
+  #withinLimits(token: string): void {
+    const { rates } = this.#plan;
+    if (rates.ledgerRestored + rates.gatewayRestored > 0 || this.#plan.takeover) return;
+    const { maxPerHour, maxPerDay } = policyOf(this.#plan);
+    const decimal = currencies[token === "" ? stage.coin.id : "usdt"]?.decimal ?? 0;
+    const most = [maxPerHour, maxPerDay].flatMap((text) => (text === undefined ? [] : unitsIn(text, decimal)));
+    let units = 0n;
+    for (const { versions } of this.#fates.values())
+      for (const one of versions.values()) if (one.contract === token && this.#chain.canTake(one)) units += one.units;
+    must(
+      most.every((limit) => units <= limit),
+      "what blocks can still take is within each limit",
+      () => `${units} units`,
+    );
   }
 
   /** A block was added. */
@@ -147,6 +170,12 @@ export class WaitingMoney implements Money {
   #isPaidBy(hash: string): boolean {
     return this.#chain.doneOf(hash)?.ret === "SUCCESS";
   }
+}
+
+/** A decimal text in base units. */
+function unitsIn(text: string, decimal: number): bigint {
+  const [whole = "0", part = ""] = text.split(".");
+  return BigInt(whole + part.padEnd(decimal, "0"));
 }
 
 function isFor({ contract: token, receiver, units }: SignedTransfer, { order, units: allowed }: Fate): boolean {

@@ -1,7 +1,9 @@
 /**
  * Limits where versions end by waiting: each version that can still be paid counts, whatever
  * gateway and courier say together. The sums are held against the bytes that left the signer, read
- * by code that is not ours.
+ * by code that is not ours. A second attempt that pays again: SatoshiPortal/bullbitcoin-mobile
+ * #2601, peanutprotocol/peanut-ui #2619; one that waits for the first one's end: zodl-inc/
+ * zodl-project #88.
  */
 import { describe, expect, it } from "vitest";
 import { readRules } from "../../agent/signer/policy/rules.ts";

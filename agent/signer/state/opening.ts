@@ -101,8 +101,7 @@ function problemOf({ old, order, payerOf, nowMs }: Opening): Refusal | null {
     const waits = waitingOf(job.network) !== null;
     if (item.versions.some(({ until }) => (until !== undefined) !== waits))
       return refuse("RECOVERY_ORDER", `${transactionId} has a version without its end, or with one that it cannot have`);
-    // Nobody could ever call such a version dead, and each later stamp of the account would be above
-    // it.
+    // Nobody could ever call such a version dead, and each later stamp would be above it.
     if (item.versions.some(({ until = 0 }) => until > nowMs + untilAheadMsMax))
       return refuse("RECOVERY_ORDER", `${transactionId} has a version that ends later than any can`);
     if (waits && item.versions.some(({ cancel }) => cancel === true))
