@@ -9,6 +9,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { profileNamed } from "../rig/provider/profiles.ts";
 import { type Receiver, startReceiver } from "./callback-receiver.ts";
 import { readCommandLine } from "./command-line.ts";
 import { TronTown } from "./deposits/tron-town.ts";
@@ -232,14 +233,15 @@ function tronTripsOf(town: TronTown): readonly Trip[] {
   const trip = (asset: "coin" | "token", amount: string): Trip => ({
     ...{ currency: town.currencies[asset], network: `tron:${town.node.chainId}`, decimal: 6, amount, paysFees: asset === "coin" },
     newReceiver: () => town.newAddress(),
-    pay: (address, units) => town.send({ pays: [{ asset, units, to: address }], byContract: false, fails: false }),
+    pay: (address, units) => town.send({ pays: [{ asset, units, to: address }], byContract: false, fails: false, isVain: false }),
     held: (address) => town.held(address, asset),
   });
   return [trip("coin", "75.5"), trip("token", "321.123456")];
 }
 
 async function main(): Promise<void> {
-  const town = await TronTown.open({ slotMs: 200, solidLag: 4, isRefusing: false });
+  const plain = profileNamed("tron", "plain node");
+  const town = await TronTown.open({ slotMs: 200, solidLag: 4, profiles: [plain, plain] });
   try {
     await play(town);
   } finally {

@@ -1,5 +1,6 @@
 /** The command around `deposits/`: arguments, progress, figures, exit code. */
 import { randomBytes } from "node:crypto";
+import { hasProfile, profiles } from "../rig/provider/profiles.ts";
 import { readCommandLine } from "./command-line.ts";
 import { type FamilyName, familyNames, playFamily } from "./deposits/families.ts";
 import type { DepositReport } from "./deposits/world.ts";
@@ -11,6 +12,11 @@ const { values, whole, stop } = readCommandLine({
     family: { takes: "NAME", default: "each", says: "evm, tron or each" },
     deposits: { takes: "N", default: "300", says: "so many deposit requests on each family" },
     kills: { takes: "N", default: "20", says: "so many kill -9 of gateway, signer, courier and whole agent, on each" },
+    profile: {
+      takes: "NAME[,NAME]",
+      says: "of the nodes, in the place of a pair by the seed; the second is a plain node unless told",
+    },
+    profiles: { says: "lists the profiles with their sources, and ends" },
     seed: { takes: "TEXT", says: "the same plan again" },
     json: { says: "ends with one line of JSON" },
   },
@@ -18,6 +24,17 @@ const { values, whole, stop } = readCommandLine({
 const deposits = whole("deposits", { least: 1, most: 10_000 });
 const kills = whole("kills", { most: 10_000 });
 const { family } = values;
+if (values.profiles) {
+  for (const { family: of, name, isFit, sources } of profiles)
+    process.stdout.write(
+      `${of}: ${name}${isFit ? "" : " (no gateway can work with it)"}: ${sources.join(", ") || "no limits"}\n`,
+    );
+  process.exit(0);
+}
+const [first, second = "plain node"] = values.profile?.split(",") ?? [];
+for (const name of [first, second])
+  if (name !== undefined && !hasProfile(name)) stop(`no profile is called ${name}; see --profiles`);
+const named: readonly [string, string] | undefined = first === undefined ? undefined : [first, second];
 const isFamily = (name: string): name is FamilyName => (familyNames as readonly string[]).includes(name);
 if (family !== "each" && !isFamily(family)) stop(`--family takes each or one of ${familyNames.join(", ")}`);
 const seed = values.seed ?? randomBytes(6).toString("hex");
@@ -36,6 +53,7 @@ function tell(report: DepositReport): void {
       .map(([name, count]) => `${count} ${name}`)
       .join(", ");
   const lines = [
+    `nodes: ${report.profiles.join(" and ")}; ${report.early} addresses were used before`,
     `${report.deposits} requests: ${counted(ends)}, ${report.lateMoney} with late money`,
     `${report.payments} payments; ${report.reorganisations} reorganisations of ${report.blocksReplaced} blocks: ${report.paymentsMoved} payments in another block, ${report.paymentsAnew} made anew, ${report.paymentsLost} gone; ${report.ownDropped} of the agent's dropped`,
     `kill -9: ${counted(killed)}`,
@@ -51,7 +69,10 @@ function tell(report: DepositReport): void {
 
 const reports: DepositReport[] = [];
 for (const name of isFamily(family) ? [family] : familyNames) {
-  const report = await playFamily(name, { deposits, kills, seed, untilExpired: true, say });
+  const report = await playFamily(name, {
+    ...{ deposits, kills, seed, untilExpired: true, say },
+    ...(named === undefined ? {} : { profiles: named }),
+  });
   reports.push(report);
   if (!values.json) tell(report);
 }

@@ -46,6 +46,8 @@ export interface RigOptions {
   readonly settings?: object;
   /** Puts a proxy that can fail between the agent and the chain node. */
   readonly proxied?: boolean;
+  /** The first start of the gateway has so long until it is ready; 20 seconds unless told. */
+  readonly readyMs?: number;
 }
 
 export interface Rig {
@@ -218,7 +220,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     hotAddress: "",
     gateway: null,
     crypto: null,
-    async startGateway(withinMs = 20_000) {
+    async startGateway(withinMs = options.readyMs ?? 20_000) {
       const started = start(node, [gatewayJs, "start", "--config", gatewayConfigPath], { cwd: dir, logFile: log("gateway") });
       rig.gateway = started;
       const ready = async (): Promise<true | undefined> => {

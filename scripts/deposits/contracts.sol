@@ -14,6 +14,19 @@ contract Crowd {
         }
     }
 
+    /// Pays many in a call inside, which takes all of it back, and ends well.
+    function vain(address payable[] calldata to, uint256[] calldata value) external payable {
+        try this.undone(to, value) {} catch {}
+    }
+
+    function undone(address payable[] calldata to, uint256[] calldata value) external {
+        for (uint256 at = 0; at < to.length; at++) {
+            (bool isPaid, ) = to[at].call{value: value[at]}("");
+            require(isPaid, "not paid");
+        }
+        revert("undone");
+    }
+
     function tokens(Payable token, address[] calldata to, uint256[] calldata value) external {
         for (uint256 at = 0; at < to.length; at++) token.transfer(to[at], value[at]);
     }

@@ -26,6 +26,7 @@ const gwei = 10n ** 9n;
 const words = "test test test test test test test test test test test junk";
 const crowd = new Interface([
   "function coins(address[] to, uint256[] value) payable",
+  "function vain(address[] to, uint256[] value) payable",
   "function tokens(address token, address[] to, uint256[] value)",
 ]);
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
@@ -85,11 +86,11 @@ export async function deployContracts(url: string, token: string): Promise<EvmCo
 }
 
 /** The members of gateway.config.json for the chain and what is paid on it. */
-export function servedBy({ token, fee }: EvmContracts, url: string) {
+export function servedBy({ token, fee }: EvmContracts, nodes: readonly string[]) {
   const usual = { chain: "local", decimal: 6, minPaymentAmount: "1" };
   const least = "0.001";
   return {
-    chains: { local: { family: "evm", chainId, nodes: [url], confirmations } },
+    chains: { local: { family: "evm", chainId, nodes, confirmations } },
     currencies: {
       eth: {
         ...{ chain: "local", decimal: 18, name: "Ether", symbol: "ETH", minPaymentAmount: "0.001" },
@@ -148,6 +149,14 @@ export class EvmTown implements Town {
     return `0x${randomBytes(20).toString("hex")}`;
   }
 
+  addressAt(mnemonic: string, index: number): string {
+    return HDNodeWallet.fromPhrase(mnemonic, "", `m/44'/60'/1'/0/${index}`).address;
+  }
+
+  receivingAccount(mnemonic: string): string {
+    return HDNodeWallet.fromPhrase(mnemonic, "", "m/44'/60'/0'").neuter().extendedKey;
+  }
+
   async send(transaction: Transaction): Promise<void> {
     const payer = this.#payers[this.#turn++ % this.#payers.length] as Payer;
     const { nonce } = payer;
@@ -165,19 +174,19 @@ export class EvmTown implements Town {
     await rpc(this.#url, "eth_sendRawTransaction", [raw]);
   }
 
-  #callOf({ wallet }: Payer, { pays, byContract, fails }: Transaction): Record<string, unknown> {
+  #callOf({ wallet }: Payer, { pays, byContract, fails, isVain }: Transaction): Record<string, unknown> {
     const [first] = pays;
     if (first === undefined) return { to: wallet.address, value: 0n, gasLimit: 21_000n };
     const contract = this.#contractOf(first.asset);
     const receivers = pays.map(({ to }) => to);
     const units = pays.map((one) => one.units);
-    if (byContract && contract === "") {
+    if ((byContract || isVain) && contract === "") {
       const value = units.reduce((sum, one) => sum + one, 0n);
       return {
         to: this.#contracts.crowd,
         value,
         gasLimit: 400_000n,
-        data: crowd.encodeFunctionData("coins", [receivers, units]),
+        data: crowd.encodeFunctionData(isVain ? "vain" : "coins", [receivers, units]),
       };
     }
     if (byContract) {
@@ -238,7 +247,12 @@ export class EvmTown implements Town {
     } else {
       done.lost += 1;
       for (const { to } of transaction.pays) this.robbed.add(this.nameOf(to));
-      await this.#hand(payer, nonce, { pays: [], byContract: false, fails: false }, 3n * gwei + BigInt(this.#turn++));
+      await this.#hand(
+        payer,
+        nonce,
+        { pays: [], byContract: false, fails: false, isVain: false },
+        3n * gwei + BigInt(this.#turn++),
+      );
     }
   }
 
@@ -254,7 +268,7 @@ export class EvmTown implements Town {
     });
   }
 
-  async read(addresses: readonly string[], hotAddress: string): Promise<FinalChain> {
+  async read(addresses: readonly string[], hotAddress: string, payouts: ReadonlySet<string>): Promise<FinalChain> {
     const final = (await this.#height()) - confirmations + 1;
     const ours = new Set(addresses.map((address) => this.nameOf(address)));
     const hot = this.nameOf(hotAddress);
@@ -281,7 +295,7 @@ export class EvmTown implements Town {
         feesUnits += fee;
         const value = receipt.status === "0x1" ? BigInt(tx.value) : 0n;
         if (from === hot) {
-          if (ours.has(to)) add(to, "eth", -value);
+          if (ours.has(to) && !payouts.has(tx.hash)) add(to, "eth", -value);
           continue;
         }
         add(from, "eth", value + fee);

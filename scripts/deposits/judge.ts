@@ -16,6 +16,7 @@ export interface Request {
   readonly currency: string;
   readonly id: string;
   readonly address: string;
+  readonly askedAtMs: number; // by the run's own clock
 }
 
 /** By currency, in its own units as decimal text. */
@@ -41,22 +42,30 @@ interface Case {
   readonly hotAddress: string; // on the town's chain
   readonly records: GatewayRecords;
   readonly requests: readonly Request[];
+  readonly payouts: ReadonlySet<string>; // hashes of payouts to addresses for deposits
+  readonly early: ReadonlySet<string>; // addresses that were paid before they could be handed out
+  readonly others: ReturnType<typeof createShop> | null; // the merchant who only receives
 }
 
-export async function judge({ town, rig, hotAddress, records, requests }: Case): Promise<Figures> {
+export async function judge(run: Case): Promise<Figures> {
+  const { town, rig, hotAddress, records, requests, early } = run;
   const violations: string[] = [];
   const rows = records.now();
   const chain = await town.read(
     requests.map(({ address }) => address),
     hotAddress,
+    run.payouts,
   );
+  for (const { address, id } of requests)
+    if (early.has(town.nameOf(address))) violations.push(`request ${id} was given ${address}, which was used before`);
   const credited = creditedBy(town, records, violations);
   compareCredits(town, chain, requests, credited, violations);
-  await compareRequests(town, chain, rows, requests, rig, violations);
+  await compareRequests(run, chain, rows, violations);
   const moves = rows.filter(({ operation, status }) => operation !== "deposit" && status === 1);
   const sweeps = moves.filter(({ operation }) => operation === "sweep");
-  compareSweeps(town, chain, rows, hotAddress, violations);
-  const available = await compareBalances(town, chain, rig, violations);
+  const own = ownPart(town, chain, requests);
+  compareSweeps(town, own, rows, hotAddress, violations);
+  const available = await compareBalances(town, own, rig, violations);
   const ends: Record<string, number> = {};
   const deposits = rows.filter(({ operation }) => operation === "deposit");
   for (const { stage } of deposits) ends[stage] = (ends[stage] ?? 0) + 1;
@@ -116,18 +125,17 @@ function compareCredits(
 
 /** What the shop is told of each request. */
 async function compareRequests(
-  town: Town,
+  { town, requests, rig, others }: Case,
   { arrived }: FinalChain,
   rows: readonly RecordRow[],
-  requests: readonly Request[],
-  rig: Rig,
   violations: string[],
 ): Promise<void> {
-  const shop = createShop(rig);
+  const ownShop = createShop(rig);
   const byId = new Map(rows.map((row) => [row.id, row]));
   for (const { id, address, currency, askedUnits, shape } of requests) {
     const name = `request ${id} (${shape.name})`;
     const came = arrived.get(town.nameOf(address))?.get(currency) ?? 0n;
+    const shop = shape.isOthers === true ? (others ?? ownShop) : ownShop;
     const { status, stage, amountReceived } = await shop.transaction(id, 1);
     const text = decimalText(came, town.decimals[currency] ?? 0);
     if (amountReceived !== text) violations.push(`${name} received ${text} and the shop is told ${amountReceived}`);
@@ -135,9 +143,17 @@ async function compareRequests(
     if (status === 1 && came < askedUnits) violations.push(`${name} is Completed with ${came} of ${askedUnits}`);
     // What a reorganisation took a payment from may end otherwise, and the sums above judge it.
     if (town.robbed.has(town.nameOf(address))) continue;
+    // Just before its end a payment may be in time or late.
+    if (shape.ends === "either") continue;
     if (stage !== shape.ends) violations.push(`${name} ended ${stage}, not ${shape.ends}`);
     if ((byId.get(id)?.late === 1) !== (shape.isLate ?? false)) violations.push(`${name} has the wrong word about late money`);
   }
+}
+
+/** The chain without the addresses of the merchant who has no agent. */
+function ownPart(town: Town, chain: FinalChain, requests: readonly Request[]): FinalChain {
+  const others = new Set(requests.filter(({ shape }) => shape.isOthers).map(({ address }) => town.nameOf(address)));
+  return { ...chain, held: new Map([...chain.held].filter(([address]) => !others.has(address))) };
 }
 
 function compareSweeps(

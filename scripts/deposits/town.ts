@@ -17,6 +17,8 @@ export interface Transaction {
   readonly pays: readonly Paying[];
   readonly byContract: boolean;
   readonly fails: boolean;
+  /** It has entries of coins to everybody in the list, and moves none. */
+  readonly isVain: boolean;
 }
 
 /** By currency, at one address. */
@@ -73,7 +75,12 @@ export interface Town {
   newAddress(): string;
   /** Resolves when everything sent is final. */
   settled(): Promise<void>;
-  read(addresses: readonly string[], hotAddress: string): Promise<FinalChain>;
+  /** `payouts`: transactions of the hot account that pay an address as anybody would. */
+  read(addresses: readonly string[], hotAddress: string, payouts: ReadonlySet<string>): Promise<FinalChain>;
+  /** The wallet's address for deposits with this number, as any wallet derives it. */
+  addressAt(mnemonic: string, index: number): string;
+  /** The account of another wallet that receives alone, as `merchant create` takes it. */
+  receivingAccount(mnemonic: string): string;
   /** As `read` writes an address. */
   nameOf(address: string): string;
 }

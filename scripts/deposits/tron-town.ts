@@ -6,12 +6,14 @@
  */
 import { createHash, randomBytes } from "node:crypto";
 import { join } from "node:path";
+import { HDNodeWallet } from "ethers";
 import { TronWeb } from "tronweb";
+import type { Profile } from "../../rig/provider/profile.ts";
 import { type Inhabitant, inhabitant, signedBy } from "../../rig/tron-payer.ts";
 import type { Random } from "../faults/tally.ts";
 import { until } from "../processes.ts";
 import { projectRoot, type Served } from "../rig.ts";
-import { encodeDisperse, encodeTransfer } from "../tron-node/contracts.ts";
+import { encodeDelegation, encodeDisperse, encodeTransfer } from "../tron-node/contracts.ts";
 import { startTronProcess, type TronProcess } from "../tron-node/process.ts";
 import type { Asset } from "./shapes.ts";
 import type { FinalChain, Left, Reorganised, Town, Transaction } from "./town.ts";
@@ -35,6 +37,7 @@ const contracts = {
   lookAlike: inhabitant("contract of a look-alike"),
   fee: inhabitant("contract of a token that takes a fee"),
   crowd: inhabitant("contract that pays many"),
+  staking: inhabitant("contract that delegates its stake"),
 };
 const ids = { coin: "trx", token: "usdt-trc20", fee: "fee-trc20" } as const;
 const transferTopic = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
@@ -42,7 +45,7 @@ const transferTopic = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df
 export interface TronTownOptions {
   readonly slotMs: number;
   readonly solidLag: number;
-  readonly isRefusing: boolean;
+  readonly profiles: readonly Profile[]; // of the nodes that gateway and agent ask
 }
 
 interface Header {
@@ -101,10 +104,13 @@ export class TronTown implements Town {
     this.#payers = Array.from({ length: payersCount }, (_, at) => inhabitant(`payer ${at}`));
   }
 
-  /** Two providers of one chain; where told, of the second every hundredth answer is a 429. */
-  static async open({ slotMs, solidLag, isRefusing }: TronTownOptions): Promise<TronTown> {
+  /** One chain: a front of the town's own, then one for each profile. */
+  static async open({ slotMs, solidLag, profiles }: TronTownOptions): Promise<TronTown> {
     const command = join(projectRoot, "dist", "scripts", "tron-node", "command.js");
-    const node = await startTronProcess({ fronts: [{}, {}], isPaced: true, slotMs, solidLag }, command);
+    const node = await startTronProcess(
+      { fronts: [{}, ...profiles.map((profile) => ({ profile }))], isPaced: true, slotMs, solidLag },
+      command,
+    );
     const town = new TronTown(node);
     const usual = { name: "Tether USD", symbol: "USDT", decimals: 6 };
     await node.control("deploy", { address: contracts.token.address, kind: "usdt", ...usual });
@@ -112,6 +118,7 @@ export class TronTown implements Town {
     await node.control("deploy", { address: contracts.fee.address, kind: "fee", name: "Fee", symbol: "FEE", decimals: 6 });
     const crowd = { kind: "disperse", name: "Disperse", symbol: "", decimals: 0 };
     await node.control("deploy", { address: contracts.crowd.address, ...crowd });
+    await node.control("deploy", { address: contracts.staking.address, ...crowd, kind: "staking" });
     for (const { address } of town.#payers) {
       await node.control("fund", { address, sun: `${1_000_000n * trx}` });
       for (const contract of [contracts.token, contracts.lookAlike, contracts.fee])
@@ -119,14 +126,14 @@ export class TronTown implements Town {
     }
     const issued = { id: trc10, name: "Tether USD", address: town.#payers[0]?.address, supply: `${10n ** 14n}` };
     await node.control("issue", issued);
-    if (isRefusing) await node.control("trouble", { front: 1, status: 429, retryAfterS: 1, share: 0.01 });
     return town;
   }
 
   /** The members of gateway.config.json for the chain and what is paid on it. */
   served(assets: readonly (keyof typeof ids)[] = ["coin", "token", "fee"]): Served {
     const usual = { chain: "tron", decimal: 6, minPaymentAmount: "1", minWithdrawAmount: "0.01" };
-    const { urls: nodes, chainId } = this.node;
+    const { urls, chainId } = this.node;
+    const nodes = urls.slice(1);
     const all = {
       coin: { ...usual, name: "TRON", symbol: "TRX", sweep: { least: `${sweptFromSun / trx}` } },
       token: { ...usual, name: "Tether USD", symbol: "USDT", contract: contracts.token.address },
@@ -145,6 +152,11 @@ export class TronTown implements Town {
     await this.node.control("fund", { address, sun: `${sun}` });
   }
 
+  /** USDT out of nowhere. */
+  async mint(address: string, units: bigint): Promise<void> {
+    await this.node.control("mint", { contract: contracts.token.address, address, units: `${units}` });
+  }
+
   /** What lies at an address in solidified blocks. */
   async held(address: string, asset: keyof typeof ids): Promise<bigint> {
     return (await this.#holdings(this.nameOf(address))).get(ids[asset]) ?? 0n;
@@ -157,6 +169,15 @@ export class TronTown implements Town {
   newAddress(): string {
     const key = createHash("sha256").update(randomBytes(32)).digest("hex");
     return TronWeb.address.fromPrivateKey(key) as string;
+  }
+
+  addressAt(mnemonic: string, index: number): string {
+    const { privateKey } = HDNodeWallet.fromPhrase(mnemonic, "", `m/44'/195'/1'/0/${index}`);
+    return TronWeb.address.fromPrivateKey(privateKey.slice(2)) as string;
+  }
+
+  receivingAccount(mnemonic: string): string {
+    return `tron=${HDNodeWallet.fromPhrase(mnemonic, "", "m/44'/195'/0'").neuter().extendedKey}`;
   }
 
   async #ask<T>(path: string, asked: object = {}): Promise<T> {
@@ -185,13 +206,17 @@ export class TronTown implements Town {
   }
 
   /** Kind of contract, its value, and who pays: only one has the TRC-10. */
-  #contentOf(payer: Inhabitant, { pays, byContract, fails }: Transaction): [string, Record<string, unknown>, Inhabitant] {
+  #contentOf(payer: Inhabitant, { pays, byContract, fails, isVain }: Transaction): [string, Record<string, unknown>, Inhabitant] {
     const [first] = pays;
     if (first === undefined) throw new Error("a transaction that pays nobody");
     const to = pays.map((one) => this.nameOf(one.to));
     const units = pays.map((one) => one.units);
     const contract = this.#contractOf(first.asset);
     const trigger = "TriggerSmartContract";
+    if (isVain) {
+      const data = encodeDelegation(this.#turn % 2 === 0, to, units);
+      return [trigger, { contract_address: contracts.staking.hex, data }, payer];
+    }
     if (byContract) {
       const sum = contract === "" ? units.reduce((all, one) => all + one, 0n) : 0n;
       const call = { contract_address: contracts.crowd.hex, data: encodeDisperse(contract, to, units) };
@@ -261,7 +286,7 @@ export class TronTown implements Town {
     });
   }
 
-  async read(addresses: readonly string[], hotAddress: string): Promise<FinalChain> {
+  async read(addresses: readonly string[], hotAddress: string, payouts: ReadonlySet<string>): Promise<FinalChain> {
     const ours = new Set(addresses.map((address) => this.nameOf(address)));
     const hot = hotAddress === "" ? "" : this.nameOf(hotAddress);
     const arrived = new Map<string, Map<string, bigint>>();
@@ -292,7 +317,8 @@ export class TronTown implements Town {
         if (from !== hot) {
           add(from, ids.coin, fee + (moved.currency === ids.coin ? moved.units : 0n));
           left.push(moved);
-        } else if (ours.has(moved.to) && moved.currency === ids.coin) add(moved.to, ids.coin, -moved.units);
+        } else if (ours.has(moved.to) && moved.currency === ids.coin && !payouts.has(tx.txID))
+          add(moved.to, ids.coin, -moved.units);
       }
     }
     return { arrived, held, hot: hot === "" ? new Map() : await this.#holdings(hot), left, feesUnits };

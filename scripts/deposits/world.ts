@@ -3,7 +3,9 @@
  * reorganises, while processes are killed: asked for, paid, credited, swept. At the end `judge.ts`
  * holds what gateway and agent did against the chain.
  */
+import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
+import { Mnemonic } from "ethers";
 import { type Random, seeded } from "../faults/tally.ts";
 import { until } from "../processes.ts";
 import { type Rig, settle } from "../rig.ts";
@@ -18,6 +20,8 @@ export interface DepositFaults {
   readonly deposits: number;
   readonly kills: number;
   readonly seed: string;
+  /** Names of the profiles of the two nodes; drawn by the seed unless told. */
+  readonly profiles?: readonly [string, string];
   /** Else only what completes by itself, so that nobody waits for the end of a request's time. */
   readonly untilExpired: boolean;
   readonly say: (line: string) => void;
@@ -25,6 +29,8 @@ export interface DepositFaults {
 
 export interface DepositReport extends Figures {
   readonly family: string;
+  readonly profiles: readonly string[]; // of the nodes
+  readonly early: number; // addresses that were paid before they could be handed out
   readonly deposits: number;
   readonly payments: number; // transactions that people sent
   readonly kills: Readonly<Record<string, number>>;
@@ -37,17 +43,37 @@ export interface DepositReport extends Figures {
   readonly seconds: number;
 }
 
+/** False until the gateway passes over an address that has a history. */
+const isEarlyPassedOver = false;
 /** What the gateway's time for a deposit is; late payments wait so long. */
 export const depositMinutes = 3;
 const askedAtOnce = 6;
 const recordsMs = 700;
+/** Before its end a request is paid by a contract, so near that the payment is final after it. */
+const endingMs = 2_500;
+/** One address of so many is paid before it is handed out. */
+const earlyOf = 20;
+/** After the ends the gateway still compares old addresses, for so long at most. */
+const comparedMs = 180_000;
 /** An answer comes within so long. */
 const patienceMs = 180_000;
 /** So long nothing moves where a payment's end is waited for; then what is open stays open. */
 const stillMs = 900_000;
 
+/** The merchant who has no agent, and whose addresses nobody sweeps. */
+interface OtherMerchant {
+  readonly gatewayUrl: string;
+  readonly shopKey: string;
+}
+
 export class DepositsWorld {
   readonly #faults: DepositFaults;
+  readonly #profiles: readonly string[];
+  readonly #payouts = new Set<string>();
+  readonly #early = new Set<string>(); // as the town names them
+  #others: ReturnType<typeof createShop> | null = null;
+  #otherMerchant: OtherMerchant | null = null;
+  #payoutCount = 0;
   readonly #family: string;
   readonly #town: Town;
   readonly #rig: Rig;
@@ -62,8 +88,9 @@ export class DepositsWorld {
   #reorganised = { times: 0, blocks: 0, again: 0, anew: 0, lost: 0, ours: 0 };
   #isOver = false;
 
-  constructor(family: string, town: Town, rig: Rig, hotAddress: string, faults: DepositFaults) {
+  constructor(family: string, town: Town, rig: Rig, hotAddress: string, profiles: readonly string[], faults: DepositFaults) {
     this.#family = family;
+    this.#profiles = profiles;
     this.#town = town;
     this.#rig = rig;
     this.#hotAddress = hotAddress;
@@ -78,6 +105,8 @@ export class DepositsWorld {
     const startedAt = performance.now();
     const items = planOf(this.#random, deposits, this.#town.asked, this.#faults.untilExpired ? shapes : untimed);
     const total = items.reduce((sum, { shape }) => sum + (shape.requests ?? 1), 0);
+    await this.#openOthers();
+    await this.#payEarly(total);
     // What is on the chain by now stays there, whatever is replaced.
     await this.#town.settled();
     await settle(this.#rig.anvil.url, 8);
@@ -92,12 +121,11 @@ export class DepositsWorld {
     this.#isOver = true;
     await Promise.all([looking, reorganising]);
     await this.#town.settled();
-    const { violations, ...figures } = await judge({
-      ...{ town: this.#town, rig: this.#rig, hotAddress: this.#hotAddress, records: this.#records, requests: this.#requests },
-    });
+    const { violations, ...figures } = await this.#judged();
     const { times, blocks, again, anew, lost, ours } = this.#reorganised;
     return {
-      ...{ family: this.#family, deposits: this.#requests.length, payments: this.#payments, kills: killer.killed },
+      ...{ family: this.#family, profiles: this.#profiles, early: this.#early.size },
+      ...{ deposits: this.#requests.length, payments: this.#payments, kills: killer.killed },
       ...{
         reorganisations: times,
         blocksReplaced: blocks,
@@ -113,6 +141,45 @@ export class DepositsWorld {
         ...(this.#requests.length === total ? [] : [`${this.#requests.length} of ${total} requests were made`]),
       ],
     };
+  }
+
+  /** The second merchant of the gateway, with an account of a wallet of its own. */
+  async #openOthers(): Promise<void> {
+    const { gatewayUrl } = this.#rig;
+    const mnemonic = Mnemonic.fromEntropy(
+      createHash("sha256").update(`${this.#faults.seed} others`).digest().subarray(0, 16),
+    ).phrase;
+    const account = this.#town.receivingAccount(mnemonic);
+    const made = await this.#rig.operate("merchant", "create", "Receiver", "--xpub", account, "--json");
+    const { shopKey } = JSON.parse(made.slice(made.indexOf("{"), made.lastIndexOf("}") + 1)) as { shopKey: string };
+    this.#otherMerchant = { gatewayUrl, shopKey };
+    this.#others = createShop(this.#otherMerchant);
+  }
+
+  /** Addresses that were used before their request: the gateway passes them over. */
+  async #payEarly(total: number): Promise<void> {
+    if (!this.#faults.untilExpired || !isEarlyPassedOver) return;
+    for (let index = 0; index < total; index += 1) {
+      if (this.#random() * earlyOf >= 1) continue;
+      const to = this.#town.addressAt(this.#rig.mnemonic, index);
+      const asset = this.#random() < 0.5 ? "coin" : "token";
+      const units = this.#town.asked[asset].least;
+      await this.#town.send({ pays: [{ asset, to, units }], byContract: index % 2 === 0, fails: false, isVain: false });
+      this.#early.add(this.#town.nameOf(to));
+    }
+  }
+
+  /** Judged when old addresses were compared: again while anything is missing, for a while. */
+  async #judged(): Promise<Figures> {
+    const untilMs = performance.now() + comparedMs;
+    for (;;) {
+      const figures = await judge({
+        ...{ town: this.#town, rig: this.#rig, hotAddress: this.#hotAddress, records: this.#records, requests: this.#requests },
+        ...{ payouts: this.#payouts, early: this.#early, others: this.#others },
+      });
+      if (figures.violations.length === 0 || performance.now() > untilMs) return figures;
+      await sleep(10_000);
+    }
   }
 
   /** Half of the way are the requests, half their ends and the sweeps. */
@@ -177,7 +244,7 @@ export class DepositsWorld {
       const request = await until(
         `an answer to deposit request ${orderId}`,
         patienceMs,
-        async () => ({ shape, askedUnits, currency, ...(await this.#made(currency, amount, orderId)) }),
+        async () => ({ shape, askedUnits, currency, ...(await this.#made(shape, currency, amount, orderId)) }),
         () => this.#rig.gateway?.output().slice(-2_000) ?? "",
         300,
       );
@@ -187,21 +254,60 @@ export class DepositsWorld {
     return made;
   }
 
-  async #made(currency: string, amount: string, orderId: string): Promise<{ id: string; address: string }> {
-    const { transactionId, address } = await this.#shop.deposit(currency, amount, orderId);
-    return { id: transactionId, address };
+  async #made(
+    shape: Item["shape"],
+    currency: string,
+    amount: string,
+    orderId: string,
+  ): Promise<{ id: string; address: string; askedAtMs: number }> {
+    const shop = shape.isOthers === true ? (this.#others ?? this.#shop) : this.#shop;
+    const askedAtMs = performance.now();
+    const { transactionId, address } = await shop.deposit(currency, amount, orderId);
+    return { id: transactionId, address, askedAtMs };
   }
 
   async #pay({ shape, askedUnits }: Item, requests: readonly Request[]): Promise<void> {
-    for (const { due = "now", pays, byContract = false, fails = false } of shape.sendings) {
+    for (const { due = "now", pays, byContract = false, fails = false, isVain = false, isPayout = false } of shape.sendings) {
       await this.#due(due, requests[0] as Request);
       const paying = pays.map((pay): Paying => {
         const to = pay.to === "nobody" ? this.#town.newAddress() : (requests[pay.to ?? 0] as Request).address;
         return { asset: pay.asset, to, units: this.#unitsOf(pay, shape, askedUnits) };
       });
-      await this.#town.send({ pays: paying, byContract, fails });
+      if (isPayout) await this.#payOut(paying[0] as Paying);
+      else await this.#town.send({ pays: paying, byContract, fails, isVain });
       this.#payments += 1;
     }
+  }
+
+  /** Ordered from the agent until it is on the chain for good. */
+  async #payOut({ asset, to, units }: Paying): Promise<void> {
+    const currency = this.#town.currencies[asset === "lookAlike" ? "coin" : asset];
+    const amount = decimalText(units, this.#town.decimals[currency] ?? 0);
+    this.#payoutCount += 1;
+    const order = { currency, amount, receiver: to, orderId: `payout-${this.#payoutCount}` };
+    let said = "";
+    const { transactionId } = await until(
+      `an answer to ${order.orderId}`,
+      patienceMs,
+      async () => {
+        const answer = await this.#shop.autoWithdraw(order);
+        said = `${answer.code}: ${answer.message}`;
+        return answer.status === 200 ? answer : undefined;
+      },
+      () => said,
+      500,
+    );
+    const { txHash } = await until(
+      `the end of ${order.orderId}`,
+      stillMs,
+      async () => {
+        const record = await this.#shop.transaction(transactionId);
+        return record.status === 1 ? record : undefined;
+      },
+      () => this.#rig.crypto?.output().slice(-2_000) ?? "",
+      1_000,
+    );
+    this.#payouts.add(txHash);
   }
 
   /** Of another currency than what was asked for, an amount of that one's own size. */
@@ -211,8 +317,12 @@ export class DepositsWorld {
     return shareOf(isOther ? this.#town.asked[asset].least * 3n : askedUnits, permille);
   }
 
-  async #due(due: Due, { id, address }: Request): Promise<void> {
+  async #due(due: Due, { id, address, askedAtMs }: Request): Promise<void> {
     if (due === "now") return;
+    if (due === "ending") {
+      await sleep(Math.max(0, askedAtMs + depositMinutes * 60_000 - endingMs - performance.now()));
+      return;
+    }
     const isSwept = (): boolean =>
       this.#rows.some(({ operation, depositAddress }) => operation === "sweep" && depositAddress === address);
     const isDue = (): boolean => {
@@ -253,7 +363,9 @@ export class DepositsWorld {
     try {
       const { sweptFrom } = this.#town;
       const least = ({ currency }: { currency: string }): bigint | undefined => sweptFrom[currency];
-      return this.#records.holdings().filter((row) => BigInt(row.units) >= (least(row) ?? 10n ** 40n)).length;
+      const others = new Set(this.#requests.filter(({ shape }) => shape.isOthers).map(({ address }) => address));
+      const own = this.#records.holdings().filter(({ address }) => !others.has(address));
+      return own.filter((row) => BigInt(row.units) >= (least(row) ?? 10n ** 40n)).length;
     } catch {
       return -1; // as above
     }

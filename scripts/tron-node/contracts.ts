@@ -1,8 +1,9 @@
 /**
  * The contracts of the stand-in's chain, by the effect that real ones have: a USDT whose event is
  * right and whose return value says false, tokens that take a fee, are paused, or tell of transfers
- * that never were, and one that pays many in a single transaction. Approvals are not modelled. No
- * virtual machine: figures of energy are those that USDT takes on the main network.
+ * that never were, one that pays many in a single transaction, and one whose calls have entries of
+ * coins that never move. Approvals are not modelled. No virtual machine: figures of energy are
+ * those that USDT takes on the main network.
  */
 import { utils } from "tronweb";
 import type { Contract, State } from "./state.ts";
@@ -14,11 +15,17 @@ export interface Log {
   readonly data: string;
 }
 
-/** Coins that a contract moved. @public */
+/**
+ * An entry of a call inside. Coins moved where nothing else is said: a note other than call, create
+ * and suicide, and an entry that is rejected, move none.
+ * @public
+ */
 export interface InternalTransfer {
   readonly from: string;
   readonly to: string;
   readonly sun: bigint;
+  readonly note?: string; // call unless told
+  readonly isRejected?: boolean;
 }
 
 export interface CallResult {
@@ -53,6 +60,8 @@ const selectors = {
   name: selectorOf("name()"),
   disperseEther: selectorOf("disperseEther(address[],uint256[])"),
   disperseToken: selectorOf("disperseToken(address,address[],uint256[])"),
+  delegate: selectorOf("delegateResource(address[],uint256[])"),
+  payAndUndo: selectorOf("payAndUndo(address[],uint256[])"),
 };
 
 function selectorOf(signature: string, digits = 8): string {
@@ -66,6 +75,7 @@ export function callContract(state: State, contract: Contract, call: Call): Call
   const selector = call.data.slice(0, 8);
   const words = call.data.slice(8);
   if (contract.kind === "disperse") return disperse(state, selector, words, call);
+  if (contract.kind === "staking") return stake(selector, words, call);
   switch (selector) {
     case selectors.transfer:
       return transfer(state, contract, call, words);
@@ -134,6 +144,20 @@ function disperse(state: State, selector: string, words: string, { contract, cal
   return { isReverted: false, returns: "", logs, internal: [], energy: 12_000 + energyHolder * logs.length };
 }
 
+/**
+ * Lends staked coins' energy to every receiver, or pays each in a call inside that is undone. No
+ * coin moves; java-tron lists an entry for each. Sources: tronprotocol/java-tron#5945 for the first,
+ * trezor/blockbook#1682 for the second.
+ */
+function stake(selector: string, words: string, { contract, sun }: Call): CallResult {
+  const isUndone = selector === selectors.payAndUndo;
+  if ((selector !== selectors.delegate && !isUndone) || sun > 0n) return reverted;
+  const [receivers, amounts] = decoded(["address[]", "uint256[]"], words) as [string[], bigint[]];
+  const entry = isUndone ? { isRejected: true } : { note: "delegateResourceOfEnergy" };
+  const internal = receivers.map((to, at) => ({ from: contract, to: tronOf(to), sun: amounts[at] ?? 0n, ...entry }));
+  return { isReverted: false, returns: "", logs: [], internal, energy: 12_000 + 34_000 * internal.length };
+}
+
 function move(state: State, contract: string, from: string, to: string, units: bigint): void {
   state.hold(contract, from, state.held(contract, from) - units);
   state.hold(contract, to, state.held(contract, to) + units);
@@ -171,6 +195,13 @@ export function encodeDisperse(token: string, receivers: readonly string[], amou
   if (token === "") return selectors.disperseEther + coder.encode(["address[]", "uint256[]"], [to, amounts]).slice(2);
   const values = [`0x${token.slice(2)}`, to, amounts];
   return selectors.disperseToken + coder.encode(["address", "address[]", "uint256[]"], values).slice(2);
+}
+
+/** The call whose entries move nothing: of lent energy, or of payments that are undone. */
+export function encodeDelegation(isUndone: boolean, receivers: readonly string[], amounts: readonly bigint[]): string {
+  const to = receivers.map((one) => `0x${one.slice(2)}`);
+  const selector = isUndone ? selectors.payAndUndo : selectors.delegate;
+  return selector + coder.encode(["address[]", "uint256[]"], [to, amounts]).slice(2);
 }
 
 export function encodeTransfer(to: string, units: bigint): string {

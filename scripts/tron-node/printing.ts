@@ -40,12 +40,13 @@ export function transactionJson({ tx, result }: Pick<Done, "tx" | "result">): Js
 
 export function infoJson(block: Block, { tx, result }: Done): Json {
   const isCall = result.contract !== "";
-  const internal = result.internal.map(({ from, to, sun }, at) => ({
+  const internal = result.internal.map(({ from, to, sun, note = "call", isRejected = false }, at) => ({
     hash: `${tx.txId.slice(0, 60)}${at.toString(16).padStart(4, "0")}`,
     caller_address: from,
     transferTo_address: to,
     callValueInfo: [{ callValue: sun }],
-    note: Buffer.from("call").toString("hex"),
+    note: Buffer.from(note).toString("hex"),
+    ...(isRejected ? { rejected: true } : {}),
   }));
   return shown({
     id: tx.txId,

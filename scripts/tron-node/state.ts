@@ -22,7 +22,7 @@ export interface Usage {
 }
 
 /** @public */
-export type ContractKind = "usdt" | "plain" | "fee" | "paused" | "liar" | "disperse";
+export type ContractKind = "usdt" | "plain" | "fee" | "paused" | "liar" | "disperse" | "staking";
 
 /** @public */
 export interface Contract {
