@@ -7,6 +7,7 @@ import { Chain } from "./chain.ts";
 import type { Ground, Hostilities, Strikes } from "./ground.ts";
 import { Node, noFaults } from "./node.ts";
 import type { Plan } from "./plan.ts";
+import { providerNamed } from "./provider.ts";
 import { readRaw } from "./raw.ts";
 import { begun, chainId, contract, hot, nodeUrls } from "./setting.ts";
 import type { World } from "./world.ts";
@@ -34,8 +35,9 @@ export class EvmGround implements Ground {
       ...{ confirmations: plan.confirmations, nonce: plan.firstNonce },
       ...{ nativeWei: 1_000n * 10n ** 18n, tokenUnits: 1_000_000n * 10n ** 6n, baseFeeWei, startedAt: begun },
     });
-    this.#nodes = nodeUrls(plan).map((url) => {
-      const node = new Node(this.evm, (receiver) => receiver === plan.refusing.toLowerCase(), onCircle);
+    this.#nodes = nodeUrls(plan).map((url, at) => {
+      const rejects = (receiver: string): boolean => receiver === plan.refusing.toLowerCase();
+      const node = new Node(this.evm, rejects, onCircle, providerNamed("evm", plan.providers[at] ?? ""));
       kernel.nodes.set(url, node);
       return node;
     });

@@ -7,6 +7,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import { kernel, note, type RpcDoor } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import type { Block, Chain, Included, Purse } from "./chain.ts";
+import { type Provider, providerNamed } from "./provider.ts";
 import { readRaw, type SignedTransaction } from "./raw.ts";
 
 /** Rates in parts of 10,000, per call. */
@@ -47,10 +48,17 @@ export class Node implements RpcDoor {
   readonly #chain: Chain;
   readonly #rejects: (receiver: string) => boolean;
   readonly #onCircle: (owner: Owner) => void;
+  readonly #provider: Provider;
   #hidden: SignedTransaction[] = [];
   #calls = 0;
 
-  constructor(chain: Chain, rejects: (receiver: string) => boolean, onCircle: (owner: Owner) => void) {
+  constructor(
+    chain: Chain,
+    rejects: (receiver: string) => boolean,
+    onCircle: (owner: Owner) => void,
+    provider = providerNamed("evm", ""),
+  ) {
+    this.#provider = provider;
     this.#chain = chain;
     this.#rejects = rejects;
     this.#onCircle = onCircle;
@@ -81,10 +89,23 @@ export class Node implements RpcDoor {
         );
       });
     }
-    if (slowMs === 0) return Promise.resolve(this.#answer(method, params));
+    const answer = (): Promise<Envelope> => this.#provided(method, params, isWrite);
+    if (slowMs === 0) return answer();
     return new Promise((resolve) => {
-      scheduler.after(chance.below("node delay", slowMs), owner, () => resolve(this.#answer(method, params)));
+      scheduler.after(chance.below("node delay", slowMs), owner, () => resolve(answer()));
     });
+  }
+
+  /** As the provider has it: a fault of HTTP rejects. */
+  async #provided(method: string, params: readonly unknown[], isWrite: boolean): Promise<Envelope> {
+    this.#provider.begin(method, isWrite);
+    const refused = this.#provider.refusal(method, params);
+    if (refused !== null) return refused;
+    const refusedSend = isWrite ? this.#provider.send() : null;
+    if (refusedSend?.isTaken === false) return refusedSend.answer();
+    const answer = this.#answer(method, params);
+    if (refusedSend !== null) return refusedSend.answer();
+    return answer.ok ? this.#provider.envelope(method, params, answer.result, this.#top.number) : answer;
   }
 
   /** What it kept to itself reaches the others. */
@@ -94,7 +115,8 @@ export class Node implements RpcDoor {
 
   get #top(): Block {
     const { blocks } = this.#chain;
-    return blocks[Math.max(0, blocks.length - 1 - this.faults.lagBlocks)] as Block;
+    const head = blocks.length - 1;
+    return blocks[Math.max(0, head - this.faults.lagBlocks - this.#provider.behind(head))] as Block;
   }
 
   #answer(method: string, params: readonly unknown[]): Envelope {

@@ -5,6 +5,8 @@
  */
 
 import type { FamilyName } from "../../chains/family.ts";
+import type { Backend } from "../../rig/provider/profile.ts";
+import { profiles } from "../../rig/provider/profiles.ts";
 import { Chance, rateParts } from "../kernel/chance.ts";
 import { type CurrencyId, unitsOf } from "./units.ts";
 import { inWorld } from "./worlds.ts";
@@ -103,6 +105,8 @@ export interface Plan {
   /** The nodes are asked which block is final, instead of counting from the newest. */
   readonly saysFinal: boolean;
   readonly nodes: number;
+  /** Profiles of the nodes' providers by name, "" for one without limits. */
+  readonly providers: readonly string[];
   readonly firstNonce: number;
   readonly policy: "wide" | "narrow" | "daily" | "holding";
   /**
@@ -155,6 +159,10 @@ export const namedReceiver = "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65";
 
 /** In one plan of so many somebody forges. */
 const forgedOf = 16;
+
+/** One plan of so many has providers with profiles. */
+const providersOf = 4;
+const providersFrom = 77_000_000_000;
 
 /** When a twin is asked for at the latest. */
 const twinMsMax = 20_000;
@@ -210,10 +218,29 @@ function putBackTogether(chance: Chance, rates: Rates): { readonly rates: Rates;
 
 /** A plan as the seed's world has it. */
 export function drawPlan(chance: Chance, seed: number): Plan {
-  return { ...inWorld(drawAny(chance), seed, chance), isForged: seed % forgedOf === 7 };
+  const plan = inWorld(drawAny(chance), seed, chance);
+  return { ...plan, providers: drawProviders(plan, seed), isForged: seed % forgedOf === 7 };
 }
 
-function drawAny(chance: Chance): Omit<Plan, "isForged" | "isPutBackAgain"> {
+/**
+ * Of a chance of their own, so that every other draw stays as it was. One that lags stands only
+ * where nodes lag anyhow, and one with a backend that lies nowhere: lies are the run's own.
+ */
+function drawProviders({ family, nodes, rates }: Pick<Plan, "family" | "nodes" | "rates">, seed: number): readonly string[] {
+  const chance = new Chance(seed + providersFrom);
+  if (chance.below("run with providers", providersOf) !== 0) return Array.from({ length: nodes }, () => "");
+  const fit = profiles.filter(({ backends = [], still, ...one }) => {
+    const isLagging = backends.length > 0 || still !== undefined;
+    return one.family === family && one.isFit && !(isLagging && (rates.nodeLags === 0 || nodes < 2)) && !isLying(backends);
+  });
+  return Array.from({ length: nodes }, () => chance.pick("provider", fit).name);
+}
+
+function isLying(backends: readonly Backend[]): boolean {
+  return backends.some(({ lies = [] }) => lies.length > 0);
+}
+
+function drawAny(chance: Chance): Omit<Plan, "isForged" | "isPutBackAgain" | "providers"> {
   const drawn = Object.fromEntries(
     Object.entries(faultKinds).map(
       ([

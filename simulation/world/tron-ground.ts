@@ -7,6 +7,7 @@ import type { Owner } from "../kernel/scheduler.ts";
 import { WaitingMoney } from "../sentences/waiting.ts";
 import type { Ground, Hostilities, Strikes } from "./ground.ts";
 import type { Plan } from "./plan.ts";
+import { providerNamed } from "./provider.ts";
 import { begun, chainId, contract, hot, nodeUrls } from "./setting.ts";
 import { energyOfNew, energySunUsual, TronChain } from "./tron-chain.ts";
 import { noTronFaults, TronNode } from "./tron-node.ts";
@@ -52,8 +53,9 @@ export class TronGround implements Ground {
       ...{ solidLag: plan.confirmations, slotMs: plan.blockMs, startedAt: begun },
     });
     const refusing = plan.refusing === "" ? "" : addressHex(plan.refusing);
-    this.#nodes = nodeUrls(plan).map((url) => {
-      const node = new TronNode(this.#chain, (receiver) => receiver === refusing, onCircle);
+    this.#nodes = nodeUrls(plan).map((url, at) => {
+      const provider = providerNamed("tron", plan.providers[at] ?? "");
+      const node = new TronNode(this.#chain, (receiver) => receiver === refusing, onCircle, provider);
       kernel.nodes.set(url, node);
       return node;
     });

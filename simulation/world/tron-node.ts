@@ -8,6 +8,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import { kernel, note, type RpcDoor } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { type NodeFaults, noFaults } from "./node.ts";
+import { type Provider, providerNamed } from "./provider.ts";
 import { activationSun, byteSun, createAccountSun, type Done, type TronBlock, type TronChain } from "./tron-chain.ts";
 import { readTransfer, type SignedTransfer } from "./tron-raw.ts";
 
@@ -48,10 +49,17 @@ export class TronNode implements RpcDoor {
   readonly #onCircle: (owner: Owner) => void;
   /** As java-tron: what it was offered before is known to it, whatever it said then. */
   readonly #offered = new Set<string>();
+  readonly #provider: Provider;
   #hidden: SignedTransfer[] = [];
   #calls = 0;
 
-  constructor(chain: TronChain, rejects: (receiver: string) => boolean, onCircle: (owner: Owner) => void) {
+  constructor(
+    chain: TronChain,
+    rejects: (receiver: string) => boolean,
+    onCircle: (owner: Owner) => void,
+    provider = providerNamed("tron", ""),
+  ) {
+    this.#provider = provider;
     this.#chain = chain;
     this.#rejects = rejects;
     this.#onCircle = onCircle;
@@ -81,10 +89,20 @@ export class TronNode implements RpcDoor {
         );
       });
     }
-    if (slowMs === 0) return Promise.resolve(this.#answer(path, fields));
+    const answer = (): Promise<unknown> => this.#provided(path, fields, isWrite);
+    if (slowMs === 0) return answer();
     return new Promise((resolve) => {
-      scheduler.after(chance.below("node delay", slowMs), owner, () => resolve(this.#answer(path, fields)));
+      scheduler.after(chance.below("node delay", slowMs), owner, () => resolve(answer()));
     });
+  }
+
+  /** As the provider has it: a fault of HTTP rejects. */
+  async #provided(path: string, fields: Json, isWrite: boolean): Promise<unknown> {
+    this.#provider.begin(path, isWrite);
+    const refused = isWrite ? this.#provider.send() : null;
+    if (refused !== null) return { result: false, code: refused.code, message: hexText(refused.code) };
+    const answer = this.#answer(path, fields);
+    return this.#provider.fields(path, answer, this.#top(path.split("/")[1] as Room).number);
   }
 
   /** What it kept to itself reaches the others. */
@@ -94,8 +112,9 @@ export class TronNode implements RpcDoor {
 
   #top(room: Room): TronBlock {
     const { blocks, solidNumber } = this.#chain;
-    const head = Math.max(0, blocks.length - 1 - this.faults.lagBlocks);
-    const solid = Math.max(0, Math.min(head, solidNumber - this.faults.lagBlocks));
+    const lagBlocks = this.faults.lagBlocks + this.#provider.behind(blocks.length - 1);
+    const head = Math.max(0, blocks.length - 1 - lagBlocks);
+    const solid = Math.max(0, Math.min(head, solidNumber - lagBlocks));
     return blocks[room === "wallet" || this.faults.isHasty ? head : solid] as TronBlock;
   }
 

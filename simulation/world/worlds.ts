@@ -25,7 +25,7 @@ const brief: readonly FaultKind[] = [
 ];
 const passing: readonly FaultKind[] = [...brief, "nodeHides", "nodeLags", "poolForgets", "blocksSkip"];
 
-type Drawn = Omit<Plan, "isForged" | "isPutBackAgain">;
+type Drawn = Omit<Plan, "isForged" | "isPutBackAgain" | "providers">;
 
 function isIn(world: WorldName, seed: number): boolean {
   const from = worlds[world];
@@ -33,7 +33,7 @@ function isIn(world: WorldName, seed: number): boolean {
 }
 
 /** The plan that chance drew, as it is in the world of its seed. */
-export function inWorld(drawn: Drawn, seed: number, chance: Chance): Omit<Plan, "isForged"> {
+export function inWorld(drawn: Drawn, seed: number, chance: Chance): Omit<Plan, "isForged" | "providers"> {
   const plan = { ...drawn, isPutBackAgain: false };
   if (isIn("lying-node", seed)) return lyingNode(plan, chance);
   if (isIn("sweeps", seed)) return withDeposits(plan, chance);
