@@ -5,6 +5,8 @@
 import { createHash } from "node:crypto";
 import { bloomOf } from "../chains/evm/bloom.ts";
 import { startFakeNode } from "./fake-node.ts";
+import { startEvmFront } from "./provider/evm-front.ts";
+import type { Profile } from "./provider/profile.ts";
 
 export const fakeChainId = 31337;
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
@@ -106,6 +108,8 @@ export class FakeChain {
     switch (method) {
       case "eth_chainId":
         return quantity(fakeChainId);
+      case "eth_blockNumber":
+        return quantity(this.top);
       case "eth_getBlockByNumber":
         return this.#block(this.#numberOf(params[0]), params[1] === true);
       case "eth_getTransactionReceipt":
@@ -238,8 +242,22 @@ export interface ChainNode {
   close(): Promise<void>;
 }
 
-/** Serves a chain on a loopback port. */
-export async function serveChain(chain: FakeChain): Promise<ChainNode> {
+/** Serves a chain on a loopback port, behind a provider where a profile is given. */
+export async function serveChain(chain: FakeChain, profile?: Profile): Promise<ChainNode> {
+  const node = await servePlainly(chain);
+  if (profile === undefined) return node;
+  const front = await startEvmFront({ profile, chain: node.url });
+  const { close } = node;
+  return Object.assign(node, {
+    url: front.url,
+    close: async () => {
+      await front.close();
+      await close();
+    },
+  });
+}
+
+async function servePlainly(chain: FakeChain): Promise<ChainNode> {
   const fake = await startFakeNode({
     answer: ({ method, params }) => {
       const isOld = method === "eth_getCode" && params[1] !== "latest";

@@ -80,7 +80,7 @@ export class EvmFront {
     const lone = answers[0];
     if (!asked.isBatch && lone !== undefined && isRefused(lone)) return refuse(response, lone, asked);
     const told = answers.map((answer, at) => ({ jsonrpc: "2.0", id: calls[at]?.id ?? null, ...wireOf(answer) }));
-    await this.#send(response, asked, turn, JSON.stringify(asked.isBatch ? told : told[0]));
+    await this.#send(response, asked, JSON.stringify(asked.isBatch ? told : told[0]));
   }
 
   async #view(turn: number): Promise<EvmView> {
@@ -114,10 +114,10 @@ export class EvmFront {
     if (this.#sent.size > sentMax && oldest !== undefined) this.#sent.delete(oldest);
   }
 
-  async #send(response: ServerResponse, asked: Asked, turn: number, text: string): Promise<void> {
+  async #send(response: ServerResponse, asked: Asked, text: string): Promise<void> {
     const limit = this.profile.limits?.answerBytes;
     if (limit !== undefined && text.length > limit.most) return refuse(response, refusedBy(limit, text.length), asked);
-    const broken = this.#meter.troubleOf(turn);
+    const broken = this.#meter.trouble();
     if (broken !== null && (await trouble(response, broken, text))) return;
     response.setHeader("content-type", "application/json");
     response.end(text);

@@ -1,6 +1,7 @@
 /**
  * Counts what a provider is asked and says when a limit of calls, a quota, a send or a body is in
- * trouble. By counts alone, but for the two limits of time, which go by the clock that it is given.
+ * trouble. By counts and repeatable numbers alone, but for the two limits of time, which go by the
+ * clock that it is given.
  */
 import type { BodyTrouble, Limit, Profile, Refusal, SendTrouble } from "./profile.ts";
 import { wordsOf } from "./profile.ts";
@@ -19,7 +20,7 @@ export class Meter {
   readonly #profile: Profile;
   readonly #clock: () => number; // milliseconds
   #requests = 0;
-  #sends = 0;
+  #random = 1;
   #second = { at: -1, calls: 0 };
   #window = { from: Number.NEGATIVE_INFINITY, calls: 0 };
   #quietUntil = 0;
@@ -63,16 +64,24 @@ export class Meter {
     return this.#window.calls > limit.most ? refusedBy(limit, this.#window.calls) : null;
   }
 
-  /** The trouble of the body of the request with this number. */
-  troubleOf(request: number): BodyTrouble | null {
+  /** The trouble of the body of one request. */
+  trouble(): BodyTrouble | null {
     const { body } = this.#profile;
-    return body !== undefined && request % body.every === body.every - 1 ? body : null;
+    return body !== undefined && this.#strikes(body.every) ? body : null;
   }
 
   /** Counts a send; its trouble, or null. */
   send(): SendTrouble | null {
     const { sends } = this.#profile;
-    this.#sends += 1;
-    return sends !== undefined && this.#sends % sends.every === 0 ? sends : null;
+    return sends !== undefined && this.#strikes(sends.every) ? sends : null;
+  }
+
+  /**
+   * Once in so many, by Park and Miller's generator: a strict count would strike the same of several
+   * questions that come in the same order again and again.
+   */
+  #strikes(every: number): boolean {
+    this.#random = (this.#random * 48_271) % 2_147_483_647;
+    return this.#random % every === 0;
   }
 }

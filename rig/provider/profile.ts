@@ -76,13 +76,13 @@ export type OddField =
  */
 export interface BodyTrouble {
   readonly kind: "cut" | "torn" | "page" | "hang" | "slow";
-  readonly every: number; // HTTP requests from one trouble to the next
+  readonly every: number; // one of so many HTTP requests, by chance
   readonly ms?: number;
 }
 
 /** Sends that are refused. `isTaken`: the chain has the bytes all the same. */
 export interface SendTrouble {
-  readonly every: number; // sends from one refusal to the next; 1 refuses all
+  readonly every: number; // one of so many, by chance; 1 refuses all
   readonly isTaken?: boolean;
   readonly refusal?: Refusal; // EVM
   readonly code?: string; // Tron: java-tron's own

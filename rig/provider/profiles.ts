@@ -27,6 +27,18 @@ export function drawPair(family: Profile["family"], random: () => number): reado
   return [first, others[Math.floor(random() * others.length)] as Profile];
 }
 
+/**
+ * A profile for a chain's only node, in a run that measures how soon a process is ready: refusals,
+ * odd fields and broken bodies, and nothing that lags, waits or counts seconds.
+ */
+export function drawSteady(family: Profile["family"], random: () => number): Profile {
+  const steady = profiles.filter(({ limits, backends, still, body, ...one }) => {
+    const isTimed = limits?.perSecond !== undefined || limits?.quota !== undefined || body?.kind === "slow";
+    return one.family === family && one.isFit && !isTimed && backends === undefined && still === undefined;
+  });
+  return steady[Math.floor(random() * steady.length)] as Profile;
+}
+
 function isLying({ backends = [] }: Profile): boolean {
   return backends.some(({ lies = [] }) => lies.length > 0);
 }

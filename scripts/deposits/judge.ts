@@ -19,6 +19,9 @@ export interface Request {
   readonly askedAtMs: number; // by the run's own clock
 }
 
+/** So much of what reconcile printed is kept. */
+const bookCharactersMax = 2_000;
+
 /** By currency, in its own units as decimal text. */
 type Sums = Readonly<Record<string, string>>;
 
@@ -66,6 +69,7 @@ export async function judge(run: Case): Promise<Figures> {
   const own = ownPart(town, chain, requests);
   compareSweeps(town, own, rows, hotAddress, violations);
   const available = await compareBalances(town, own, rig, violations);
+  await closeBooks(rig, violations);
   const ends: Record<string, number> = {};
   const deposits = rows.filter(({ operation }) => operation === "deposit");
   for (const { stage } of deposits) ends[stage] = (ends[stage] ?? 0) + 1;
@@ -79,6 +83,15 @@ export async function judge(run: Case): Promise<Figures> {
     fees: decimalText(chain.feesUnits, town.coin.decimal),
     ...{ available, violations },
   };
+}
+
+/** The gateway's own books against the chain: an exit other than 0 names each difference. */
+async function closeBooks(rig: Rig, violations: string[]): Promise<void> {
+  try {
+    await rig.operate("reconcile", "--json");
+  } catch (error) {
+    violations.push(`reconcile: ${String(error).slice(-bookCharactersMax)}`);
+  }
 }
 
 type ByAddress = ReadonlyMap<string, ReadonlyMap<string, bigint>>;

@@ -10,6 +10,7 @@ import { pino } from "pino";
 import { openStore } from "../../gateway/store/store.ts";
 import { publicKeyFromHex } from "../../protocol/envelope.ts";
 import { type ChainNode, FakeChain, serveChain } from "../../rig/fake-chain.ts";
+import { drawSteady } from "../../rig/provider/profiles.ts";
 import { childrenOf, type Started, until } from "../processes.ts";
 import { createShop, type ShopOrder } from "../shop.ts";
 import { StubAgent } from "./gateway-agent.ts";
@@ -55,7 +56,7 @@ export class GatewayWorld {
   }
 
   static async create(dir: string, random: Random): Promise<GatewayWorld> {
-    const node = await serveChain(new FakeChain());
+    const node = await serveChain(new FakeChain(), drawSteady("evm", random));
     return new GatewayWorld(dir, await makeGatewayFolder(join(dir, "gateway"), node.url), node, random);
   }
 

@@ -134,7 +134,7 @@ export class Front {
     if (answer === undefined) return send(response, 404, { Error: "no such path" });
     const told = this.#isMeant(url.pathname) ? lied(answer, this.trouble.lies ?? []) : answer;
     const text = print((asked.visible === true ? visible(told) : told) ?? {});
-    const broken = this.#meter.troubleOf(turn);
+    const broken = this.#meter.trouble();
     if (broken !== null && (await trouble(response, broken, text))) return;
     sendText(response, 200, text);
   }

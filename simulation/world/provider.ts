@@ -36,8 +36,9 @@ export class Provider {
   /** Counts one question. @throws AgentError where its answer is none */
   begin(method: string, isWrite: boolean): void {
     this.#turn = this.#meter.begin();
-    const broken = this.#meter.troubleOf(this.#turn);
-    if (broken === null || broken.kind === "slow") return;
+    const broken = this.#meter.trouble();
+    // The client asks a read once more when its connection broke.
+    if (broken === null || broken.kind === "slow" || (broken.kind === "cut" && !isWrite)) return;
     const effect = isWrite ? "unknown" : "none";
     if (broken.kind === "cut" || broken.kind === "hang")
       throw new AgentError("NODE_UNREACHABLE", effect, "connection closed in the middle of an answer", { method });
