@@ -220,8 +220,9 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     prices?.close();
     await hub?.close();
     await server?.close();
+    const booksClosed = books?.close(); // before the nodes' door, so that its end is no fault
     await watcher?.close();
-    await books?.close();
+    await booksClosed;
     callbacks?.close();
     closeStore();
   };

@@ -67,6 +67,7 @@ const triesMax = 4;
 const firstRestMs = 500;
 /** A question rests as long as it took, so that half of a node's time at least is left to money. */
 const restMinMs = 5;
+const restMaxMs = 10_000; // whatever a clock that is put right says
 const cursorRestMs = 500;
 const cursorTries = 60;
 
@@ -139,7 +140,7 @@ export class Comparison {
       try {
         const first = this.lastBlock;
         const units = await reader.balances(questions, first);
-        await rest(Math.max(restMinMs, Math.abs(clock() - askedAt)));
+        await rest(Math.min(restMaxMs, Math.max(restMinMs, clock() - askedAt)));
         if (reader.tellsNewestBalances !== true) return { first, last: first, units };
         const { number: last } = await reader.finalTip();
         if (await this.#isReadTo(last)) return { first, last: Math.max(first, last), units };

@@ -18,6 +18,7 @@ export type Verdict =
   | { readonly kind: "difference"; readonly detail: string; readonly foreignAt: number | null };
 
 const namedMax = 3; // spends and transactions in one sentence
+const unendedMax = 200;
 
 /** Twice is harmless. */
 export function verdictOf(database: Database, network: string, one: Compared): Verdict {
@@ -27,10 +28,10 @@ export function verdictOf(database: Database, network: string, one: Compared): V
   const foreign = account.kind === "hot" ? foreignSpends(database, network, one) : [];
   const took = foreign.filter(({ contract, units }) => contract === currency.contract && units !== "0");
   if (isFit && took.length === 0) return { kind: "fits" };
-  const unended = listUnended(database, network, account.address, namedMax + 1);
+  const unended = listUnended(database, network, account.address, unendedMax);
   const rest = foundUnits - expectedUnits;
   if (foreign.length === 0) {
-    if (unended.some((row) => isOnItsWay(row, account.kind))) return { kind: "moving" };
+    if (unended.some((row) => isOnItsWay(row, account.kind, rest))) return { kind: "moving" };
     if (account.kind === "hot" && rest > 0n) return { kind: "outside", units: rest };
     if (!account.isOurs && rest < 0n) return { kind: "owner", units: rest };
   }
@@ -42,16 +43,18 @@ export function verdictOf(database: Database, network: string, one: Compared): V
 }
 
 /**
- * A final block may hold it though its row does not say so yet. Of an address for deposits the
- * watcher keeps no spends on every chain, so what is signed may be there; what is stuck waits for a
- * person as the difference does.
+ * A final block may hold it though its row does not say so yet. The watcher keeps no spends of
+ * deposit addresses on every chain, so a signed sweep may be there. A stuck one waits for a person
+ * as the difference does; a hot wallet is not credited with a stuck sweep's money as from outside.
  */
 function isOnItsWay(
   { stage, operation, isFinal }: ReturnType<typeof listUnended>[number],
   kind: Compared["account"]["kind"],
+  rest: bigint,
 ): boolean {
-  if (stage === "stuck") return false;
-  return kind === "deposit" || isFinal === 1 || (operation === "sweep" && stage === "confirming");
+  const mayHaveCome = operation === "sweep" && rest > 0n;
+  if (stage === "stuck") return kind === "hot" && mayHaveCome;
+  return kind === "deposit" || isFinal === 1 || (mayHaveCome && stage === "confirming");
 }
 
 /**

@@ -99,8 +99,8 @@ function lastOf(store: Store, chain: string, { network, currencies, merchant }: 
     ...{ chain, network, closedAt: row?.closedAt ?? null, code: row?.fault ?? "", uncompared: row?.left ?? 0, left: [] },
     closing: row === undefined || row.closedAt === null ? null : row,
     differences: listDifferences(database, network).filter(isIn),
-    entries: listNewestEntries(database, network, entriesMax).filter(({ currency }) =>
-      currencies.some(({ id }) => id === currency),
+    entries: listNewestEntries(database, network, entriesMax).filter(
+      ({ currency }) => merchant === null && currencies.some(({ id }) => id === currency),
     ),
   };
 }

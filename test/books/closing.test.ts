@@ -20,6 +20,7 @@ import {
   network,
   pay,
   payout,
+  signed,
   spendForeign,
   sweep,
   topUp,
@@ -81,7 +82,8 @@ describe("books that close", () => {
     mine();
     payout("eth", eth, fee);
     mine();
-    expect(differences(await close())).toEqual([]);
+    const closed = await close();
+    expect([differences(closed), closed.entries]).toEqual([[], []]);
   });
 
   it("money that came to a hot wallet from outside is told once, as information", async () => {
@@ -95,6 +97,34 @@ describe("books that close", () => {
     ]);
     mine();
     expect((await close()).entries).toEqual([]);
+  });
+
+  it("a sweep that may have come to the hot wallet already is not booked as money from outside", async () => {
+    await aDay();
+    const to = issue();
+    const { address } = to;
+    const ends = { depositAddress: address, receiverAddress: agent.hotAddress };
+    const id = signed(9, {
+      operation: "sweep",
+      mode: "",
+      stage: "confirming",
+      currency: "usd",
+      metadata: '{"depositIndex":0}',
+      ...ends,
+    });
+    chain.move(agent.hotAddress, "usd", 9n * usd);
+    mine();
+    expect((await close()).left).toEqual([{ currency: "usd", code: "moving", balances: 1 }]);
+    db.store.database.run(
+      "UPDATE transactions SET status = 1, stage = 'completed', finalBlock = ?, amountUnits = ?, feeUnits = '0' WHERE id = ?",
+      ...[chain.block - 1, `${9n * usd}`, id],
+    );
+    chain.move(address, "usd", 9n * usd, 100);
+    keepPayment(to, "usd", 9n * usd, 100);
+    chain.move(address, "usd", -9n * usd, chain.block - 1);
+    mine();
+    const closed = await close();
+    expect([differences(closed), closed.entries]).toEqual([[], []]);
   });
 
   it("an address whose key no agent has may be emptied by its owner; more than was paid is a difference", async () => {
@@ -233,6 +263,14 @@ const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
     },
   ],
   [
+    "a transaction of the hot wallet that nobody ordered, and just as much from outside",
+    () => {
+      chain.move(agent.hotAddress, "usd", 20n * usd);
+      spendForeign("usd", 20n * usd, fee);
+      return [`${agent.hotAddress} 0 usd from 107`, `${agent.hotAddress} -0.000021 eth from 107`];
+    },
+  ],
+  [
     "an address for deposits that somebody else emptied",
     ({ coins }) => {
       chain.move(coins.address, "usd", -7n * usd);
@@ -278,6 +316,7 @@ describe("differences", () => {
     const [first] = currencies;
     const part = await close({ currencies: first === undefined ? [] : [first], isWhole: false });
     expect([part.compared, part.differences]).toEqual([3, []]);
+    expect(db.store.database.get("SELECT compared FROM closings")).toEqual({ compared: 6 });
     const other = await close({ merchant: "another", isWhole: false });
     expect([other.addresses, other.compared]).toEqual([0, 0]);
     expect(db.store.database.all("SELECT address FROM bookDifferences")).toEqual([{ address: coins.address }]);
