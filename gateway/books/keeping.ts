@@ -47,7 +47,8 @@ export function keepClosed(options: ClosingOptions, closed: Closed, { seen, entr
   const { store, network, currencies, clock } = options;
   return store.write((database) => {
     const entries = closed.entries.filter((entry) => isCurrent(database, entry, entryCounts));
-    for (const entry of entries) addBookEntry(database, entry);
+    // What an owner took out is told and not booked: the sum of it stays to be seen.
+    for (const entry of entries) if (entry.kind !== "owner") addBookEntry(database, entry);
     for (const row of seen) dropDifference(database, row);
     for (const row of closed.differences) keepDifference(database, row);
     const news = closed.differences.filter((row) => {

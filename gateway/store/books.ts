@@ -18,8 +18,8 @@ export interface BookPlace {
 
 /**
  * opening: a hot wallet's balance when its books began. outside: what came to a hot wallet and was
- * no sweep. owner: what left an address whose key this gateway's agents do not have. note: a
- * difference that a person took in.
+ * no sweep. owner: what left an address whose key this gateway's agents do not have, which
+ * is told and not kept. note: a difference that a person took in.
  * @public
  */
 export interface BookEntryRow extends BookPlace {

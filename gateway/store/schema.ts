@@ -196,7 +196,7 @@ CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE o
 const books = `
 CREATE TABLE bookEntries (
   id INTEGER PRIMARY KEY, network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL,
-  kind TEXT NOT NULL CHECK (kind IN ('opening','outside','owner','note')), units TEXT NOT NULL, block INTEGER NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('opening','outside','note')), units TEXT NOT NULL, block INTEGER NOT NULL,
   at INTEGER NOT NULL, person TEXT NOT NULL, reason TEXT NOT NULL) STRICT;
 CREATE INDEX bookEntriesByAddress ON bookEntries (address, network, currency, block);
 CREATE UNIQUE INDEX bookOpenings ON bookEntries (address, network, currency) WHERE kind = 'opening';
