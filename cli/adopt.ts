@@ -15,6 +15,7 @@ import { typed } from "./typed.ts";
 /** @public */
 export interface AdoptOptions {
   readonly yes?: string | undefined; // the slot that was shown
+  readonly address?: string | undefined; // for deposits, one that is swept
   readonly json?: boolean | undefined;
 }
 
@@ -24,7 +25,8 @@ export interface AdoptOptions {
  * @public
  */
 export async function adopt(state: StateFolder, chain: string, options: AdoptOptions, terminal: Terminal): Promise<number> {
-  const { first } = await askOperator(state, "adopt", { chain, slot: "" });
+  const of = options.address === undefined ? { chain } : { chain, address: options.address };
+  const { first } = await askOperator(state, "adopt", { ...of, slot: "" });
   if (options.json !== true) terminal.out(describe(first));
   if (first.isBegun) return done(first, options, terminal, "nothing to adopt");
   if (first.counted === "") {
@@ -35,7 +37,7 @@ export async function adopt(state: StateFolder, chain: string, options: AdoptOpt
   if (first.adopted === first.counted) return done(first, options, terminal, "nothing to adopt");
   const slot = options.yes ?? first.counted;
   if (options.yes === undefined) await confirmed(first, terminal);
-  const answer = await askOperator(state, "adopt", { chain, slot });
+  const answer = await askOperator(state, "adopt", { ...of, slot });
   return done(answer.first, options, terminal, `adopted: the first withdrawal gets ${saySlot(first.network, slot)}`);
 }
 

@@ -131,6 +131,7 @@ function decidingCommands(run: Run): readonly Command[] {
 function adoptCommand(run: Run): Command {
   return onState("adopt", "Begins an account at the slot that the nodes count, after a yes: one that was used before.")
     .argument("<chain>", "its name, as in config.json")
+    .option("--address <address>", "an address for deposits that is swept; the hot account unless named")
     .option("--yes <slot>", "do not ask: the count that was shown")
     .action((chain: string, options: Common & AdoptOptions) =>
       run((terminal) => adopt(stateFolder(options.state), chain, options, terminal), options.json === true),

@@ -39,9 +39,21 @@ export async function pause(
       throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
   const { paused } = await askOperator(state, "pause", { paused: act === "pause", approver });
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, paused })}\n`);
-  else terminal.out(paused ? "paused: no payment is signed before resume\n" : "not paused: signing goes on\n");
+  const { head, acked } = (await askOperator(state, "status", {})).status;
+  const isHeld = acked >= head.seq;
+  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, paused, isHeld })}\n`);
+  else
+    terminal.out(
+      `${paused ? "paused: no payment is signed before resume" : "not paused: signing goes on"}; ${heldWords(isHeld)}\n`,
+    );
   return exitCodes.fine;
+}
+
+/** What the gateway does not hold, somebody who may write the ledger could still cut off its end. */
+function heldWords(isHeld: boolean): string {
+  return isHeld
+    ? "the gateway holds the record"
+    : "the gateway does not hold the record yet: status says when it has all of them";
 }
 
 function pauseWords({ counts }: SignerStatus): string {

@@ -319,7 +319,9 @@ export interface OperatorRequests {
    * quarantined stays so. `isLook` only shows.
    */
   finish: { readonly isLook?: boolean };
-  adopt: { readonly chain: string; readonly slot: string }; // "" only shows; any other must be what the nodes count
+  // slot: "" only shows; any other must be what the nodes count. address: for deposits, one that is
+  // swept; absent for the hot account
+  adopt: { readonly chain: string; readonly slot: string; readonly address?: string };
   /** Reads the whole ledger back and checks every hash. */
   verify: Record<never, never>;
 }

@@ -4,6 +4,7 @@
  * unnoticed. Must run inside the transaction that makes the withdrawal. Sources: docs/protocol.md
  * section 5.
  */
+import { familyOf } from "../../chains/families.ts";
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { isInternal, type JobMode } from "../../protocol/job-mode.ts";
@@ -13,6 +14,7 @@ import { advanceJobChain } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
 import { deleteJob, insertJob, listUnsigned, listWaiting, unplaceJob, waitingPlace } from "../store/jobs.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
+import { listHighestSlots } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
 import { readPlace } from "../store/sweeps.ts";
 
@@ -85,7 +87,7 @@ export function appendJob(database: Database, agent: AgentRow, transaction: Tran
     amount: transaction.amount,
     address: isInternal(modeOf(transaction)) ? "" : transaction.receiverAddress,
     tag: transaction.tag,
-    ...placeOf(transaction),
+    ...placeOf(database, transaction),
   };
   const text = JSON.stringify(job);
   assertReadable(text);
@@ -102,11 +104,19 @@ function modeOf({ operation, mode }: TransactionRow): JobMode {
   return mode;
 }
 
-/** The address for deposits of a sweep or a top-up: where either goes is not said to the agent. */
-function placeOf(row: TransactionRow): Pick<Job, "depositIndex" | "depositAddress"> {
+/**
+ * The address for deposits of a sweep or a top-up: where either goes is not said to the agent. An
+ * address that a sweep empties is used by sweeps alone, so its next slot is the one after theirs.
+ */
+function placeOf(database: Database, row: TransactionRow): Pick<Job, "depositIndex" | "depositAddress" | "depositNext"> {
   if (!isInternal(modeOf(row))) return {};
-  const depositAddress = row.operation === "sweep" ? row.depositAddress : row.receiverAddress;
-  return { depositIndex: readPlace(row), depositAddress };
+  const depositIndex = readPlace(row);
+  if (row.operation === "topup") return { depositIndex, depositAddress: row.receiverAddress };
+  const { depositAddress, network } = row;
+  const { slots } = familyOf(network);
+  if (!slots.isCounted) return { depositIndex, depositAddress };
+  const used = listHighestSlots(database, depositAddress).find((one) => one.network === network);
+  return { depositIndex, depositAddress, depositNext: used === undefined ? slots.first : slots.next(used.slot) };
 }
 
 /**

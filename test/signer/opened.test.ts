@@ -90,6 +90,7 @@ describe("an agent that went back", () => {
     const copy = backup(rig);
     const swept = sweep(1);
     rig.ask("adopt", { chain: "local", slot: "4", witnesses: 2, address });
+    rig.operate("adopt", { chain: "local", slot: "4", address });
     rig.ask("sign", { transactionId: swept, facts });
     both.acknowledge();
     expect(rig.show(swept)).toMatchObject({ state: "released", account: address, slot: "4" });

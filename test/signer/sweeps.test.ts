@@ -44,6 +44,39 @@ function paid(rig: Rig, job: Partial<Job>): Transaction {
   return Transaction.from(step?.versions[0]?.raw ?? "");
 }
 
+/** Counters above the chain's: BoltzExchange/boltz-backend 1201, leather-io/extension 5934. */
+describe("where an address for deposits begins", () => {
+  it("is the first slot alone on the courier's word, whatever number of nodes it names", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request(sweep());
+    expect(adopt(rig, 3, "1000000", 8)).toMatchObject({ code: "ACCOUNT_FIRST_SLOT" });
+    expect(rig.ask("sign", { transactionId, facts }).code).toBe("ACCOUNT_NOT_ADOPTED");
+    expect(adopt(rig)).toMatchObject({ ok: true });
+    expect(rig.ask("sign", { transactionId, facts }).withdrawal.slot).toBe("0");
+  });
+
+  it("is another where the gateway's job says the same number as the nodes", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request(sweep(3, { depositNext: "7" }));
+    expect(adopt(rig, 3, "0")).toMatchObject({ code: "ACCOUNT_FIRST_SLOT" });
+    expect(adopt(rig, 3, "8")).toMatchObject({ code: "ACCOUNT_FIRST_SLOT" });
+    expect(adopt(rig, 3, "7")).toMatchObject({ ok: true });
+    expect(rig.ask("sign", { transactionId, facts }).withdrawal.slot).toBe("7");
+  });
+
+  it("is any other by a person's yes to what the nodes count", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request(sweep());
+    const wish = { chain: "local", address: deposit(3) };
+    expect(rig.operate("adopt", { ...wish, slot: "4" }).code).toBe("ACCOUNT_NOT_ADOPTED");
+    adopt(rig, 3, "4");
+    expect(rig.operate("adopt", { ...wish, slot: "" }).first).toMatchObject({ account: deposit(3), counted: "4", adopted: "" });
+    expect(rig.operate("adopt", { ...wish, slot: "5" }).code).toBe("ACCOUNT_FIRST_SLOT");
+    expect(rig.operate("adopt", { ...wish, slot: "4" }).ok).toBe(true);
+    expect(rig.ask("sign", { transactionId, facts }).withdrawal.slot).toBe("4");
+  });
+});
+
 describe("a sweep", () => {
   it("pays from its address to the paying one, which no job names", () => {
     const rig = new Rig().ready();
@@ -122,7 +155,7 @@ describe("a sweep", () => {
   it("waits for the first counter of its address, which enough nodes must count", () => {
     const rig = new Rig().ready();
     expect(adopt(rig).code).toBe("ACCOUNT_NOT_ADOPTED");
-    const { transactionId } = rig.request(sweep());
+    const { transactionId } = rig.request(sweep(3, { depositNext: "7" }));
     expect(rig.ask("sign", { transactionId, facts }).code).toBe("ACCOUNT_NOT_ADOPTED");
     rig.ask("account", { chain: "local", slot: "5", witnesses: 2 });
     expect(adopt(rig, 3, "7", 1).code).toBe("ACCOUNT_FIRST_SLOT");

@@ -6,6 +6,7 @@
 import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { Job } from "../../../protocol/messages.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
 import { isFinal } from "../state/machine.ts";
 import { alarm, closedToNew, countKey, lock, type Turn } from "./run.ts";
@@ -63,9 +64,9 @@ export function adopt(
 }
 
 /**
- * The first counter of an address for deposits that an open sweep empties: whatever enough nodes
- * count, since it may have been swept before this ledger began. A wrong one holds up that address
- * alone, and nothing leaves the wallet's own accounts. One that has given a slot answers as it is.
+ * The first counter of an address for deposits that an open sweep empties. The courier's word is
+ * enough for the family's first alone; any other is what the gateway says as well, in the job that
+ * it signed, or wants a person. One that has given a slot answers as it is.
  */
 function adoptDeposit(
   turn: Turn,
@@ -77,18 +78,23 @@ function adoptDeposit(
   if (!isCounted && slot !== first) return refuse("ACCOUNT_FIRST_SLOT", "the chain counts none");
   const known = turn.core.accounts.find(network, address);
   if (known !== undefined && (isBegun(known) || known.adopted === slot)) return { ok: true, account: known };
-  if (!isSwept(turn, network, address)) return refuse("ACCOUNT_NOT_ADOPTED", address);
+  const sweep = sweepOf(turn, network, address);
+  if (sweep === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
   const wanted = Math.min(witnessesWanted, mostWitnesses(turn, chain.name, witnesses));
   if (witnesses < wanted) return refuse("ACCOUNT_FIRST_SLOT", `${witnesses} nodes count ${slot}`);
-  return begin(turn, network, address, slot);
+  turn.run.firstSlots.set(countKey(turn, network, address), { slot, witnesses });
+  const depositNext = isCounted ? (sweep.depositNext ?? first) : first;
+  if (slot === depositNext) return begin(turn, network, address, slot);
+  return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot} of ${address}, the gateway ${depositNext}`);
 }
 
-function isSwept({ core }: Turn, network: string, address: string): boolean {
+/** The job of an open sweep of the address. */
+function sweepOf({ core }: Turn, network: string, address: string): Job | undefined {
   for (const { job, state } of core.book.open()) {
     if (job.mode !== "sweep" || job.network !== network || isFinal(state)) continue;
-    if (core.policy.payer(job)?.account === address) return true;
+    if (core.policy.payer(job)?.account === address) return job;
   }
-  return false;
+  return undefined;
 }
 
 /**
@@ -100,16 +106,17 @@ export function adoptByPerson(
   turn: Turn,
   chain: ConfiguredChain,
   slot: string,
+  address: string, // of the account; one for deposits only while a sweep of it is open
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const closed = closedToNew(turn);
   if (closed !== null) return closed;
   const network = networkOf(chain);
-  const known = turn.core.accounts.find(network, turn.accountOn(network));
+  const known = turn.core.accounts.find(network, address);
   if (known?.adopted === slot) return { ok: true, account: known };
-  const told = turn.run.firstSlots.get(network);
+  const told = turn.run.firstSlots.get(countKey(turn, network, address));
   if (told === undefined) return refuse("ACCOUNT_NOT_ADOPTED", "the courier's nodes have not agreed on a count yet");
   if (told.slot !== slot) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${told.slot}, not ${slot}`);
-  return begin(turn, network, turn.accountOn(network), slot);
+  return begin(turn, network, address, slot);
 }
 
 function begin(

@@ -49,7 +49,7 @@ export interface Run {
   chainLeadMs: number;
   gatewayLeadMs: number; // most that a verified envelope's time was ahead of the monotonic clock: by the one least long on its way
   adoptions: number; // first counters recorded in this run
-  // network → of the hot account, as the courier said last
+  // by `countKey`: where an account may begin, as the courier said last
   readonly firstSlots: Map<string, { readonly slot: string; readonly witnesses: number }>;
   readonly adopted: Set<string>; // by `countKey`: accounts that had no counter before this run
   courier: CourierStatus | null;

@@ -20,6 +20,7 @@ import { adoptByPerson } from "../acts/adopt.ts";
 import { approve } from "../acts/approve.ts";
 import { finish, recover, showRecovery } from "../acts/recovery/recover.ts";
 import { refuseByOperator } from "../acts/refuse.ts";
+import { countKey } from "../acts/run.ts";
 import { planUnstick } from "../acts/unstick.ts";
 import { limitsDigest, loosened } from "../policy/canonical.ts";
 import { limitsInForce, nodesOfGateway } from "../policy/in-force.ts";
@@ -110,7 +111,7 @@ export function operatorVerbs(
       const answer = done.ok ? { ...done, held: book.count("held"), quarantined: book.count("quarantined"), spends } : done;
       signer.whenDurable(() => reply(answer));
     }),
-    adopt: verb("adopt", object({ chain: string({ min: 1, max: 64 }), slot: firstSlotOrNone }), (body, reply) =>
+    adopt: verb("adopt", object({ chain: string({ min: 1, max: 64 }), slot: firstSlotOrNone }, { address }), (body, reply) =>
       adopt(signer, body, reply),
     ),
     verify: verb("verify", object({}), (_, reply) => verify(signer, surroundings, reply)),
@@ -202,23 +203,24 @@ function digestOf(signer: Signer, withdrawal: Withdrawal): string {
 }
 
 /** Shows where the account of a chain begins, or begins it. */
-function adopt(signer: Signer, { chain, slot }: OperatorRequests["adopt"], reply: (outcome: Outcome) => void): void {
+function adopt(signer: Signer, asked: OperatorRequests["adopt"], reply: (outcome: Outcome) => void): void {
+  const { chain, slot } = asked;
   const known = signer.chain(chain);
   const turn = signer.turn();
+  const address = asked.address ?? (known === undefined ? "" : turn.accountOn(networkOf(known)));
   const done =
     known === undefined
       ? refuse("CHAIN_UNKNOWN", chain)
       : slot === ""
         ? ({ ok: true } as const)
-        : adoptByPerson(turn, known, slot);
+        : adoptByPerson(turn, known, slot, address);
   if (!done.ok || known === undefined) {
     signer.whenDurable(() => reply(done as Refusal));
     return;
   }
   const network = networkOf(known);
-  const address = turn.accountOn(network);
   const account = signer.core.accounts.find(network, address);
-  const told = signer.run.firstSlots.get(network);
+  const told = signer.run.firstSlots.get(countKey(turn, network, address));
   const first = {
     ...{ chain, network, account: address, adopted: account?.adopted ?? "" },
     ...{ isBegun: account !== undefined && isBegun(account), counted: told?.slot ?? "", witnesses: told?.witnesses ?? 0 },
