@@ -5,6 +5,7 @@
  */
 const builtin = (...names) => names.map((name) => `^(node:)?${name}$`);
 const packages = (...names) => names.map((name) => `node_modules/${name}/`);
+const outgoing = "^outgoing/exchange\\.ts$";
 const network = ["http", "https", "http2", "net", "tls", "dns", "dgram"];
 
 const only = (name, from, may) => ({
@@ -14,7 +15,7 @@ const only = (name, from, may) => ({
   to: { pathNot: may },
 });
 
-const ours = { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway|simulation|rig|scripts)/" };
+const ours = { path: "^(protocol|outgoing|notices|metrics|notify|chains|agent|cli|client|gateway|simulation|rig|scripts)/" };
 const pure = [...builtin("crypto", "buffer", "util")];
 const chainNodes = "^chains/(connect|read-back|[^/]+/(node|rpc)[^/]*)\\.ts$";
 const offlineChains = "^chains/(?!(connect|read-back)\\.ts$|[^/]+/(node|rpc)[^/]*\\.ts$)";
@@ -50,8 +51,15 @@ module.exports = {
     { name: "no-circles", severity: "error", from: { ...ours, pathNot: "^simulation/" }, to: { circular: true } },
     { name: "nothing-unresolved", severity: "error", from: ours, to: { couldNotResolve: true } },
     only("protocol", { path: "^protocol/" }, ["^protocol/", ...pure]),
+    only("outgoing", { path: "^outgoing/" }, ["^protocol/", "^outgoing/", ...packages("undici")]),
+    {
+      name: "requests-leave-by-one-client",
+      severity: "error",
+      from: { path: "^(protocol|notices|metrics|notify|chains|agent|gateway)/", pathNot: "^(metrics|gateway/(api|hub))/" },
+      to: { path: builtin("http", "https", "http2"), dependencyTypesNot: ["type-only"] },
+    },
     only("notices", { path: "^notices/(?!door\\.ts$)" }, ["^protocol/", "^notices/(?!door\\.ts$)", ...pure]),
-    only("notices-door", { path: "^notices/door\\.ts$" }, ["^notices/", ...builtin("http", "https", "child_process")]),
+    only("notices-door", { path: "^notices/door\\.ts$" }, ["^notices/", outgoing, ...builtin("child_process")]),
     only("metrics", { path: "^metrics/" }, ["^metrics/", ...builtin("http", "fs"), ...packages("prom-client")]),
     only("offline-chain", { path: offlineChains }, [
       "^protocol/",
@@ -59,13 +67,7 @@ module.exports = {
       ...pure,
       ...packages("@noble/curves", "@noble/hashes", "@scure/base", "@scure/bip32", "tiny-secp256k1"),
     ]),
-    only("chain-node", { path: chainNodes }, [
-      "^protocol/",
-      "^chains/",
-      ...pure,
-      ...builtin("http", "https"),
-      ...packages("ethers"),
-    ]),
+    only("chain-node", { path: chainNodes }, ["^protocol/", "^chains/", outgoing, ...pure, ...packages("ethers")]),
     {
       name: "families-of-chains-stand-behind-their-doors",
       severity: "error",
@@ -193,7 +195,7 @@ module.exports = {
       name: "prices-are-asked-for-in-one-file",
       severity: "error",
       from: { path: "^gateway/prices/(?!ask\\.ts$)" },
-      to: { path: builtin(...network) },
+      to: { path: [...builtin(...network), outgoing] },
     },
     {
       name: "no-money-moves-by-a-price",
@@ -205,14 +207,15 @@ module.exports = {
       name: "only-the-callbacks-door-reaches-receivers",
       severity: "error",
       from: { path: "^gateway/callbacks/", pathNot: "^gateway/callbacks/door\\.ts$" },
-      to: { path: builtin("http", "https", "http2", "tls", "dns", "dns/promises", "dgram", "child_process") },
+      to: { path: [...builtin("http", "https", "http2", "tls", "dns", "dns/promises", "dgram", "child_process"), outgoing] },
     },
     only("callbacks", { path: "^gateway/callbacks/" }, [
       "^protocol/",
       "^gateway/(callbacks|store)/",
       "^gateway/(config|callback-settings|auth/secret-box)\\.ts$",
+      outgoing,
       ...pure,
-      ...builtin("net", "http", "https", "dns/promises"),
+      ...builtin("net", "dns/promises"),
     ]),
     {
       name: "the-judge-of-our-transactions-is-no-part-of-the-product",

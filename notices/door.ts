@@ -4,8 +4,7 @@
  * output read. Reasons of failure name neither address nor arguments.
  */
 import { spawn } from "node:child_process";
-import { request as plainRequest } from "node:http";
-import { request as secureRequest } from "node:https";
+import { createOutgoing } from "../outgoing/exchange.ts";
 import type { Deliver } from "./teller.ts";
 
 /** @public */
@@ -79,27 +78,21 @@ function killGroup(pid: number | undefined): void {
   }
 }
 
+/** The status is all of the answer; the body can have any length and stays unread. */
 function post(url: string, body: string, timeoutMs: number): Promise<string> {
+  const { origin, pathname, search, username, password } = new URL(url);
+  const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
+  const login = `${decodeURIComponent(username)}:${decodeURIComponent(password)}`;
+  const headers: Record<string, string> =
+    login === ":" ? {} : { authorization: `Basic ${Buffer.from(login, "utf8").toString("base64")}` };
   return new Promise((resolve) => {
-    const request = (url.startsWith("https:") ? secureRequest : plainRequest)(url, {
-      method: "POST",
-      agent: false,
-      maxHeaderSize: 8192,
-      headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body), connection: "close" },
+    const request = { method: "POST", path: pathname + search, headers, body, bytesMax: 0, timeoutMs, bodyMs: 1 } as const;
+    outgoing.send(request, (outcome) => {
+      outgoing.close();
+      if (outcome.ok) resolve(outcome.status >= 200 && outcome.status < 300 ? "" : `the address answered ${outcome.status}`);
+      else if (outcome.kind === "timeout") resolve(`the address took longer than ${timeoutMs / 1000} s`);
+      else resolve(cut(`the address could not be reached (${outcome.code || "?"})`));
     });
-    const timer = setTimeout(() => over(`the address took longer than ${timeoutMs / 1000} s`), timeoutMs);
-    const over = (why: string): void => {
-      clearTimeout(timer);
-      request.destroy();
-      resolve(why);
-    };
-    request.on("error", (error: NodeJS.ErrnoException) => over(cut(`the address could not be reached (${error.code ?? "?"})`)));
-    request.on("response", (response) => {
-      // The status is the whole answer; the body may be of any length and stays unread.
-      const { statusCode = 0 } = response;
-      over(statusCode >= 200 && statusCode < 300 ? "" : `the address answered ${statusCode}`);
-    });
-    request.end(body);
   });
 }
 

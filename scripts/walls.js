@@ -8,7 +8,20 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const rooms = ["protocol", "notices", "metrics", "chains", "agent", "cli", "client", "gateway", "simulation", "rig", "scripts"];
+const rooms = [
+  "protocol",
+  "notices",
+  "outgoing",
+  "metrics",
+  "chains",
+  "agent",
+  "cli",
+  "client",
+  "gateway",
+  "simulation",
+  "rig",
+  "scripts",
+];
 
 function countSources(folder) {
   let count = 0;

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
 const root = resolve(process.argv[2] ?? fileURLToPath(new URL("..", import.meta.url)));
-const rooms = ["protocol", "notices", "metrics", "notify", "agent", "cli", "client", "gateway", "chains"];
+const rooms = ["protocol", "notices", "outgoing", "metrics", "notify", "agent", "cli", "client", "gateway", "chains"];
 /** Each is looked for in names and in texts; a name's parts are told apart by their capitals. */
 const words = {
   gas: /(?:^|[^a-z])gas(?:[^a-z]|$)|(?:^|[a-z])Gas(?:[^a-z]|$)/,

@@ -2,8 +2,7 @@
  * One HTTP exchange with one node: a POST over a kept connection, its answer bounded in time and
  * size, and what became of it as a value. May reach that node and nothing else.
  */
-import { Agent as HttpAgent, type RequestOptions, request as requestHttp } from "node:http";
-import { Agent as HttpsAgent, request as requestHttps } from "node:https";
+import { createOutgoing, type Outgoing, type Outcome as Sent } from "../../outgoing/exchange.ts";
 import { AgentError } from "../../protocol/fault.ts";
 
 /**
@@ -16,10 +15,10 @@ export interface Target {
    * keys.
    */
   readonly origin: string;
-  readonly isTls: boolean;
   readonly user: string; // "" for none
+  readonly password: string;
   readonly path: string;
-  readonly request: RequestOptions; // with the connections that are kept
+  readonly outgoing: Outgoing; // the connections that are kept
   close(): void;
 }
 
@@ -65,7 +64,7 @@ export interface Post {
 }
 
 /** Connections to one node; more only queue inside the node. */
-const socketsMax = 16;
+const connectionsMax = 16;
 /**
  * Idle connections are closed by us before most servers (5 s) close them, so that a send seldom
  * meets a dead one.
@@ -90,61 +89,30 @@ export const closedText = "the connection to the node was closed by us";
  * One POST; `done` is called exactly once, never before `post` has returned.
  * @public
  */
-export function post(
-  { target, path, headers: more, body, bytesMax, timeoutMs }: Post,
-  done: (outcome: Outcome) => void,
-): Exchange {
-  let isDone = false;
-  // Nothing is written before the connection stands (with TLS: before the handshake is over).
-  let isConnected = false;
-  const bytes = Buffer.from(body, "utf8");
-  const { isTls, request } = target;
-  const headers = { "content-type": "application/json", accept: "application/json", "content-length": bytes.length, ...more };
-  const asked = { ...request, path: path ?? target.path, method: "POST", headers };
-  const outgoing = (isTls ? requestHttps : requestHttp)(asked);
-  const timer = setTimeout(() => finish(failure("NODE_TIMEOUT", `no answer in ${timeoutMs} ms`)), timeoutMs);
-
-  const onConnected = (): void => {
-    isConnected = true;
-  };
-
-  function finish(outcome: Failure): void {
-    if (isDone) return;
-    isDone = true;
-    clearTimeout(timer);
-    outgoing.destroy();
-    done({ ...outcome, isUnsent: !isConnected });
-  }
-
-  outgoing.on("socket", (socket) => {
-    if (socket.connecting) socket.once(isTls ? "secureConnect" : "connect", onConnected);
-    else onConnected();
-  });
-  outgoing.on("error", (error) => finish(failure("NODE_UNREACHABLE", reasonOf(error), { isCut: isConnected })));
-  outgoing.on("response", (incoming) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    incoming.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > bytesMax) finish(failure("NODE_ANSWER_SIZE", `answer above ${bytesMax} bytes`, { isBatchFault: true }));
-      else chunks.push(chunk);
-    });
-    incoming.on("error", (error) => finish(failure("NODE_UNREACHABLE", reasonOf(error), { isCut: true })));
-    incoming.on("end", () => {
-      if (isDone || !incoming.complete) return;
-      // Not by `finish`: the connection stays open for the next request.
-      isDone = true;
-      clearTimeout(timer);
-      const body = Buffer.concat(chunks, size).toString("utf8");
-      done({ ok: true, status: incoming.statusCode ?? 0, retryAfter: incoming.headers["retry-after"] ?? "", body });
-    });
-    incoming.on("close", () =>
-      finish(failure("NODE_UNREACHABLE", "connection closed in the middle of an answer", { isCut: true })),
-    );
-  });
-  outgoing.end(bytes);
-  return { abort: () => finish(failure("NODE_CLOSED", closedText)) };
+export function post({ target, path, headers, body, bytesMax, timeoutMs }: Post, done: (outcome: Outcome) => void): Exchange {
+  const request = { method: "POST", path: path ?? target.path, body, bytesMax, timeoutMs } as const;
+  return target.outgoing.send({ ...request, headers: headers ?? loginOf(target) }, (sent) => done(outcomeOf(sent)));
 }
+
+/** RFC 7617; none where the target names nobody. */
+function loginOf({ user, password }: Target): Readonly<Record<string, string>> {
+  if (user === "" && password === "") return {};
+  return { authorization: `Basic ${Buffer.from(`${user}:${password}`, "utf8").toString("base64")}` };
+}
+
+function outcomeOf(sent: Sent): Outcome {
+  if (sent.ok) return { ok: true, status: sent.status, retryAfter: sent.retryAfter, body: sent.body.toString("utf8") };
+  const { kind, why, isUnsent, isCut } = sent;
+  return failure(codes[kind], kind === "aborted" ? closedText : why, { isUnsent, isCut, isBatchFault: kind === "size" });
+}
+
+const codes: Readonly<Record<Extract<Sent, { ok: false }>["kind"], Failure["code"]>> = {
+  unreachable: "NODE_UNREACHABLE",
+  timeout: "NODE_TIMEOUT",
+  size: "NODE_ANSWER_SIZE",
+  coding: "NODE_ANSWER",
+  aborted: "NODE_CLOSED",
+};
 
 /**
  * @throws NODE_URL
@@ -160,26 +128,13 @@ export function targetOf(text: string): Target {
   if (url.protocol !== "http:" && url.protocol !== "https:") {
     throw new AgentError("NODE_URL", "none", "the node's address is neither http nor https", { protocol: url.protocol });
   }
-  const user = decodeURIComponent(url.username);
-  const auth = `${user}:${decodeURIComponent(url.password)}`;
-  const isTls = url.protocol === "https:";
-  const agentOptions = { keepAlive: true, maxSockets: socketsMax, timeout: idleMs };
-  const agent = isTls ? new HttpsAgent(agentOptions) : new HttpAgent(agentOptions);
+  const outgoing = createOutgoing({ origin: url.origin, connectionsMax, idleMs });
   return {
     origin: url.origin,
-    isTls,
-    user,
+    user: decodeURIComponent(url.username),
+    password: decodeURIComponent(url.password),
     path: url.pathname + url.search,
-    request: {
-      agent,
-      hostname: url.hostname.replace(/^\[|\]$/g, ""),
-      ...(url.port === "" ? {} : { port: url.port }),
-      ...(auth === ":" ? {} : { auth }),
-    },
-    close: () => agent.destroy(),
+    outgoing,
+    close: () => outgoing.close(),
   };
-}
-
-function reasonOf(error: Error & { readonly code?: unknown }): string {
-  return typeof error.code === "string" ? error.code : "connection failed";
 }

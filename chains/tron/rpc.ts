@@ -139,8 +139,9 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
     const { path, body, answerBytesMax: bytesMax } = question;
     question.sentAt = clock();
     const timeLeft = Math.max(1, Math.min(timeoutMs, question.untilMs - clock()));
-    const options = { target: target.whole, path: target.prefix + path, headers: target.headers, body, bytesMax };
-    const exchange = post({ ...options, timeoutMs: timeLeft }, (outcome) => {
+    const options = { target: target.whole, path: target.prefix + path, body, bytesMax };
+    const login = target.headers === undefined ? {} : { headers: target.headers };
+    const exchange = post({ ...options, ...login, timeoutMs: timeLeft }, (outcome) => {
       underWay.delete(exchange);
       settle(question, outcome);
       pump();
@@ -231,12 +232,11 @@ function readAnswer({ status, body }: Extract<Outcome, { ok: true }>): { readonl
 
 function addressed(url: string) {
   const whole = targetOf(url);
-  const { auth, ...request } = whole.request;
-  const isKey = whole.user !== "" && auth === `${whole.user}:`;
+  const isKey = whole.user !== "" && whole.password === "";
   return {
     origin: whole.origin,
-    whole: isKey ? { ...whole, request } : whole,
-    headers: isKey ? { [keyHeader]: whole.user } : {},
+    whole,
+    headers: isKey ? { [keyHeader]: whole.user } : undefined,
     prefix: whole.path.replace(/\/+$/, ""),
   };
 }

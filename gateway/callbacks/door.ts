@@ -5,9 +5,8 @@
  * and size. Faults name neither address nor path, which may be a secret of the receiver's.
  */
 import { Resolver } from "node:dns/promises";
-import { type ClientRequest, type IncomingMessage, request as plainRequest } from "node:http";
-import { request as secureRequest } from "node:https";
 import { isIP } from "node:net";
+import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import { isLoopback } from "../../protocol/loopback.ts";
 import type { CallbackSettings } from "../callback-settings.ts";
 import { hostOf, mayReach, urlProblem } from "./guard.ts";
@@ -45,7 +44,6 @@ export interface Door {
 }
 
 const answerBytesMax = 512;
-const headerBytesMax = 16_384;
 /** After the status this long is waited for the answer's text, which is for the log alone. */
 const answerMs = 1_000;
 
@@ -109,72 +107,49 @@ interface Exchange extends DoorOptions {
   readonly timeoutMs: number;
 }
 
+const portOf = ({ port }: URL): string => (port === "" ? "" : `:${port}`);
+
+/** The certificate is the name's, though the connection is the address's. */
 function exchange(url: URL, address: string, letter: Letter, options: Exchange, underWay: UnderWay): Promise<Heard> {
-  return new Promise((resolve) => {
-    let request: ClientRequest | null = null;
-    const over = (heard: Heard): void => {
-      clearTimeout(timer);
-      underWay.delete(breakOff);
-      request?.destroy();
-      resolve(heard);
-    };
-    const breakOff = (): void => over(unsent("the gateway stopped"));
-    const timer = setTimeout(() => over(unsent("no answer in time")), options.timeoutMs);
-    underWay.add(breakOff);
-    try {
-      request = begin(url, address, letter, options.ca);
-    } catch (cause) {
-      over(unsent(`could not be sent (${codeOf(cause)})`));
-      return;
-    }
-    request.on("error", (cause) => over(unsent(`could not be reached (${codeOf(cause)})`)));
-    request.on("response", (response) => {
-      clearTimeout(timer); // the status is the answer
-      hear(response, over);
-    });
-    request.end(letter.body);
-  });
-}
-
-function begin(url: URL, address: string, letter: Letter, ca: string | undefined): ClientRequest {
-  const host = hostOf(url);
-  const isSecure = url.protocol === "https:";
-  return (isSecure ? secureRequest : plainRequest)({
-    ...{ host: address, port: url.port === "" ? (isSecure ? 443 : 80) : Number(url.port), path: `${url.pathname}${url.search}` },
-    // The certificate is the name's, though the connection is the address's.
-    ...(isSecure ? { servername: isIP(host) === 0 ? host : "", ...(ca === undefined ? {} : { ca }) } : {}),
-    ...{ method: "POST", agent: false, maxHeaderSize: headerBytesMax },
-    headers: {
-      ...letter.headers,
-      host: url.host,
-      "content-type": "application/json",
-      "content-length": Buffer.byteLength(letter.body),
-      connection: "close",
+  const { ca, timeoutMs } = options;
+  const outgoing = createOutgoing({
+    ...{
+      origin: `${url.protocol}//${address.includes(":") ? `[${address}]` : address}${portOf(url)}`,
+      connectionsMax: 1,
+      idleMs: 0,
     },
+    ...(ca === undefined ? {} : { ca }),
+  });
+  return new Promise((resolve) => {
+    const request = {
+      method: "POST",
+      path: url.pathname + url.search,
+      headers: { ...letter.headers, host: url.host },
+      body: letter.body,
+    } as const;
+    const bounds = { bytesMax: answerBytesMax, timeoutMs, bodyMs: answerMs };
+    const sent = outgoing.send({ ...request, ...bounds }, (outcome) => {
+      underWay.delete(breakOff);
+      outgoing.close();
+      resolve(heardOf(outcome));
+    });
+    const breakOff = (): void => sent.abort();
+    underWay.add(breakOff);
   });
 }
 
-/** The status decides; the first bytes are for the log, and nobody waits long for them. */
-function hear(response: IncomingMessage, over: (heard: Heard) => void): void {
-  const parts: Buffer[] = [];
-  let bytes = 0;
-  const done = (): void => {
-    clearTimeout(timer);
-    const answer = Buffer.concat(parts).subarray(0, answerBytesMax).toString("utf8");
-    over({ status: response.statusCode ?? 0, answer, retryAfter: response.headers["retry-after"] });
-  };
-  const timer = setTimeout(done, answerMs);
-  response.on("data", (part: Buffer) => {
-    parts.push(part.subarray(0, answerBytesMax));
-    bytes += part.length;
-    if (bytes >= answerBytesMax) done();
-  });
-  response.on("end", done);
-  response.on("error", done);
-  response.on("aborted", done);
-}
-
-function codeOf(cause: unknown): string {
-  const { code } = cause as { readonly code?: unknown };
-  return typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code) ? code : "?";
+/** The status decides; the first bytes of the answer are for the log. */
+function heardOf(outcome: Outcome): Heard {
+  if (outcome.ok) {
+    const { status, retryAfter, body } = outcome;
+    return { status, answer: body.toString("utf8"), retryAfter: retryAfter === "" ? undefined : retryAfter };
+  }
+  switch (outcome.kind) {
+    case "timeout":
+      return unsent("no answer in time");
+    case "aborted":
+      return unsent("the gateway stopped");
+    default:
+      return unsent(`could not be reached (${outcome.code || "?"})`);
+  }
 }

@@ -1,8 +1,7 @@
 /**
  * `health`: asks the running gateway for /ready where its configuration says it listens.
  */
-import { get as getPlain } from "node:http";
-import { get as getSecure } from "node:https";
+import { createOutgoing } from "../../outgoing/exchange.ts";
 import type { GatewayConfig } from "../config.ts";
 
 const timeoutMs = 5_000;
@@ -22,20 +21,15 @@ const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 export function askHealth(config: GatewayConfig): Promise<Health> {
   const { listen, publicUrl } = config;
   const host = wildcards.has(listen.host) ? "127.0.0.1" : listen.host;
-  const options = { host, port: listen.port, path: "/ready", timeout: timeoutMs, agent: false as const };
+  const origin = `${listen.tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${listen.port}`;
+  const headers = { host: new URL(publicUrl).host }; // the name on the certificate
+  const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
   return new Promise((resolve) => {
-    const request = listen.tls === null ? getPlain(options) : getSecure({ ...options, servername: new URL(publicUrl).hostname });
-    request.on("response", (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (part: string) => {
-        text += part;
-        if (text.length > answerBytesMax) request.destroy(new Error("the answer is too long"));
-      });
-      response.on("end", () => resolve({ reached: true, ready: response.statusCode === 200, text }));
+    outgoing.send({ method: "GET", path: "/ready", headers, bytesMax: answerBytesMax, timeoutMs }, (outcome) => {
+      outgoing.close();
+      if (outcome.ok) resolve({ reached: true, ready: outcome.status === 200, text: outcome.body.toString("utf8") });
+      else resolve({ reached: false, text: outcome.why });
     });
-    request.on("timeout", () => request.destroy(new Error("no answer in time")));
-    request.on("error", (error) => resolve({ reached: false, text: error.message }));
   });
 }
 

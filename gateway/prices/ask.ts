@@ -2,9 +2,7 @@
  * One question to one exchange: a GET with limits on time and size, no redirects, nothing of ours
  * in it but the program's name. The only file of this room that reaches a network.
  */
-import { request as plainRequest } from "node:http";
-import { request as secureRequest } from "node:https";
-import { version } from "../../protocol/version.ts";
+import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import { answerBytesMax } from "./exact-json.ts";
 
 /**
@@ -39,39 +37,33 @@ function waitOf(header: string | undefined): number {
 export function createAsk(timeoutMs = timeoutMsDefault): Ask {
   return (url, signal) =>
     new Promise((resolve) => {
-      const request = (url.startsWith("https:") ? secureRequest : plainRequest)(url, {
-        agent: false,
-        maxHeaderSize: 16_384,
-        signal,
-        headers: { accept: "application/json", "user-agent": `autowithdraw/${version}`, connection: "close" },
+      const { origin, pathname, search } = new URL(url);
+      const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });
+      const request = { method: "GET", path: pathname + search, bytesMax: answerBytesMax, timeoutMs } as const;
+      const exchange = outgoing.send(request, (outcome) => {
+        signal.removeEventListener("abort", abort);
+        resolve(askedOf(outcome, timeoutMs));
+        outgoing.close();
       });
-      const end = (asked: Asked): void => {
-        clearTimeout(timer);
-        resolve(asked);
-        request.destroy();
-      };
-      // For the whole exchange: a server that sends a byte now and then is slow too.
-      const timer = setTimeout(() => end(failed(`no answer in ${timeoutMs / 1000} s`)), timeoutMs);
-      request.on("error", (error: NodeJS.ErrnoException) => end(failed(`not reached (${error.code ?? "no reason"})`)));
-      request.on("response", (response) => {
-        const { statusCode = 0, headers } = response;
-        if (statusCode !== 200) {
-          end(failed(`answered ${statusCode}`, statusCode, waitOf(headers["retry-after"])));
-          return;
-        }
-        const parts: Buffer[] = [];
-        let bytes = 0;
-        response.on("data", (part: Buffer) => {
-          bytes += part.length;
-          if (bytes > answerBytesMax) end(failed(`an answer above ${answerBytesMax} bytes`));
-          else parts.push(part);
-        });
-        response.on("error", () => end(failed("the answer broke off")));
-        response.on("end", () => {
-          if (response.complete) end({ ok: true, text: Buffer.concat(parts, bytes).toString("utf8") });
-        });
-        response.on("close", () => end(failed("the answer broke off")));
-      });
-      request.end();
+      const abort = (): void => exchange.abort();
+      signal.addEventListener("abort", abort, { once: true });
+      if (signal.aborted) abort();
     });
+}
+
+function askedOf(outcome: Outcome, timeoutMs: number): Asked {
+  if (outcome.ok) {
+    const { status, retryAfter, body } = outcome;
+    return status === 200 ? { ok: true, text: body.toString("utf8") } : failed(`answered ${status}`, status, waitOf(retryAfter));
+  }
+  switch (outcome.kind) {
+    case "timeout":
+      return failed(`no answer in ${timeoutMs / 1000} s`);
+    case "size":
+      return failed(`an answer above ${answerBytesMax} bytes`);
+    case "coding":
+      return failed(outcome.why);
+    default:
+      return failed(outcome.isCut ? "the answer broke off" : `not reached (${outcome.code || "no reason"})`);
+  }
 }

@@ -28,7 +28,7 @@ export interface Project {
   readonly lock: Lock;
 }
 
-const rooms = ["protocol", "notices", "metrics", "notify", "chains", "agent", "cli", "client", "gateway"];
+const rooms = ["protocol", "notices", "outgoing", "metrics", "notify", "chains", "agent", "cli", "client", "gateway"];
 const launchers = ["pair.js", "crypto.js", "crypto.ts", "autowithdraw.js", "gateway/gateway.js"];
 const beneath = ["scripts/launch.js", "scripts/packages.js", "scripts/placeholders.js", "scripts/stamp.js", "dist/.built"];
 const papers = ["LICENSE", "README.md", "config.example.json"];

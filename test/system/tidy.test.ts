@@ -13,6 +13,7 @@ const rooms = [
   ...[
     "protocol",
     "notices",
+    "outgoing",
     "metrics",
     "notify",
     "chains",

@@ -7,7 +7,7 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 
 const script = fileURLToPath(new URL("../../scripts/words.js", import.meta.url));
-const rooms = ["protocol", "notices", "metrics", "notify", "agent", "cli", "client", "gateway", "chains"];
+const rooms = ["protocol", "notices", "outgoing", "metrics", "notify", "agent", "cli", "client", "gateway", "chains"];
 let root: string;
 
 function write(file: string, text: string): void {

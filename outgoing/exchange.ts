@@ -1,0 +1,214 @@
+/**
+ * The HTTP client for every request that leaves this program: to chain nodes, markets, receivers
+ * of callbacks and of alerts. An exchange is bounded in time and size, follows no redirect, uses no
+ * proxy of the environment, and its outcome is a value. Each address of a name is tried, and the
+ * address that refused is named. May reach the given origin and nothing else. Sources: RFC 9110
+ * (HTTP semantics), RFC 8305 (several addresses of a name).
+ */
+import type { Dispatcher, Pool as PoolOf } from "undici";
+import Pool from "undici/lib/dispatcher/pool.js";
+import { version } from "../protocol/version.ts";
+import { reasonOf } from "./reason.ts";
+
+/** @public */
+export interface Request {
+  readonly method: "GET" | "HEAD" | "POST";
+  readonly path: string; // with the query
+  /** A `host` here is the name on the certificate too, where the origin is an address of it. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly bytesMax: number; // of the answer's body
+  readonly timeoutMs: number; // from now to the last byte, connecting included
+  /**
+   * After the status only so long for the body, and a longer body is cut and no failure; for those
+   * who read the status alone.
+   */
+  readonly bodyMs?: number;
+}
+
+/**
+ * `isUnsent`: certain that no byte of the request left. `isCut`: the connection broke after it
+ * stood, so asking again can work at once.
+ * @public
+ */
+export type Outcome =
+  | {
+      readonly ok: true;
+      readonly status: number;
+      readonly retryAfter: string; // "" without one
+      readonly body: Buffer;
+    }
+  | {
+      readonly ok: false;
+      readonly kind: "unreachable" | "timeout" | "size" | "coding" | "aborted";
+      readonly code: string; // the system's word for "unreachable", such as ECONNREFUSED; else ""
+      readonly why: string; // for people, with the address that refused; no path, no header
+      readonly isUnsent: boolean;
+      readonly isCut: boolean;
+    };
+
+type Failed = Extract<Outcome, { ok: false }>;
+
+/** @public */
+export interface OutgoingOptions {
+  readonly origin: string; // scheme, host and port
+  readonly connectionsMax: number;
+  /** An idle connection is closed after this time. 0: a connection serves one request. */
+  readonly idleMs: number;
+  readonly ca?: string; // PEM, trusted in the place of the machine's own
+}
+
+/** @public */
+export interface Outgoing {
+  /** One exchange. `done` is called exactly once, never before `send` has returned. */
+  send(request: Request, done: (outcome: Outcome) => void): { abort(): void };
+  /** Breaks off what is under way. Calling twice is harmless. */
+  close(): void;
+}
+
+/** The name that every request carries, so that a firewall can let it in. */
+const userAgent = `autowithdraw/${version}`;
+const connectMs = 10_000;
+/** One address of several: a slow line is not taken for a dead one (nodejs/node 54359). */
+const attemptMs = 2_000;
+const headerBytesMax = 16_384;
+
+/**
+ * Opens the way to one origin; nothing is connected yet.
+ * @public
+ */
+export function createOutgoing(options: OutgoingOptions): Outgoing {
+  const pool = new Pool(options.origin, {
+    connections: options.connectionsMax,
+    pipelining: 1,
+    keepAliveTimeout: Math.max(1, options.idleMs),
+    keepAliveMaxTimeout: Math.max(1, options.idleMs),
+    maxHeaderSize: headerBytesMax,
+    headersTimeout: 0, // the exchange's own timer bounds all of it
+    bodyTimeout: 0,
+    connect: {
+      timeout: connectMs,
+      autoSelectFamily: true,
+      autoSelectFamilyAttemptTimeout: attemptMs,
+      ...(options.ca === undefined ? {} : { ca: options.ca }),
+    },
+  });
+  const underWay = new Set<{ abort(): void }>();
+  return {
+    send: (request, done) => {
+      const exchange = begin(pool, request, options.idleMs === 0, (outcome) => {
+        underWay.delete(exchange);
+        done(outcome);
+      });
+      underWay.add(exchange);
+      return exchange;
+    },
+    close: () => {
+      for (const exchange of [...underWay]) exchange.abort();
+      void pool.destroy().catch(() => {});
+    },
+  };
+}
+
+type Cause = Omit<Failed, "isUnsent">;
+
+const failed = (kind: Failed["kind"], why: string): Cause => ({ ok: false, kind, code: "", why, isCut: false });
+
+function unreachable(error: unknown, isCut: boolean, why?: string): Cause {
+  const reason = reasonOf(error);
+  return { ok: false, kind: "unreachable", code: reason.code, why: why ?? reason.text, isCut };
+}
+
+function begin(pool: PoolOf, request: Request, isOnce: boolean, done: (outcome: Outcome) => void): { abort(): void } {
+  const { bytesMax, timeoutMs, bodyMs } = request;
+  let isDone = false;
+  let breakOff: (() => void) | null = null; // there once the request has a connection
+  const chunks: Buffer[] = [];
+  let size = 0;
+  let head = { status: 0, retryAfter: "" };
+  let timer = setTimeout(() => fail(failed("timeout", `no answer in ${timeoutMs} ms`)), timeoutMs);
+
+  function end(outcome: Outcome): void {
+    isDone = true;
+    clearTimeout(timer);
+    done(outcome);
+  }
+  function fail(outcome: Cause): void {
+    if (isDone) return;
+    end({ ...outcome, isUnsent: breakOff === null });
+    breakOff?.();
+  }
+  function succeed(): void {
+    if (!isDone) end({ ok: true, ...head, body: Buffer.concat(chunks, size) });
+  }
+  /** The status was all that was asked for; the connection with the rest of the body is closed. */
+  function cutBody(): void {
+    succeed();
+    breakOff?.();
+  }
+
+  const handler: Dispatcher.DispatchHandlers = {
+    onConnect(abort) {
+      breakOff = () => abort();
+      if (isDone) abort(); // given up before the connection stood: no byte leaves
+    },
+    onHeaders(status, raw) {
+      if (status < 200) return true; // RFC 9110 section 15.2: the answer is still to come
+      const headers = new Map(pairsOf(raw));
+      const coding = headers.get("content-encoding") ?? "identity";
+      head = { status, retryAfter: headers.get("retry-after") ?? "" };
+      if (bodyMs !== undefined) {
+        clearTimeout(timer);
+        timer = setTimeout(cutBody, bodyMs);
+      } else if (coding !== "identity") {
+        fail(failed("coding", `the answer comes as ${shown(coding)}, which was not asked for`));
+        return false;
+      }
+      return true;
+    },
+    onData(chunk) {
+      if (bodyMs !== undefined) {
+        chunks.push(chunk.subarray(0, bytesMax - size));
+        size = Math.min(bytesMax, size + chunk.length);
+        if (size === bytesMax) cutBody();
+        return true;
+      }
+      size += chunk.length;
+      if (size > bytesMax) fail(failed("size", `answer above ${bytesMax} bytes`));
+      else chunks.push(chunk);
+      return true;
+    },
+    onComplete: succeed,
+    onError(error) {
+      const isMidway = head.status > 0;
+      if (bodyMs !== undefined && isMidway) succeed();
+      else fail(unreachable(error, breakOff !== null, isMidway ? "connection closed in the middle of an answer" : undefined));
+    },
+  };
+  // In a later turn, as the door says: a refused path or header is an error at once.
+  setImmediate(() => {
+    if (isDone) return;
+    try {
+      pool.dispatch({ ...asked(request), reset: isOnce }, handler);
+    } catch (error) {
+      fail(unreachable(error, false));
+    }
+  });
+  return { abort: () => fail(failed("aborted", "the connection was closed by us")) };
+}
+
+/** Headers as a server expects them of a good client. No coding is asked for, so none may come. */
+function asked({ method, path, headers, body }: Request): Dispatcher.DispatchOptions {
+  const ours = { "user-agent": userAgent, accept: "application/json", "accept-encoding": "identity" };
+  const content = body === undefined ? {} : { "content-type": "application/json" };
+  return { method, path, headers: { ...ours, ...content, ...headers }, body: body ?? null };
+}
+
+function pairsOf(raw: readonly Buffer[] | null): (readonly [string, string])[] {
+  const pairs: (readonly [string, string])[] = [];
+  for (let at = 0; raw !== null && at + 1 < raw.length; at += 2)
+    pairs.push([(raw[at] as Buffer).toString("latin1").toLowerCase(), (raw[at + 1] as Buffer).toString("latin1")]);
+  return pairs;
+}
+
+const shown = (coding: string): string => coding.replace(/[^\w,-]/g, "?").slice(0, 32);
