@@ -157,6 +157,9 @@ export interface Ack {
   readonly head: Head;
   readonly ended: readonly string[]; // transaction ids
   readonly dead?: readonly string[]; // hashes of transactions, as the signed entry has them
+  // no address for deposits at or above this place has left, or leaves before the signer holds a
+  // higher one; left out where the signer holds enough
+  readonly ceiling?: number;
   readonly at: number;
 }
 
@@ -200,6 +203,7 @@ export type Entry =
   | AdoptedEntry
   | AlarmEntry
   | PausedEntry
+  | CeilingEntry
   | OpenedEntry
   | AskedEntry;
 
@@ -296,6 +300,17 @@ export interface PausedEntry {
   readonly seq: number;
   readonly at: number;
   readonly paused: boolean;
+}
+
+/**
+ * The ledger holds that no address for deposits at or above this place has left.
+ * @public
+ */
+export interface CeilingEntry {
+  readonly kind: "ceiling";
+  readonly seq: number;
+  readonly at: number;
+  readonly ceiling: number;
 }
 
 /**

@@ -126,7 +126,7 @@ const ack: Reader<Ack> = object(
     ended: list(fields.transactionId, endedPerAckMax),
     at: fields.time,
   },
-  { dead: list(fields.txHash, deadPerAckMax) },
+  { dead: list(fields.txHash, deadPerAckMax), ceiling: fields.ceiling },
 );
 
 const beat: Reader<Beat> = object({ agent: fields.agent, head: nullable(fields.head), at: fields.time });
@@ -181,6 +181,7 @@ const entryReaders = {
     locked: boolean(),
   }),
   paused: object({ kind: oneOf("paused"), seq: fields.ordinal, at: fields.time, paused: boolean() }),
+  ceiling: object({ kind: oneOf("ceiling"), seq: fields.ordinal, at: fields.time, ceiling: fields.ceiling }),
   opened: object({
     kind: oneOf("opened"),
     seq: fields.ordinal,

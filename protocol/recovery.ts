@@ -110,6 +110,8 @@ export interface Recovery {
   readonly held: Head | null; // newest head the gateway held in the epoch before
   // where the chain of jobs goes on
   readonly jobs: { readonly sequence: number; readonly hash: string };
+  /** No address for deposits at or above this place has left; left out before the first. */
+  readonly ceiling?: number;
   readonly accounts: readonly RecoveryAccount[];
   readonly spent: readonly RecoverySpent[];
   readonly withdrawals: readonly RecoveryWithdrawal[];
@@ -147,23 +149,26 @@ const spend: Reader<RecoverySpend> = object({
   units: fields.units,
 });
 
-const recovery: Reader<Recovery> = object({
-  agent: fields.agent,
-  wallet: fields.wallet,
-  epoch: fields.epoch,
-  answers: fields.nonce,
-  order: fields.hash,
-  part: integer({ min: 1, max: recoveryPartsMax }),
-  parts: integer({ min: 1, max: recoveryPartsMax }),
-  held: nullable(fields.head),
-  jobs: object({ sequence: fields.count, hash: fields.hash }),
-  accounts: list(object({ network: fields.network, account: fields.account, next: fields.counter }), accountsMax),
-  spent: list(object({ currency: fields.lane, units: fields.units, feesUnits: fields.units }), spentMax),
-  withdrawals: list(withdrawal, perPartMax),
-  ended: list(withdrawal, perPartMax),
-  spends: list(spend, recoverySpendsMax),
-  at: fields.time,
-});
+const recovery: Reader<Recovery> = object(
+  {
+    agent: fields.agent,
+    wallet: fields.wallet,
+    epoch: fields.epoch,
+    answers: fields.nonce,
+    order: fields.hash,
+    part: integer({ min: 1, max: recoveryPartsMax }),
+    parts: integer({ min: 1, max: recoveryPartsMax }),
+    held: nullable(fields.head),
+    jobs: object({ sequence: fields.count, hash: fields.hash }),
+    accounts: list(object({ network: fields.network, account: fields.account, next: fields.counter }), accountsMax),
+    spent: list(object({ currency: fields.lane, units: fields.units, feesUnits: fields.units }), spentMax),
+    withdrawals: list(withdrawal, perPartMax),
+    ended: list(withdrawal, perPartMax),
+    spends: list(spend, recoverySpendsMax),
+    at: fields.time,
+  },
+  { ceiling: fields.ceiling },
+);
 
 /**
  * One part. The jobs inside stay texts, as in a list of jobs.

@@ -284,12 +284,16 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
       const transcript = JSON.stringify({ ...transcriptOf(gateway, keyId, keys, namedAccounts(nodes)), at, ...changed });
       return sealTranscript(transcript, { secret, linkKey: keys.link, proven: provenBy(transcript, keys.signer, nodes) });
     },
-    register: (sealed) =>
-      gateway.send("/agent/v1/pair", {
+    async register(sealed) {
+      const answered = await gateway.send("/agent/v1/pair", {
         method: "POST",
         headers: { "Content-Type": "application/json" },
         body: JSON.stringify(sealed),
-      }),
+      });
+      // As an agent's first statements leave it.
+      store.database.run("UPDATE agents SET depositCeiling = 1000000");
+      return answered;
+    },
     fund(currency, units, block = 100) {
       store.database.run(
         "INSERT OR REPLACE INTO balances (account, currency, units, block, at) VALUES (?, ?, ?, ?, ?)",

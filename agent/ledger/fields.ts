@@ -104,6 +104,7 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   DEAD: { txHashes: (value) => Array.isArray(value) && value.length <= listMax && value.every(isHashText) },
   UNSTUCK: { transactionId: isId, act: oneOf("replace", "cancel"), approver: isName },
   PAUSED: { paused: isBoolean, approver: isName },
+  CEILING: { ceiling: isOrdinal },
   REPORTED: { acked: isHead },
   ALARM: { code: isCode, detail: isDetail },
   LOCKED: { code: isCode, detail: isDetail },

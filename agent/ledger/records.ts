@@ -163,6 +163,11 @@ export type RecordBody =
   | { readonly kind: "UNSTUCK"; readonly transactionId: string; readonly act: "replace" | "cancel"; readonly approver: string }
   /** A person stopped new signatures, or lets them go on. */
   | { readonly kind: "PAUSED"; readonly paused: boolean; readonly approver: string }
+  /**
+   * The gateway's signed word that no address for deposits at or above this place has left: it takes
+   * another one from here before one does.
+   */
+  | { readonly kind: "CEILING"; readonly ceiling: number }
   /** The gateway acknowledged everything up to `acked` and nothing was waiting at the gate. */
   | { readonly kind: "REPORTED"; readonly acked: Head }
   | { readonly kind: "ALARM"; readonly code: string; readonly detail: string }

@@ -34,6 +34,15 @@ export function wantedCeiling(next: number): number {
   return (Math.floor((next + ceilingStep / 2) / ceilingStep) + 1) * ceilingStep;
 }
 
+/**
+ * What its ledger should hold beyond what it holds; null where that is enough.
+ * @public
+ */
+export function askedCeiling({ nextDepositIndex, depositCeiling }: AgentRow): number | null {
+  const wanted = wantedCeiling(nextDepositIndex);
+  return wanted > depositCeiling ? wanted : null;
+}
+
 /** One count of places, and the accounts whose addresses it counts. */
 interface Holder {
   readonly merchant: string;
@@ -164,7 +173,7 @@ function notePutBack(database: Database, reason: string, nowMs: number): void {
  * @public
  */
 export function doubtDatabase(database: Database, reason: string, nowMs: number): void {
-  notePutBack(database, reason, nowMs);
+  markPutBack(database, { at: nowMs, reason });
 }
 
 /**
@@ -259,7 +268,8 @@ function placeOf(database: Database, holder: Holder, agent: AgentRow | null, ask
     return { ok: false, reason: "catching_up" };
   }
   const putBack = putBackOf(database);
-  if (agent?.awaitsCeiling === 1) return { ok: false, reason: "server_away" };
+  if (agent !== null && (agent.awaitsCeiling === 1 || holder.next >= agent.depositCeiling))
+    return { ok: false, reason: "server_away" };
   if (putBack !== null && !isRead(putBack.at)) return { ok: false, reason: "catching_up" };
   marks.raise(firstAddress, wantedCeiling(holder.next));
   return { ok: true, index: holder.next };

@@ -12,12 +12,14 @@ import { paymentOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config.ts";
 import { quote } from "../prices/quote.ts";
 import type { Service } from "../service.ts";
+import { agentOfMerchant } from "../store/agents.ts";
 import { insertDepositAddress } from "../store/deposit-addresses.ts";
 import { depositOfOrder, insertDeposit } from "../store/deposits.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { checkAmount, checkCurrency } from "../withdrawals/checks.ts";
+import { askedCeiling } from "./ceilings.ts";
 import { type Payee, takeAddress } from "./payee.ts";
 
 /** @public */
@@ -100,6 +102,12 @@ function make(service: Service, request: DepositRequest, order: Order): Promise<
   });
 }
 
+/** Long before the agent's ceiling is used up, and again while an order waits for it. */
+function askForCeiling({ store, signals }: Service, merchant: string): void {
+  const agent = agentOfMerchant(store.database, merchant);
+  if (agent !== undefined && askedCeiling(agent) !== null) signals.emit("ceiling", { agent: agent.id });
+}
+
 /**
  * Makes the deposit request, or finds the one this orderId made before; 400 and 503 when nothing
  * was made, 409 when the orderId was used with other content. Calling twice is harmless, and gives
@@ -110,6 +118,7 @@ export async function requestDeposit(service: Service, request: DepositRequest):
   const order = readOrder(request.body, { address: "none", tag: false, fiat: true });
   if (isAnswer(order)) return order;
   const made = await make(service, request, order);
+  if (isAnswer(made) || made.payee !== null) askForCeiling(service, request.merchant);
   if (isAnswer(made)) return made;
   const { row, payee } = made;
   // Only now the address leaves.

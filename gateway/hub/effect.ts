@@ -58,6 +58,8 @@ export type Effect =
    * wait.
    */
   | { readonly kind: "pause"; readonly pausedAt: number | null }
+  /** The agent's ledger holds how far addresses for deposits may have left. */
+  | { readonly kind: "ceiling"; readonly ceiling: number }
   /** A job that this database may have lost comes back, by the gateway's own signature. */
   | { readonly kind: "learn" }
   /**
@@ -81,6 +83,8 @@ export function effectOf(entry: Entry, around: Around): Effect {
       return { kind: "alarm", code: entry.code, locked: entry.locked };
     case "paused":
       return { kind: "pause", pausedAt: entry.paused ? entry.at : null };
+    case "ceiling":
+      return { kind: "ceiling", ceiling: entry.ceiling };
     case "opened":
       return contradiction(`record ${entry.seq} opens a ledger that is not awaited here`);
     case "asked":

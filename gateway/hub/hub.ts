@@ -162,6 +162,7 @@ export function startHub(options: HubOptions): Hub {
 function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Session>): () => void {
   const stops = [
     signals.on("job", ({ agent }) => live.get(agent)?.pump()),
+    signals.on("ceiling", ({ agent }) => live.get(agent)?.askCeiling()),
     signals.on("changed", ({ transactionId }) => {
       const agent = live.size === 0 ? undefined : agentOfEnded(store.database, transactionId);
       if (agent !== undefined) live.get(agent)?.tellEnded([transactionId]);

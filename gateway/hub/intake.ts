@@ -10,7 +10,7 @@ import { isJobSignature } from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { Head, Statement } from "../../protocol/messages.ts";
-import { settleAgent } from "../deposits/ceilings.ts";
+import { doubtDatabase, settleAgent } from "../deposits/ceilings.ts";
 import { keepHeard, keepUnheard, tellsGreeted } from "../recovery/hearing.ts";
 import type { IsOwnJob } from "../recovery/learning.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
@@ -122,6 +122,7 @@ export class Intake {
     const isNew = this.note((database) => {
       if (lock) lockAgentUnlessByHub(database, agentId, code);
       keepUnheard(database, agentId, code === "HUB_DATABASE_BEHIND");
+      if (code === "HUB_DATABASE_BEHIND") doubtDatabase(database, detail, this.#rooms.clock());
       const alarm = { at: this.#rooms.clock(), actor: "hub", code, subject: agentId, detail } as const;
       return recordAlarm(database, alarm, lock ? undefined : "once");
     });

@@ -13,6 +13,7 @@ import { zeroHash } from "../../protocol/identity.ts";
 import type { Ack, Beat, Challenge, EnvelopeKind, Head, Hello, Jobs, OpenSlots, Welcome } from "../../protocol/messages.ts";
 import { deadPerAckMax, endedPerAckMax, parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
+import { askedCeiling } from "../deposits/ceilings.ts";
 import { endedIds, recoveryOrder } from "../recovery/order.ts";
 import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import { readAgent } from "../store/agents.ts";
@@ -56,6 +57,7 @@ export class Session {
   readonly #repeated = new Set<string>(); // being said once more
   readonly #dead = new Set<string>(); // hashes; to be told with the next acknowledgements
   #beatCount = 0;
+  #askedCeiling = 0; // with the newest acknowledgement
   #telling: NodeJS.Timeout | null = null;
 
   constructor(socket: WebSocket, rooms: SessionRooms<Session>) {
@@ -94,7 +96,8 @@ export class Session {
 
   acknowledge(head: Head): void {
     const live = this.#live;
-    if (live === null || this.#served(live) === null) return;
+    const agent = live === null ? null : this.#served(live);
+    if (live === null || agent === null) return;
     const ended = [...this.#untold].slice(0, endedPerAckMax);
     for (const id of ended) {
       this.#untold.delete(id);
@@ -103,8 +106,20 @@ export class Session {
     const hashes = [...this.#dead].slice(0, deadPerAckMax);
     for (const txHash of hashes) this.#dead.delete(txHash);
     const dead = hashes.length === 0 ? {} : { dead: hashes };
-    this.#send("ack", { agent: live.id, epoch: live.epoch, head, ended, ...dead, at: this.#rooms.clock() } satisfies Ack);
+    const asked = askedCeiling(agent);
+    this.#askedCeiling = asked ?? 0;
+    const ceiling = asked === null ? {} : { ceiling: asked };
+    const told = { agent: live.id, epoch: live.epoch, head, ended, ...dead, ...ceiling, at: this.#rooms.clock() };
+    this.#send("ack", told satisfies Ack);
     this.#tellRestSoon();
+  }
+
+  /** Asks its ledger to hold a ceiling for addresses, unless that was asked on this connection. */
+  askCeiling(): void {
+    const agent = this.#live === null ? null : this.#served(this.#live);
+    const head = agent === null ? null : headOf(agent);
+    if (agent === null || head === null || (askedCeiling(agent) ?? 0) <= this.#askedCeiling) return;
+    this.acknowledge(head);
   }
 
   /**
@@ -341,6 +356,9 @@ export class Session {
     this.#beatAt = Math.max(clock(), this.#beatAt + 1);
     this.#send("beat", { agent: agent.id, head: headOf(agent), at: this.#beatAt } satisfies Beat);
     this.#repeatEnded();
+    // A word that was lost is said again.
+    this.#askedCeiling = 0;
+    this.askCeiling();
     const answered = answeredUpTo(store.database, agent);
     if (answered !== this.#answered || answered >= this.#sentSequence) {
       this.#answered = answered;

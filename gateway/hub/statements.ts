@@ -9,6 +9,7 @@ import { type Code, codes } from "../../protocol/codes.ts";
 import { invariant } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { AskedEntry, Entry, Head, OpenedEntry, SignedEntry, Statement } from "../../protocol/messages.ts";
+import { doubtDatabase, learnCeiling } from "../deposits/ceilings.ts";
 import { type IsOwnJob, learnJob } from "../recovery/learning.ts";
 import { awaitsRecovery, isOfRecovery, notOfRecovery, takeRecovery } from "../recovery/recovery.ts";
 import { keepPause, keepPolicyDigest, lockAgent, moveHead } from "../store/agent-state.ts";
@@ -174,7 +175,12 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isGreeted: boo
     case "pause":
       keepPause(database, agent.id, effect.pausedAt);
       return null;
+    case "ceiling":
+      learnCeiling(database, agent.id, effect.ceiling, nowMs);
+      return null;
     case "learn": {
+      const isLost = readTransaction(database, transactionOf(entry)) === undefined;
+      if (isLost) doubtDatabase(database, `agent ${agent.id} tells of ${transactionOf(entry)} again`, nowMs);
       const problem = learnJob(database, agent, entry as AskedEntry, progress.isOwn, nowMs);
       if (problem !== "") return halt("HUB_CONTRADICTION", problem);
       progress.changed.add(transactionOf(entry));

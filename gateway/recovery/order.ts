@@ -71,7 +71,8 @@ export function recoveryOrder(
     spent: spentOf(database, agent, nowMs),
     spends: unexplainedSpends(database, agent),
   };
-  const base = { agent: agent.id, wallet: agent.wallet, epoch: agent.epoch, answers: hello.nonce };
+  const ceiling = agent.depositCeiling === 0 ? {} : { ceiling: agent.depositCeiling };
+  const base = { agent: agent.id, wallet: agent.wallet, epoch: agent.epoch, answers: hello.nonce, ...ceiling };
   const order = recoveryNameOf(recovery.mark, { ...base, held, jobs, ...once, withdrawals, ended });
   const parts = partsOf(withdrawals, ended);
   return parts.map((part, index) => ({

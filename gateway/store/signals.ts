@@ -14,6 +14,8 @@ export interface Signal {
   readonly changed: { readonly transactionId: string };
   /** A version of this withdrawal is dead. */
   readonly dead: { readonly transactionId: string };
+  /** An address for deposits left, or waits, that the agent's ledger should hold a ceiling for. */
+  readonly ceiling: { readonly agent: string };
   /** The agent's link opened or closed. */
   readonly agent: { readonly agent: string; readonly online: boolean };
 }
@@ -32,7 +34,14 @@ type Listeners = { readonly [Name in keyof Signal]: Set<(signal: Signal[Name]) =
 
 /** @public */
 export function createSignals(): Signals {
-  const listeners: Listeners = { job: new Set(), decided: new Set(), changed: new Set(), dead: new Set(), agent: new Set() };
+  const listeners: Listeners = {
+    job: new Set(),
+    decided: new Set(),
+    changed: new Set(),
+    dead: new Set(),
+    ceiling: new Set(),
+    agent: new Set(),
+  };
   return {
     on(name, listener) {
       const set = listeners[name];

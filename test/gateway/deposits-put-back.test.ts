@@ -4,19 +4,18 @@
  * same kind: btcpayserver/btcpayserver issues on reused deposit addresses after a restore, and
  * lightningnetwork/lnd on a wallet whose address index went back.
  */
-import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { rmSync } from "node:fs";
+import { describe, expect, it, vi } from "vitest";
+import { marksPathOf } from "../../gateway/store/address-marks.ts";
 import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
+import { PutBackAgentRig } from "../support/put-back-agent-rig.ts";
 import { PutBackRig } from "../support/put-back-rig.ts";
 
 // Steps of a thousand addresses show no more, and take a second each to derive.
 vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farPlaces: 30 }));
 
+const seedsEach = Number(process.env.SEEDS ?? "1");
 let rig: PutBackRig;
-beforeEach(async () => {
-  rig = new PutBackRig();
-  await rig.begin();
-});
-afterEach(() => rig.remove());
 
 /** Each step of one deposit, in order. */
 const steps: readonly ((address: () => string) => Promise<void> | void)[] = [
@@ -39,36 +38,108 @@ async function holds(): Promise<void> {
   }
   for (const [address, units] of paid) {
     const listed = rig.payments().filter((one) => one.address === address && one.final === 1);
-    expect(
-      listed.reduce((all, one) => all + BigInt(one.units), 0n),
-      `what came to ${address} is listed`,
-    ).toBe(units);
+    expect(listed.reduce((all, one) => all + BigInt(one.units), 0n), `what came to ${address} is listed`).toBe(units);
     const held = rig.rows().filter(({ id }) => listed.some(({ transactionId }) => transactionId === id));
     expect(held.reduce((all, row) => all + BigInt(row.amountReceivedUnits), 0n)).toBe(units);
   }
 }
 
-const pairs = steps.flatMap((_, kept) => steps.slice(kept).map((_step, more) => [kept, kept + more + 1] as const));
+const first = (): string => [...rig.left].find(([, orders]) => orders.has("anna"))?.[0] ?? "";
 
-describe("a merchant without an agent", () => {
-  it.each(pairs)("kept before step %i, put back after %i", async (kept, until) => {
-    for (const seed of seedsOfRun(1)) {
-      const chance = new Seeded(seed + kept * 31 + until);
-      for (let other = chance.below(4); other > 0; other -= 1) await rig.orderSoon(`other-${other}`);
-      let first = "";
-      for (const [at, step] of steps.slice(0, until).entries()) {
-        if (at === kept) rig.keep("copy", chance.pick(["backup", "file"]));
-        await step(() => first);
-        first ||= [...rig.left].find(([, orders]) => orders.has("anna"))?.[0] ?? "";
-      }
-      await rig.putBack("copy");
-      const bora = await rig.orderSoon("bora");
-      await holds();
-      const anna = await rig.orderSoon("anna");
-      if (chance.chance(2)) rig.pay(bora);
-      if (chance.chance(2)) rig.pay(anna);
-      if (chance.chance(2) && first !== "") rig.pay(first);
-      await holds();
+async function tried(make: () => PutBackRig, { kept, until, seed }: { kept: number; until: number; seed: number }): Promise<void> {
+  rig = make();
+  try {
+    await rig.begin();
+    const chance = new Seeded(seed + kept * 31 + until);
+    for (let other = chance.below(8); other > 0; other -= 1) await rig.orderSoon(`other-${other}`);
+    for (const [at, step] of steps.slice(0, until).entries()) {
+      if (at === kept) rig.keep("copy", chance.pick(["backup", "file"]));
+      await step(first);
     }
+    const anna = first();
+    // Where the file beside it went back as well, or is lost, a copy says itself that it is one.
+    await rig.putBack("copy");
+    expect(rig.reason === "" && rig.left.size > rig.rows().length, "it is noticed").toBe(false);
+    const bora = await rig.orderSoon("bora");
+    await holds();
+    const again = await rig.orderSoon("anna");
+    for (const address of [bora, again, anna]) if (chance.chance(2) && address !== "") rig.pay(address);
+    await holds();
+  } finally {
+    await rig.remove();
+  }
+}
+
+const pairs = steps.flatMap((_, kept) => steps.slice(kept).map((_step, more) => ({ kept, until: kept + more + 1 })));
+const worlds = [
+  { whose: "a merchant without an agent", make: () => new PutBackRig() },
+  { whose: "a merchant with an agent", make: () => new PutBackAgentRig() },
+];
+
+describe.each(worlds)("$whose", ({ make }) => {
+  it.each(pairs)("kept before step $kept and put back after $until: no address and no money twice", async (pair) => {
+    for (const seed of seedsOfRun(seedsEach)) await tried(make, { ...pair, seed });
+  });
+});
+
+describe("beside the database", () => {
+  const begin = async (one: PutBackRig): Promise<void> => {
+    rig = one;
+    await rig.begin();
+  };
+  const lose = (): void => rmSync(marksPathOf(rig.database));
+
+  it("without its file an account without an agent jumps far, and what it skips is watched", async () => {
+    await begin(new PutBackRig());
+    await rig.orderSoon("before");
+    rig.keep("copy", "file");
+    const anna = await rig.orderSoon("anna");
+    await rig.putBack("copy", lose);
+    expect(rig.reason).toBe("the file of addresses beside it is gone or damaged");
+    await rig.orderSoon("bora");
+    rig.pay(anna);
+    await holds();
+    const [unattributed] = rig.rows().filter(({ orderId }) => orderId === `unattributed/${anna}`);
+    expect(unattributed).toMatchObject({ status: 2, late: 1, amountReceivedUnits: `${10n ** 18n}` });
+    await rig.remove();
+  });
+
+  it("without its file nothing leaves before the agent has told its ceiling, and money that came meanwhile is found", async () => {
+    await begin(new PutBackAgentRig());
+    await rig.orderSoon("before");
+    rig.keep("copy", "file");
+    const anna = await rig.orderSoon("anna");
+    rig.pay(anna);
+    await rig.settle();
+    await rig.putBack("copy", lose);
+    await rig.settle(); // the block of that payment is read before the agent comes
+    expect(await rig.order("bora")).toMatchObject({ code: "unavailable", reason: "server_away" });
+    await rig.meet();
+    await rig.orderSoon("bora");
+    await holds();
+    expect(rig.rows().find(({ orderId }) => orderId === `unattributed/${anna}`)).toMatchObject({ status: 2, late: 1 });
+    await rig.remove();
+  });
+
+  it("an agent that is away blocks nothing until its step is used up, and then everything until it comes", async () => {
+    await begin(new PutBackAgentRig());
+    expect(await rig.order("first")).toMatchObject({ code: "unavailable", reason: "server_away" });
+    await rig.meet();
+    for (let number = 0; number < 10; number += 1) expect((await rig.order(`o-${number}`)).address).not.toBe("");
+    expect(await rig.order("late")).toMatchObject({ code: "unavailable", reason: "server_away" });
+    await rig.meet();
+    expect((await rig.order("late")).address).not.toBe("");
+    await rig.remove();
+  });
+
+  it("a start of a database that nobody put back skips nothing, also after a kill between commit and answer", async () => {
+    await begin(new PutBackRig());
+    await rig.orderSoon("anna");
+    rig.keep("copy", "file");
+    await rig.putBack("copy");
+    expect(rig.reason).toBe("");
+    expect(rig.rows()).toHaveLength(1);
+    expect(rig.store.database.get("SELECT count(*) AS n FROM forgottenAddresses")).toEqual({ n: 0 });
+    await rig.remove();
   });
 });

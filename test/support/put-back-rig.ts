@@ -141,11 +141,15 @@ export class PutBackRig {
     let got = await this.order(orderId);
     for (let round = 0; round < 200 && got.address === ""; round += 1) {
       await this.read();
+      await this.meet();
       got = await this.order(orderId);
     }
     if (got.address === "") throw new Error(`no address for ${orderId}: ${got.code} ${got.reason}`);
     return got.address;
   }
+
+  /** Whoever holds something of this gateway's is heard. */
+  async meet(): Promise<void> {}
 
   pay(address: string, units = eth): void {
     this.#hashes += 1;

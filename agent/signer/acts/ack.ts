@@ -1,8 +1,9 @@
 /**
  * The gateway acknowledges our ledger: its database durably holds it up to a head, and so the
  * signed bytes below may leave. Beside it the gateway says which withdrawals the chain has ended:
- * bytes are forgotten on that word and on nobody else's; and which transactions are dead. Touches
- * nothing: records leave through the turn. Source: docs/protocol.md section 7.
+ * bytes are forgotten on that word and on nobody else's; which transactions are dead; and how far
+ * addresses for deposits may have left soon. Touches nothing: records leave through the turn.
+ * Source: docs/protocol.md sections 6.5 and 7.
  */
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
@@ -36,7 +37,13 @@ export function acknowledge(turn: Turn, frame: Uint8Array): Admitted {
   const released = held === null ? release(turn, ack.head) : [];
   // What this very word lets out may be dead already.
   const dead = recordDead(turn, ack.dead ?? []);
+  holdCeiling(turn, ack.ceiling ?? 0);
   return { ok: true, touched: [...new Set([...released, ...ended, ...dead])] };
+}
+
+/** Records a higher ceiling than before, which the gateway waits for before its addresses leave. */
+function holdCeiling(turn: Turn, ceiling: number): void {
+  if (ceiling > turn.core.ceiling && turn.hasRoom()) turn.commit([{ kind: "CEILING", ceiling }]);
 }
 
 /** Records what is open here, has a slot and is called ended for the first time. */

@@ -83,6 +83,7 @@ export interface CoreSnapshot {
   readonly heldBefore?: number;
   readonly ruled?: Ruled | null;
   readonly paused?: Paused | null;
+  readonly ceiling?: number;
 }
 
 /**
@@ -126,6 +127,7 @@ export class Core {
   #heldBefore = 0;
   #ruled: Ruled | null = null;
   #paused: Paused | null = null;
+  #ceiling = 0;
 
   /**
    * `past` are the ledger's sorted files: what checkpoints put away, `snapshot` its newest
@@ -155,6 +157,7 @@ export class Core {
     this.#heldBefore = snapshot?.heldBefore ?? 0;
     this.#ruled = snapshot?.ruled ?? null;
     this.#paused = snapshot?.paused ?? null;
+    this.#ceiling = snapshot?.ceiling ?? 0;
     // A checkpoint of an earlier program, and an opened ledger's first state, count a withdrawal
     // once, however many of its versions can still be paid.
     for (const withdrawal of this.book.open()) this.#count(withdrawal, this.heads.at, "payable");
@@ -187,6 +190,11 @@ export class Core {
   /** Null unless a person stopped new signatures. */
   get paused(): Paused | null {
     return this.#paused;
+  }
+
+  /** No address for deposits at or above this place has left the gateway; 0 before its first word. */
+  get ceiling(): number {
+    return this.#ceiling;
   }
 
   /** The newest recorded limits that are not these, null for none. */
@@ -243,6 +251,10 @@ export class Core {
         return;
       case "PAUSED":
         this.#paused = record.paused ? { at: record.at, approver: record.approver } : null;
+        this.outbox.fold(record, undefined);
+        return;
+      case "CEILING":
+        this.#ceiling = Math.max(this.#ceiling, record.ceiling);
         this.outbox.fold(record, undefined);
         return;
       case "ADOPTED":
@@ -302,6 +314,7 @@ export class Core {
       heldBefore: this.#heldBefore,
       ruled: this.#ruled,
       paused: this.#paused,
+      ceiling: this.#ceiling,
     };
   }
 
@@ -313,6 +326,8 @@ export class Core {
     this.outbox.fold(record, undefined);
     // Nobody knows what the gateway has heard of a pause.
     this.outbox.push({ kind: "paused", seq: record.seq, at: record.at, paused: this.#paused !== null });
+    // Nor of a ceiling, which is the ledger's and the order's, whichever is higher.
+    if (this.#ceiling > 0) this.outbox.push({ kind: "ceiling", seq: record.seq, at: record.at, ceiling: this.#ceiling });
   }
 
   #foldWithdrawal(record: WithdrawalRecord): void {

@@ -243,6 +243,8 @@ export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Ent
     }
     case "PAUSED":
       return { kind: "paused", seq, at, paused: record.paused };
+    case "CEILING":
+      return { kind: "ceiling", seq, at, ceiling: record.ceiling };
     default:
       return null;
   }

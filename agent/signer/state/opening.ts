@@ -68,6 +68,7 @@ export function openState(opening: Opening): OpenedState | Refusal {
       spends: both ? order.spends : (old.opened?.spends ?? []),
     },
     heldBefore: old.heldBefore ?? 0,
+    ceiling: Math.max(old.ceiling ?? 0, order.ceiling ?? 0),
   };
   const here = new Map(old.book.open.map((one) => [one.transactionId, one.state]));
   const open = old.book.open.filter((one) => !isOver(one));

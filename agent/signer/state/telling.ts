@@ -83,12 +83,13 @@ function entriesSince(core: Core, record: LedgerRecord, told: Told | undefined):
   }
 }
 
-/** A pause from before has no record of its own here. */
-function openedEntries({ paused }: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
+/** A pause and a ceiling from before have no record of their own here. */
+function openedEntries({ paused, ceiling }: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
   const { seq, at } = record;
   const entry = entryOf(record, told);
   const isPaused = paused !== null && paused.at <= at;
-  return [...(entry === null ? [] : [entry]), { kind: "paused", seq, at, paused: isPaused }];
+  const opened: Entry[] = [...(entry === null ? [] : [entry]), { kind: "paused", seq, at, paused: isPaused }];
+  return ceiling === 0 ? opened : [...opened, { kind: "ceiling", seq, at, ceiling }];
 }
 
 /**
