@@ -164,8 +164,8 @@ export type RecordBody =
   /** A person stopped new signatures, or lets them go on. */
   | { readonly kind: "PAUSED"; readonly paused: boolean; readonly approver: string }
   /**
-   * The gateway's signed word that no address for deposits at or above this place has left: it takes
-   * another one from here before one does.
+   * The gateway's signed word that no deposit address at or above this place has left: it takes a
+   * higher one before one does.
    */
   | { readonly kind: "CEILING"; readonly ceiling: number }
   /** The gateway acknowledged everything up to `acked` and nothing was waiting at the gate. */

@@ -233,7 +233,7 @@ export function endIfCaughtUp(database: Database, isReadSince: (atMs: number) =>
 /** A place for a new address, or why none can leave now. */
 export type Place =
   | { readonly ok: true; readonly index: number }
-  /** The database was put back, and reads on; or the agent's ledger holds no ceiling above it yet. */
+  /** The database was put back and reads on, or the agent's ledger holds no ceiling above it. */
   | { readonly ok: false; readonly reason: "catching_up" | "server_away" };
 
 interface Asked {

@@ -7,6 +7,14 @@ import type { Head, Statement } from "../../protocol/messages.ts";
 import type { Store } from "../store/store.ts";
 import type { LinkLimits } from "./link-limits.ts";
 
+/** An agent that said a hello that held. */
+export interface Live {
+  readonly id: string;
+  readonly epoch: number;
+  readonly linkKey: KeyObject;
+  readonly signerKey: KeyObject;
+}
+
 /**
  * `S` is the session itself.
  * @public

@@ -5,7 +5,7 @@
  * that the database does not, but for how far jobs were sent on this connection. Sources:
  * docs/protocol.md sections 4 to 7.
  */
-import { type KeyObject, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
 import * as envelope from "../../protocol/envelope.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -21,20 +21,13 @@ import { listDeadHashes, listEndedDeadInRange } from "../store/deaths.ts";
 import type { AgentRow } from "../store/rows.ts";
 import { type CloseReason, closeCodes } from "./link-limits.ts";
 import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
-import type { SessionRooms } from "./session-rooms.ts";
+import type { Live, SessionRooms } from "./session-rooms.ts";
 
 const helloBytesMax = 4096;
 /** How long an end may wait for others, so that they share an acknowledgement. */
 const endedMs = 20;
 /** After so many beats what was said of ends is said once more: a minute. */
 const beatsToRepeat = 4;
-
-interface Live {
-  readonly id: string;
-  readonly epoch: number;
-  readonly linkKey: KeyObject;
-  readonly signerKey: KeyObject;
-}
 
 /** Takes over an upgraded connection; `start` sends the challenge. */
 export class Session {
@@ -106,11 +99,10 @@ export class Session {
     const hashes = [...this.#dead].slice(0, deadPerAckMax);
     for (const txHash of hashes) this.#dead.delete(txHash);
     const dead = hashes.length === 0 ? {} : { dead: hashes };
-    const asked = askedCeiling(agent);
-    this.#askedCeiling = asked ?? 0;
-    const ceiling = asked === null ? {} : { ceiling: asked };
-    const told = { agent: live.id, epoch: live.epoch, head, ended, ...dead, ...ceiling, at: this.#rooms.clock() };
-    this.#send("ack", told satisfies Ack);
+    this.#askedCeiling = askedCeiling(agent) ?? 0;
+    const ceiling = this.#askedCeiling === 0 ? {} : { ceiling: this.#askedCeiling };
+    const said = { agent: live.id, epoch: live.epoch, head, ended, ...dead, ...ceiling, at: this.#rooms.clock() };
+    this.#send("ack", said satisfies Ack);
     this.#tellRestSoon();
   }
 

@@ -32,8 +32,8 @@ export class WatchList implements AddressBook {
   }
 
   /**
-   * Takes in addresses issued, or found to be forgotten, since the last time. Must run after the nodes named the blocks that
-   * are read next.
+   * Takes in addresses issued, or found to be forgotten, since the last time. Must run after the
+   * nodes named the blocks that are read next.
    */
   refresh(database: Database): void {
     for (const row of listDepositAddressesAfter(database, this.#newest)) {

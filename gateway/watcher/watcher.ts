@@ -88,8 +88,8 @@ export interface Watcher {
    */
   outOfService(): ReadonlyMap<string, string>;
   /**
-   * When the nodes were asked for the tip by the newest pass that read all of a network; null before
-   * the first.
+   * When the newest pass that read all of a network asked its nodes for the tip; null before the
+   * first.
    */
   readAt(network: string): number | null;
   /** Ends the loops; resolves when nothing more is written. Calling again is harmless. */

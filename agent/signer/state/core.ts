@@ -192,7 +192,7 @@ export class Core {
     return this.#paused;
   }
 
-  /** No address for deposits at or above this place has left the gateway; 0 before its first word. */
+  /** No deposit address at or above this place has left the gateway; 0 before its first word. */
   get ceiling(): number {
     return this.#ceiling;
   }
