@@ -38,7 +38,10 @@ async function holds(): Promise<void> {
   }
   for (const [address, units] of paid) {
     const listed = rig.payments().filter((one) => one.address === address && one.final === 1);
-    expect(listed.reduce((all, one) => all + BigInt(one.units), 0n), `what came to ${address} is listed`).toBe(units);
+    expect(
+      listed.reduce((all, one) => all + BigInt(one.units), 0n),
+      `what came to ${address} is listed`,
+    ).toBe(units);
     const held = rig.rows().filter(({ id }) => listed.some(({ transactionId }) => transactionId === id));
     expect(held.reduce((all, row) => all + BigInt(row.amountReceivedUnits), 0n)).toBe(units);
   }
@@ -46,7 +49,10 @@ async function holds(): Promise<void> {
 
 const first = (): string => [...rig.left].find(([, orders]) => orders.has("anna"))?.[0] ?? "";
 
-async function tried(make: () => PutBackRig, { kept, until, seed }: { kept: number; until: number; seed: number }): Promise<void> {
+async function tried(
+  make: () => PutBackRig,
+  { kept, until, seed }: { kept: number; until: number; seed: number },
+): Promise<void> {
   rig = make();
   try {
     await rig.begin();
