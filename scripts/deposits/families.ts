@@ -3,7 +3,7 @@
  */
 import { type EvmFront, startEvmFront } from "../../rig/provider/evm-front.ts";
 import type { Profile } from "../../rig/provider/profile.ts";
-import { drawPair, profileNamed } from "../../rig/provider/profiles.ts";
+import { drawPair, ofOneChain, profileNamed } from "../../rig/provider/profiles.ts";
 import { seeded } from "../faults/tally.ts";
 import { type RigOptions, startPairedRig } from "../rig.ts";
 import { deployContracts, type EvmContracts, EvmTown, servedBy } from "./evm-town.ts";
@@ -80,7 +80,7 @@ export function playFamily(name: FamilyName, faults: DepositFaults): Promise<Dep
   const pair: Pair =
     profiles === undefined
       ? drawPair(name, seeded(`${seed}/${name}/profiles`))
-      : [profileNamed(name, profiles[0]), profileNamed(name, profiles[1])];
+      : ofOneChain(profileNamed(name, profiles[0]), profileNamed(name, profiles[1]));
   say(`${name}: nodes like ${namesOf(pair).join(" and ")}`);
   return runs[name](faults, pair);
 }
