@@ -23,6 +23,7 @@ import { addDescription } from "./openapi/openapi.ts";
 import { startPrices } from "./prices/prices.ts";
 import type { Service } from "./service.ts";
 import { type AddressMarks, marksPathOf, openMarks, readMarks } from "./store/address-marks.ts";
+import { freeBytesOf, roomBytesMin } from "./store/disk.ts";
 import { keepNativeCoins, mendHoldings } from "./store/holdings.ts";
 import { probe } from "./store/meta.ts";
 import { checkKey, ownStore } from "./store/owner.ts";
@@ -59,6 +60,16 @@ function storeProbe(store: Store): Probe {
     } catch (error) {
       return { name: "database", ok: false, detail: error instanceof Error ? error.message : "" };
     }
+  };
+}
+
+/** Room on the disk of the database, as the agent's signer watches its ledger's. */
+function roomProbe(database: string): Probe {
+  return () => {
+    const free = freeBytesOf(database);
+    const ok = free === null || free >= roomBytesMin;
+    const detail = ok ? "" : `${Math.floor(free / 1024 / 1024)} MiB are free on the database's disk, too few: make room`;
+    return { name: "disk", ok, detail, aloneOut: true };
   };
 }
 
@@ -247,6 +258,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     addDescription(server, config);
     addStation(server, service, [
       storeProbe(store),
+      roomProbe(config.database),
       ...chainProbes(config, () => watcher),
       ...currencyProbes(config, outOfService),
       ...booksProbes(config, store, clock),

@@ -16,6 +16,7 @@ import { addressBlock } from "../auth/rate.ts";
 import { addressReader, type ClientAddress } from "../client-address.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Service } from "../service.ts";
+import { isDiskFull } from "../store/disk.ts";
 import { isBusy } from "../store/store.ts";
 import { endConnections } from "./closing.ts";
 import { createPeers } from "./peers.ts";
@@ -67,6 +68,10 @@ const hungUp: readonly unknown[] = ["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"];
 /** What to answer where something threw; faults of our own are logged. */
 export function answerOfError(error: unknown, service: Service, requestId: string): Answer {
   if (isBusy(error)) return say("unavailable", {}, { "Retry-After": "1" });
+  if (isDiskFull(error)) {
+    service.log.error({ event: "request-failed", requestId, code: "GATEWAY_DISK_FULL" }, "the disk of the database is full");
+    return say("unavailable", {}, { "Retry-After": "60" });
+  }
   const name = error instanceof Error && "code" in error ? error.code : undefined;
   if (hungUp.includes(name)) return say("request_invalid");
   const code = typeof name === "string" ? codesOfFramework[name] : undefined;

@@ -6,6 +6,7 @@ import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../protocol/fault.ts";
 import { refuseOthersWal } from "./beside.ts";
+import { unusableStore } from "./disk.ts";
 import { schemaVersion, upgrades } from "./schema.ts";
 import { isBusy } from "./store.ts";
 
@@ -30,9 +31,8 @@ export function keyOfStore(path: string): string {
     return meta("gatewayKey");
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
-    const reason = cause instanceof Error ? cause.message : "";
     if (isBusy(cause)) throw fault("GATEWAY_STORE_BUSY", path, `${path} is held by another process`, cause);
-    throw fault("GATEWAY_STORE_INVALID", path, `${path} cannot be used as a database: ${reason}`, cause);
+    throw unusableStore(path, cause);
   } finally {
     raw?.close();
   }

@@ -9,6 +9,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../protocol/fault.ts";
+import { unusableStore } from "./disk.ts";
 import { readGatewayKeyFingerprint } from "./meta.ts";
 import { type Database, isBusy } from "./store.ts";
 
@@ -50,7 +51,7 @@ export function ownStore(path: string): Ownership {
   } catch (cause) {
     if (raw !== null) end(raw);
     if (cause instanceof AgentError) throw cause;
-    throw isBusy(cause) ? owned(path, lock, cause) : unusable(lock, cause);
+    throw isBusy(cause) ? owned(path, lock, cause) : unusableStore(lock, cause);
   }
   const held = raw;
   return { run, release: () => end(held) };
@@ -100,7 +101,7 @@ export function runningOn(path: string): string | null {
     if (named.n === 0) return null;
     return namedRun(raw);
   } catch (cause) {
-    throw unusable(lock, cause);
+    throw unusableStore(lock, cause);
   } finally {
     raw?.close();
   }
@@ -118,11 +119,6 @@ function isFree(raw: Raw): boolean {
 
 function owned(path: string, lock: string, cause?: unknown): AgentError {
   return new AgentError("GATEWAY_STORE_OWNED", "none", `another gateway runs on ${path}`, { path, lock }, { cause });
-}
-
-function unusable(lock: string, cause: unknown): AgentError {
-  const reason = cause instanceof Error ? cause.message : "";
-  return new AgentError("GATEWAY_STORE_INVALID", "none", `${lock} cannot be used: ${reason}`, { path: lock }, { cause });
 }
 
 /**

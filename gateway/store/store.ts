@@ -10,6 +10,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import { refuseOthersWal } from "./beside.ts";
+import { unusableStore } from "./disk.ts";
 import { mendHoldings } from "./holdings.ts";
 import { mendReserved } from "./reserved.ts";
 import { schema, schemaVersion, upgrades } from "./schema.ts";
@@ -257,6 +258,7 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
 /**
  * Opens the existing database file at `path`. Throws GATEWAY_STORE_MISSING (a database is never
  * made silently: an empty one has forgotten every withdrawal), GATEWAY_STORE_INVALID,
+ * GATEWAY_DISK_FULL, GATEWAY_DISK_FAILED, GATEWAY_STORE_ACCESS,
  * GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE, GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL.
  * @public
  */
@@ -278,12 +280,12 @@ export function openStore(path: string, log: GatewayLog): Store {
     if (cause instanceof AgentError) throw cause;
     if (isBusy(cause))
       throw new AgentError("GATEWAY_STORE_BUSY", "none", `${path} is held by another process`, { path }, { cause });
-    throw invalid(path, `cannot be used as a database: ${cause instanceof Error ? cause.message : ""}`, cause);
+    throw unusableStore(path, cause);
   }
 }
 
-function invalid(path: string, reason: string, cause?: unknown): AgentError {
-  return new AgentError("GATEWAY_STORE_INVALID", "none", `${path} ${reason}`, { path }, { cause });
+function invalid(path: string, reason: string): AgentError {
+  return new AgentError("GATEWAY_STORE_INVALID", "none", `${path} ${reason}`, { path });
 }
 
 /**

@@ -71,6 +71,7 @@ describe("startGateway", () => {
     expect(health).toMatchObject({ reached: true, ready: false });
     expect(JSON.parse(health.text).checks.map((check: { name: string }) => check.name)).toEqual([
       "database",
+      "disk",
       "chain local",
       "currency usdt",
       "currency off",
