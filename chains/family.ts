@@ -246,11 +246,6 @@ export interface Family {
   readonly exclusion: Exclusion;
   /** Whether a configuration may count blocks until one is final; else the chain alone says so. */
   readonly countsConfirmations: boolean;
-  /**
-   * Whether the nodes name every payment that came. Else an address may hold more coins than they
-   * name, and the rest counts as a payment too.
-   */
-  readonly namesEveryPayment: boolean;
   readonly slots: Slots;
   readonly fees: Fees;
   /** The words for how a chain bills, as a configuration may name them. */

@@ -24,6 +24,7 @@ export interface Transaction {
   readonly changedAt?: string;
   readonly expiresAt?: string;
   readonly amountReceived?: string; // deposits
+  readonly paymentTolerance?: string; // deposits: so much may be missing
   readonly paymentUri?: string; // deposits; "" when the currency is no longer served
   readonly quote?: Quote; // deposits asked for in fiat money
   readonly late?: boolean; // deposits: money came after the end

@@ -7,7 +7,8 @@ import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { families, networkOf } from "../chains/families.ts";
 import type { ChainId, FamilyName } from "../chains/family.ts";
-import { decimalMax, formatAmount, parseAmount } from "../protocol/amount.ts";
+import { findCurrencyPreset } from "../chains/presets.ts";
+import { decimalMax } from "../protocol/amount.ts";
 import { AgentError, reasonOf } from "../protocol/fault.ts";
 import { currencyPattern } from "../protocol/fields.ts";
 import { assertVisible, markLength } from "../protocol/invisible.ts";
@@ -15,6 +16,7 @@ import { parseJson } from "../protocol/json.ts";
 import { isLoopback } from "../protocol/loopback.ts";
 import { boolean, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../protocol/shape.ts";
 import { isAddressOrNetwork } from "./address-list.ts";
+import { amountIn, toleranceIn } from "./amount-settings.ts";
 import { bareUrl } from "./bare-url.ts";
 import { type CallbackSettings, callbackSettings, callbacksShape } from "./callback-settings.ts";
 import { expanded, type PresetOf } from "./chain-presets.ts";
@@ -48,6 +50,7 @@ export interface GatewayCurrency {
   readonly decimal: number;
   readonly contract: string; // EIP-55; "" native
   readonly minPaymentAmount: string;
+  readonly paymentTolerance: string; // so much may be missing from a deposit's amount; below minPaymentAmount
   readonly minWithdrawAmount: string;
   readonly enabled: boolean;
   readonly depositOnly: boolean; // taken in although the merchant's agent may not pay it out
@@ -141,6 +144,7 @@ const currency = object(
   {
     contract: string({ max: 42 }),
     minWithdrawAmount: string({ min: 1, max: 79 }),
+    paymentTolerance: string({ min: 1, max: 79 }),
     enabled: boolean(),
     depositOnly: boolean(),
     market: string({ max: 15, pattern: /^[A-Z0-9]*$/ }),
@@ -219,12 +223,6 @@ function chainsOf(chains: File["chains"], presetOf: PresetOf): Record<string, Ga
   return result;
 }
 
-function amountIn(text: string, decimal: number, path: string): string {
-  const amount = parseAmount(text, decimal);
-  if (!amount.ok) throw shapeFault(path, `must be an amount above zero with at most ${decimal} decimals`);
-  return formatAmount(amount.units, decimal);
-}
-
 function currenciesOf(
   currencies: File["currencies"],
   chains: Record<string, GatewayChain>,
@@ -256,6 +254,10 @@ function currenciesOf(
       `${path}.minWithdrawAmount`,
     );
     const { chain: chainName, name, symbol, decimal } = entry;
+    const leastSwept = (of: string): string => {
+      const usual = findCurrencyPreset(presetOf.get(of) ?? "")?.sweepLeast ?? minPaymentAmount;
+      return amountIn(entry.sweep?.least ?? usual, decimal, `${path}.sweep.least`);
+    };
     const enabled = entry.enabled ?? true;
     result[id] = {
       id,
@@ -268,11 +270,12 @@ function currenciesOf(
       contract,
       minPaymentAmount,
       minWithdrawAmount,
+      paymentTolerance: toleranceIn(entry.paymentTolerance ?? "0", minPaymentAmount, decimal, `${path}.paymentTolerance`),
       enabled,
       depositOnly: entry.depositOnly ?? false,
       market: entry.market ?? (/^[A-Z0-9]{1,15}$/.test(symbol) ? symbol : ""),
       listUnpriced: entry.listUnpriced ?? false,
-      sweep: sweepOf(entry.sweep, amountIn(entry.sweep?.least ?? minPaymentAmount, decimal, `${path}.sweep.least`)),
+      sweep: sweepOf(entry.sweep, { least: leastSwept(id), isCoin: contract === "" }),
     };
   }
   return result;

@@ -265,7 +265,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     ]);
     telling = startTelling({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times });
     const port = await listen(server, config);
-    const sweeps = createSweeps({ store, signals, config, log, clock, run });
+    const sweeps = createSweeps({ store, signals, config, log, clock, run, prices: board });
     const networks = Object.values(config.chains).map(({ network }) => network);
     const closing = startBooks({ store, config, log, clock });
     books = closing;

@@ -10,7 +10,7 @@ import { boolean, integer, object, type Reader, string } from "../protocol/shape
  */
 export interface GatewaySweep {
   readonly isAutomatic: boolean; // else at a person's word alone
-  readonly feeMultiple: number; // of a coin that pays its own fee: so many times the fee at least
+  readonly feeMultiple: number; // so many times the fee at least; of a token where both prices are known
   readonly least: string; // so much at least
 }
 
@@ -25,6 +25,8 @@ export const stuckSweepsMax = 20;
 /** @public */
 export const sweepsAtOnceDefault = 8;
 const feeMultipleDefault = 20;
+/** No deposit of a token loses more than a tenth of itself to its sweep. */
+const feeMultipleOfTokens = 10;
 
 /**
  * As a person writes it beside a currency.
@@ -46,6 +48,10 @@ export const sweepsAtOnce: Reader<number> = integer({ min: 1, max: sweepsAtOnceM
  * With the defaults; `least` is read already.
  * @public
  */
-export function sweepOf(entry: ReturnType<typeof sweepShape> | undefined, least: string): GatewaySweep {
-  return { isAutomatic: entry?.automatic ?? true, feeMultiple: entry?.feeMultiple ?? feeMultipleDefault, least };
+export function sweepOf(
+  entry: ReturnType<typeof sweepShape> | undefined,
+  { least, isCoin }: { readonly least: string; readonly isCoin: boolean },
+): GatewaySweep {
+  const usual = isCoin ? feeMultipleDefault : feeMultipleOfTokens;
+  return { isAutomatic: entry?.automatic ?? true, feeMultiple: entry?.feeMultiple ?? usual, least };
 }

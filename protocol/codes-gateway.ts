@@ -58,6 +58,13 @@ export const gatewayCodes = {
     "a payment was seen in a block that stands, and the final reading of the block does not show it",
     "look the transaction up in a block explorer; replace the node that leaves it out, then credit what came by hand",
   ],
+  WATCHER_ADDRESS_USED: [
+    "alarm",
+    "none",
+    "operator",
+    "an address for deposits was used before it was given out, and is passed over",
+    "see whether this wallet or xpub is used elsewhere; what lies there is not credited",
+  ],
   WATCHER_FINAL_REORG: [
     "alarm",
     "unknown",

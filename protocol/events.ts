@@ -210,6 +210,18 @@ export const gatewayEvents = table({
   "withdrawal-made": ["gateway", "info", "a withdrawal was taken from a shop", nothing],
   "version-dead": ["gateway", "info", "no block can take this version of a withdrawal any more, as enough nodes say", nothing],
   "withdrawal-ended": ["gateway", "info", "a withdrawal ended, by what the chain shows", nothing],
+  "deposit-baseline": [
+    "gateway",
+    "warn",
+    "something lay on a deposit address before anybody could pay to it; it is not credited",
+    "see whether this wallet or xpub is used elsewhere",
+  ],
+  "deposit-unborne": [
+    "gateway",
+    "warn",
+    "a receipt names coins for a deposit address that its final balance does not show; they are not credited",
+    "nothing; if it repeats, compare that node with another",
+  ],
   "deposit-changed": ["gateway", "info", "a deposit moved on", nothing],
   "deposit-late": ["gateway", "info", "a deposit was paid after its end", "settle it with the customer"],
   "callback-off": [

@@ -71,6 +71,9 @@ export function pairAgent(store: Store, digit = "a", hotAddress = "0x70997970C51
   return { id, signerKey, linkKey, hotAddress };
 }
 
+/** An account for deposits, of either family. */
+export const depositXpub =
+  "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj";
 export const receiver = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
 
 /** A withdrawal of `amountUnits` with its job appended; `number` makes its id. */
@@ -125,6 +128,7 @@ export function insertTransaction(
     metadata: "",
     late: 0,
     quote: "",
+    toleranceUnits: "0",
     callbackStatus: 3,
     ...change,
   };
@@ -149,6 +153,6 @@ export function readAgent(store: Store, id: string): AgentRow {
 export function accountsText(hot: string): string {
   return JSON.stringify([
     { family: "evm", purpose: "hot", id: hot, firstAddress: hot },
-    { family: "evm", purpose: "deposits", id: "xpub", firstAddress: "none" },
+    { family: "evm", purpose: "deposits", id: depositXpub, firstAddress: "none" },
   ]);
 }

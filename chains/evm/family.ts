@@ -41,7 +41,6 @@ export const evm: Family = {
   feeModels,
   exclusion: { kind: "slot" },
   countsConfirmations: true,
-  namesEveryPayment: false, // coins that a contract sends on have no transaction to the address
   readChainId: (value) => (Number.isSafeInteger(value) && (value as number) >= 1 ? (value as number) : null),
   networkOf: ({ chainId }) => networkOf(Number(chainId)),
   isTxHash: (text) => /^0x[0-9a-f]{64}$/.test(text),

@@ -40,7 +40,8 @@ function token(
 ): CurrencyPreset {
   const name = symbol === "USDT" ? "Tether USD" : "USD Coin";
   const market = isTest === true ? "" : symbol;
-  return { chain, lines: { name, symbol, decimal, contract, market, minPaymentAmount: least }, source };
+  const sweepLeast = chain === "ethereum" ? { sweepLeast: "50" } : {};
+  return { chain, lines: { name, symbol, decimal, contract, market, minPaymentAmount: least }, source, ...sweepLeast };
 }
 
 const ether: Coin = { name: "Ether", symbol: "ETH", market: "ETH", least: "0.001" };

@@ -43,4 +43,6 @@ export interface CurrencyPreset {
   readonly chain: string; // a chain's preset
   readonly lines: CurrencyLines;
   readonly source: string; // of contract and decimals
+  /** So much of a token bears ten times what its sweep costs, where fees are high. */
+  readonly sweepLeast?: string;
 }

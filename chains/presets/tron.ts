@@ -50,6 +50,7 @@ const usdt = (chain: string, contract: string, market: string, source: string): 
   chain,
   lines: { name: "Tether USD", symbol: "USDT", decimal: 6, contract, market, minPaymentAmount: "5" },
   source,
+  sweepLeast: "50",
 });
 
 const tether = "tether.to, supported protocols: issued by Tether";

@@ -64,7 +64,6 @@ export const tron = {
   feeModels: [],
   exclusion: { kind: "waiting", marginMs, lifeMsMax, untilMs, stamp, stamped },
   countsConfirmations: false,
-  namesEveryPayment: true, // those that contracts send on stand in their receipts
   readChainId,
   networkOf: ({ chainId }: { readonly chainId: number | string }): string => networkOf(readChainId(chainId) ?? ""),
   isTxHash: (text: string): boolean => /^[0-9a-f]{64}$/.test(text),

@@ -11,14 +11,16 @@ import type { TransactionRow } from "../store/rows.ts";
 
 /**
  * How a deposit is paid: the link for wallets, "" when the currency is no longer served or its
- * chain has none, and the quote where one was made.
+ * chain has none, how much may be missing, and the quote where one was made.
  * @public
  */
 export function paymentOf(row: TransactionRow, { currencies }: Pick<GatewayConfig, "currencies">): object {
-  const contract = Object.hasOwn(currencies, row.currency) ? currencies[row.currency]?.contract : undefined;
+  const currency = Object.hasOwn(currencies, row.currency) ? currencies[row.currency] : undefined;
+  const contract = currency?.contract;
   const place = { network: row.network, receiver: row.receiverAddress, units: BigInt(row.amountUnits) };
   return {
     paymentUri: contract === undefined ? "" : familyOf(row.network).paymentUri({ ...place, contract }),
+    paymentTolerance: currency === undefined ? "" : formatAmount(BigInt(row.toleranceUnits), currency.decimal),
     ...(row.quote === "" ? {} : { quote: JSON.parse(row.quote) as Quote }),
   };
 }

@@ -5,6 +5,7 @@
  * 1 (whose addresses).
  */
 import { createHash } from "node:crypto";
+import { parseAmount } from "../../protocol/amount.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
 import { type Order, readOrder } from "../answer/body.ts";
@@ -12,6 +13,7 @@ import { paymentOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config.ts";
 import { quote } from "../prices/quote.ts";
 import type { Service } from "../service.ts";
+import { issueAddress, lookMs } from "../store/address-states.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { insertDepositAddress } from "../store/deposit-addresses.ts";
 import { depositOfOrder, insertDeposit } from "../store/deposits.ts";
@@ -62,6 +64,12 @@ function amountOf({ config, prices }: Service, order: Order): Pick<Fresh, "amoun
   return say(quoted.code, { field: "fiatCurrency" }, later);
 }
 
+/** As the configuration says now: a later change concerns later requests alone. */
+function toleranceOf({ paymentTolerance, decimal }: GatewayCurrency): string {
+  const parsed = parseAmount(paymentTolerance, decimal);
+  return parsed.ok ? parsed.units.toString() : "0";
+}
+
 function insert(service: Service, database: Database, request: DepositRequest, order: Order, fresh: Fresh): TransactionRow {
   const { currency } = fresh;
   const { agent, addressIndex, address } = fresh.payee;
@@ -73,8 +81,9 @@ function insert(service: Service, database: Database, request: DepositRequest, o
     ...{ id, merchant, orderId: order.orderId, contentHash: contentHashOf(order) },
     ...{ currency: currency.id, network: currency.network, amount: fresh.amount, amountUnits: fresh.amountUnits.toString() },
     ...{ receiverAddress: address, depositAddress: address, tag: "", stage: "waiting", metadata: order.metadata },
-    ...{ createdAt: nowMs, changedAt: nowMs, expiresAt, quote: fresh.quote },
+    ...{ createdAt: nowMs, changedAt: nowMs, expiresAt, quote: fresh.quote, toleranceUnits: toleranceOf(currency) },
   });
+  issueAddress(database, address, service.run, nowMs - lookMs);
   insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
   return readTransaction(database, id) as TransactionRow;
 }

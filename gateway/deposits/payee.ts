@@ -8,8 +8,9 @@ import { familyOf } from "../../chains/families.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
+import { wasUsed } from "../store/address-states.ts";
 import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts";
-import { takeDepositIndex } from "../store/agents.ts";
+import { skipDepositIndexes } from "../store/agents.ts";
 import { hasReceivingKey, moveReceivingKey, receivingKeyOf } from "../store/receiving-keys.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
@@ -51,9 +52,10 @@ export function takeAddress(database: Database, merchant: string, currency: Gate
   }
   const place = placeUnderKey(database, key, askedOf(key.firstDepositAddress, currency, beside));
   if (!place.ok) return later(place);
-  moveReceivingKey(database, key, place.index + 1);
-  const address = family.depositAddress(key.xpub, place.index);
-  return { agent: null, account: key.firstDepositAddress, addressIndex: place.index, address };
+  const unused = firstUnused(database, place.index, (index) => family.depositAddress(key.xpub, index));
+  moveReceivingKey(database, key, unused.addressIndex + 1);
+  if (unused.address === "") return later({ ok: false, reason: "addresses_used" });
+  return { agent: null, account: key.firstDepositAddress, ...unused };
 }
 
 const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, isRead, nowMs }: Beside) => ({
@@ -61,7 +63,7 @@ const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, is
   isRead: (sinceMs: number) => isRead(network, sinceMs),
 });
 
-const later = ({ reason }: Extract<Place, { ok: false }>): Answer =>
+const later = ({ reason }: Extract<Place, { ok: false }> | { readonly ok: false; readonly reason: "addresses_used" }): Answer =>
   say("unavailable", { reason }, { "Retry-After": retrySeconds });
 
 function underAgent(
@@ -76,7 +78,31 @@ function underAgent(
   if (!canTake) return say("currency_not_payable", { field: "currency" });
   const place = placeUnderAgent(database, agent, askedOf(firstAddress, currency, beside));
   if (!place.ok) return later(place);
-  takeDepositIndex(database, agent.id);
-  const address = familyOf(currency.network).depositAddress(id, place.index);
-  return { agent: agent.id, account: firstAddress, addressIndex: place.index, address };
+  const family = familyOf(currency.network);
+  const unused = firstUnused(database, place.index, (index) => family.depositAddress(id, index));
+  skipDepositIndexes(database, agent.id, unused.addressIndex + 1);
+  if (unused.address === "") return later({ ok: false, reason: "addresses_used" });
+  return { agent: agent.id, account: firstAddress, ...unused };
+}
+
+/**
+ * Places of one order that are passed over at the most: fewer than the ceiling lies above the first
+ * of them (ceilings.ts).
+ */
+const passedOverMax = 100;
+
+/**
+ * The first place whose address nobody used: what lies on a used one is nobody's payment. The last
+ * place that was tried, without an address, where all were used.
+ */
+function firstUnused(
+  database: Database,
+  next: number,
+  addressAt: (index: number) => string,
+): Pick<Payee, "addressIndex" | "address"> {
+  for (let addressIndex = next; addressIndex < next + passedOverMax; addressIndex += 1) {
+    const address = addressAt(addressIndex);
+    if (!wasUsed(database, address)) return { addressIndex, address };
+  }
+  return { addressIndex: next + passedOverMax - 1, address: "" };
 }

@@ -81,6 +81,10 @@ const orders: Readonly<Record<string, Json>> = {
   ),
 };
 
+const paymentTolerance = decimalOrEmpty(
+  "Deposits: so much may be missing from `amount`. Empty once the currency is no longer configured.",
+  "0",
+);
 const quote = shape(
   "What a deposit in fiat money came to, fixed when it was asked for: `amount` is `fiatAmount` at `price`, rounded up.",
   {
@@ -131,10 +135,11 @@ const transaction = shape(
     metadata,
     mode: text("Withdrawals: who decides.", { enum: ["auto", "manual"] }),
     paymentUri,
+    paymentTolerance,
     quote,
     fee: decimalOrEmpty("Withdrawals: what it cost in the network's native coin; empty until known.", "0.00042"),
   },
-  { optional: ["confirmations", "amountReceived", "late", "paymentUri", "quote", "mode", "fee"] },
+  { optional: ["confirmations", "amountReceived", "late", "paymentUri", "paymentTolerance", "quote", "mode", "fee"] },
 );
 
 const currency = shape("A supported currency.", {
@@ -189,6 +194,7 @@ export const schemas: Readonly<Record<string, Json>> = {
       stage,
       late: flag("Money came after the request had ended."),
       paymentUri,
+      paymentTolerance,
       quote,
     },
     { optional: ["quote"] },

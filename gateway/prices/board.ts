@@ -1,7 +1,7 @@
 /**
  * The prices that hold now: what a person typed, else what the markets last agreed on, and how old
- * that is. Whoever asks gets an answer at once; nobody waits for a market. Prices are for people
- * and for quotes: no withdrawal, no fee and no limit reads them.
+ * that is. Whoever asks gets an answer at once; nobody waits for a market. Prices are for people,
+ * for quotes and for what a sweep is worth: no withdrawal, no fee and no limit reads them.
  */
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
 import type { Fiat } from "../fiat.ts";

@@ -28,6 +28,16 @@ export function agentOfMerchant(database: Database, merchant: string): AgentRow 
 }
 
 /**
+ * The agents that are paired now and take part in a network.
+ * @public
+ */
+export function listPairedOn(database: Database, network: string): readonly AgentRow[] {
+  return database
+    .all<AgentRow>("SELECT * FROM agents WHERE releasedAt IS NULL ORDER BY id")
+    .filter(({ networks }) => (JSON.parse(networks) as readonly string[]).includes(network));
+}
+
+/**
  * What each pairing of an agent brings; lists as JSON.
  * @public
  */
@@ -74,14 +84,6 @@ export function markReleased(
   { heard, nowMs }: { readonly heard: string; readonly nowMs: number },
 ): void {
   database.run("UPDATE agents SET releasedAt = ?, heard = ? WHERE id = ?", nowMs, heard, id);
-}
-
-/**
- * Counts one more index of the agent's addresses for deposits as used.
- * @public
- */
-export function takeDepositIndex(database: Database, id: string): void {
-  database.run("UPDATE agents SET nextDepositIndex = nextDepositIndex + 1 WHERE id = ?", id);
 }
 
 type Payer = Pick<AgentRow, "accounts" | "networks">;

@@ -1,6 +1,6 @@
 /**
  * All that this database says moved an account's balance, as rows with the final block of each:
- * the ground the books stand on. Payments come in by their own table; sweeps, top-ups and
+ * the ground the books stand on. Payments and baselines come in by their own tables; sweeps, top-ups and
  * withdrawals by the transaction that ended them, with its fee. Reads only.
  */
 import { unattributedOrderOf } from "./forgotten-addresses.ts";
@@ -57,7 +57,13 @@ export function listDepositMoves(database: Database, network: string, addresses:
      WHERE t.operation <> 'deposit' AND t.finalBlock IS NOT NULL AND t.operation = 'topup' AND t.network = ?`,
     ...[list, network],
   );
-  return [...payments, ...unattributed, ...sweeps, ...topUps];
+  // What lay there before the address left lies there at every block.
+  const baselines = database.all<MoveRow>(
+    `SELECT 'payment' AS kind, 'in' AS side, b.address, b.currency, b.units, '' AS feeUnits, 1 AS status, 0 AS block
+     FROM json_each(?) AS a JOIN baselines b ON b.address = a.value WHERE b.network = ?`,
+    ...[list, network],
+  );
+  return [...payments, ...unattributed, ...sweeps, ...topUps, ...baselines];
 }
 
 /**

@@ -29,6 +29,26 @@ export function listOverdueDeposits(database: Database, network: string, nowMs: 
   return rows.map((row) => row.id);
 }
 
+/**
+ * Keeps the block that holds all that was included before a request's end; the lowest one that was
+ * ever named counts.
+ * @public
+ */
+export function keepDepositEnd(database: Database, transactionId: string, block: number): void {
+  const sql = `INSERT INTO depositEnds (transactionId, block) VALUES (?, ?)
+    ON CONFLICT (transactionId) DO UPDATE SET block = min(block, excluded.block)`;
+  database.run(sql, transactionId, block);
+}
+
+/**
+ * Null while the request's end is not in a block.
+ * @public
+ */
+export function depositEnd(database: Database, transactionId: string): number | null {
+  const sql = "SELECT block FROM depositEnds WHERE transactionId = ?";
+  return database.get<{ block: number }>(sql, transactionId)?.block ?? null;
+}
+
 /** @public */
 export function listPendingDeposits(database: Database, network: string, currency: string): readonly TransactionRow[] {
   const sql = "SELECT * FROM transactions WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ?";
@@ -56,6 +76,7 @@ export type DepositCredit = Pick<
 /** @public */
 export function updateDeposit(database: Database, id: string, credit: DepositCredit): void {
   const { status, stage, code, amountReceivedUnits, late, txHash, finalBlock, changedAt } = credit;
+  if (status !== 0) database.run("DELETE FROM depositEnds WHERE transactionId = ?", id);
   database.run(
     "UPDATE transactions SET status = ?, stage = ?, code = ?, amountReceivedUnits = ?, late = ?, txHash = ?, finalBlock = ?, changedAt = ? WHERE id = ?",
     ...[status, stage, code, amountReceivedUnits, late, txHash, finalBlock, changedAt, id],

@@ -82,6 +82,33 @@ export function forgetSeenPayments(database: Database, network: string, from: nu
 }
 
 /**
+ * Payments of the native coin that a contract's receipt names, in final blocks up to `block`, while
+ * no final balance has borne them out; in the order of the chain.
+ * @public
+ */
+export function listClaims(database: Database, network: string, block: number): readonly PaymentRow[] {
+  return database.all<PaymentRow>(
+    "SELECT * FROM payments WHERE network = ? AND final = 0 AND logIndex < -1 AND block <= ? ORDER BY block, txHash, logIndex DESC",
+    ...[network, block],
+  );
+}
+
+/** @public */
+export function dropSeenPayment(database: Database, { network, txHash, logIndex }: PaymentRow): void {
+  const sql = "DELETE FROM payments WHERE network = ? AND txHash = ? AND logIndex = ? AND final = 0";
+  database.run(sql, network, txHash, logIndex);
+}
+
+/** @public */
+export function readPayment(
+  database: Database,
+  { network, txHash, logIndex }: Pick<PaymentRow, "network" | "txHash" | "logIndex">,
+): PaymentRow | undefined {
+  const sql = "SELECT * FROM payments WHERE network = ? AND txHash = ? AND logIndex = ?";
+  return database.get<PaymentRow>(sql, network, txHash, logIndex);
+}
+
+/**
  * Ids of the requests that anything was paid to in a currency.
  * @public
  */

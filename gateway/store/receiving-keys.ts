@@ -28,6 +28,20 @@ export function receivingKeyOf(database: Database, merchant: string, family: str
 }
 
 /**
+ * The accounts of every merchant who receives without an agent in a family, each with its first
+ * place that no deposit address was taken from.
+ * @public
+ */
+export function listReceivingAccounts(
+  database: Database,
+  family: string,
+): readonly { readonly id: string; readonly next: number }[] {
+  return database
+    .all<ReceivingKeyRow>("SELECT * FROM receivingKeys WHERE family = ? ORDER BY merchant", family)
+    .map(({ xpub: id, firstDepositAddress }) => ({ id, next: nextDepositIndexUnder(database, firstDepositAddress) }));
+}
+
+/**
  * Whether the merchant was created to receive, in whatever family.
  * @public
  */

@@ -113,6 +113,7 @@ export interface TransactionRow {
   readonly expiresAt: number;
   readonly late: 0 | 1; // of a deposit: money came after its end
   readonly quote: string; // of a deposit asked for in fiat money, JSON; "" none
+  readonly toleranceUnits: string; // of a deposit: so much may be missing from the amount
   readonly metadata: string; // the shop's own words, as a JSON object; "" without any
   readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
 }

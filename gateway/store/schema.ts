@@ -11,7 +11,7 @@ import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers 
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 21;
+export const schemaVersion = 22;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -212,6 +212,24 @@ CREATE INDEX transactionsReceived ON transactions (receiverAddress, finalBlock)
 `;
 
 /**
+ * What version 22 added (address-states.ts): what is known of the balances of deposit addresses,
+ * the block in which each request ends that waits for its end to be final, and how much may be
+ * missing from its amount. Addresses from before have no baseline.
+ */
+const addressStates = `
+CREATE TABLE addressStates (
+  network TEXT NOT NULL, address TEXT NOT NULL, block INTEGER NOT NULL, isUsed INTEGER NOT NULL CHECK (isUsed IN (0,1)),
+  comparedAt INTEGER NOT NULL, run TEXT NOT NULL, PRIMARY KEY (network, address)) STRICT;
+CREATE INDEX addressStatesByTime ON addressStates (network, comparedAt);
+CREATE INDEX addressStatesByAddress ON addressStates (address);
+CREATE TABLE baselines (
+  network TEXT NOT NULL, address TEXT NOT NULL, currency TEXT NOT NULL, units TEXT NOT NULL, block INTEGER NOT NULL,
+  takenUnits TEXT NOT NULL DEFAULT '0', PRIMARY KEY (address, network, currency)) STRICT;
+CREATE TABLE depositEnds (transactionId TEXT PRIMARY KEY REFERENCES transactions(id), block INTEGER NOT NULL) STRICT;
+ALTER TABLE transactions ADD COLUMN toleranceUnits TEXT NOT NULL DEFAULT '0';
+`;
+
+/**
  * A table's own constraints change with the table alone; foreign keys are off meanwhile (store.ts).
  */
 const sweepsUpgrade = `${dropCallbackTriggers}
@@ -277,6 +295,8 @@ export const upgrades: Readonly<Record<number, string>> = {
   18: `ALTER TABLE agents ADD COLUMN ${depositCeiling}; ALTER TABLE agents ADD COLUMN ${awaitsCeiling}; ${forgotten}`,
   19: books,
   20: `ALTER TABLE agents ADD COLUMN ${ledgerAt};`,
+  21: `${addressStates}
+    INSERT INTO meta (name, value) SELECT 'baselinesAfter', coalesce(max(rowid), 0) FROM depositAddresses;`,
 };
 
 /** @public */
@@ -325,4 +345,4 @@ CREATE TABLE balances (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
-${recoveries}${recoveryMark}${spends}${expiries}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}${forgotten}${books}`;
+${recoveries}${recoveryMark}${spends}${expiries}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}${forgotten}${books}${addressStates}`;

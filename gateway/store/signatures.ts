@@ -3,8 +3,8 @@ import type { SignatureRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * The table's own constraints stand behind the caller's checks: an account's known hash is a conflict
- * (`isConflict`).
+ * The table's own constraints stand behind the caller's checks: a hash that is known of the account
+ * is a conflict (`isConflict`).
  * @public
  */
 export function insertSignature(database: Database, row: Omit<SignatureRow, "deadAt">): void {

@@ -28,19 +28,20 @@ export function readTransactionOf(
  */
 export type NewTransaction = Omit<
   TransactionRow,
-  "status" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "late" | "callbackStatus"
->;
+  "status" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "late" | "callbackStatus" | "toleranceUnits"
+> &
+  Partial<Pick<TransactionRow, "toleranceUnits">>;
 
 /** Not for calling twice: id and order are the table's keys. */
 export function insertTransaction(database: Database, row: NewTransaction): void {
   const { id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits } = row;
   database.run(
     `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
-       receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt, quote, metadata)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?)`,
+       receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt, quote, metadata, toleranceUnits)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
     ...[id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits],
     ...[row.receiverAddress, row.depositAddress, row.tag, row.stage, row.createdAt, row.changedAt, row.expiresAt],
-    ...[row.quote, row.metadata],
+    ...[row.quote, row.metadata, row.toleranceUnits ?? "0"],
   );
 }
 

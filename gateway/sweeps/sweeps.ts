@@ -9,6 +9,8 @@ import { AgentError } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import { fiats } from "../fiat.ts";
+import type { Prices } from "../service.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
 import type { AgentRow } from "../store/rows.ts";
@@ -27,7 +29,7 @@ import { stuckSweepsMax } from "../sweep-settings.ts";
 import type { Tip, WatchedChain } from "../watcher/chain.ts";
 import { pays } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
-import { inWords, type Measured, measure, type No, smaller, standing } from "./worth.ts";
+import { inWords, type Measured, measure, type No, smaller, standing, type Worth } from "./worth.ts";
 
 /**
  * Addresses of which the chain is asked in one pass; the others have their turn in the next ones.
@@ -43,6 +45,7 @@ export interface SweepsOptions {
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly run: string; // names this process (store/owner.ts)
+  readonly prices?: Prices; // without them a token's threshold is its `least` alone
 }
 
 /** @public */
@@ -109,7 +112,7 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
   if (agent === undefined || !hasRoom(options, row, agent)) return false;
   let measured: Measured | No;
   try {
-    measured = await ask(chain, tip, row, currency, hotAddressOn(agent, row.network));
+    measured = await ask(chain, tip, row, currency, { hot: hotAddressOn(agent, row.network), worth: worthOf(options, currency) });
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     // The next block asks again; what the nodes said stands in the watcher's own words.
@@ -135,7 +138,7 @@ async function ask(
   { final }: Tip,
   row: SweepableRow,
   currency: GatewayCurrency,
-  hot: string,
+  { hot, worth }: { readonly hot: string; readonly worth: Worth | null },
 ): Promise<Measured | No> {
   const { contract } = currency;
   const [units, coinUnits] = await Promise.all([
@@ -146,7 +149,19 @@ async function ask(
   if (amountUnits <= 0n) return { ok: false, reason: "not_there", detail: "" };
   const cost = await reader.cost(row.address, { contract, destination: hot, amountUnits });
   if (!cost.ok) return { ok: false, reason: "would_revert", detail: cost.detail ?? "" };
-  return measure(row, currency, { units, coinUnits, feeUnits: cost.feeUnits });
+  return measure(row, currency, { units, coinUnits, feeUnits: cost.feeUnits, worth });
+}
+
+/** In the first money in which both prices are known and not old. */
+function worthOf({ prices, config }: SweepsOptions, currency: GatewayCurrency): Worth | null {
+  const coin = nativeOf(config, currency.network);
+  if (prices === undefined || coin === undefined || currency.contract === "") return null;
+  for (const fiat of fiats) {
+    const [own, its] = [prices.of(currency, fiat), prices.of(coin, fiat)];
+    if (own !== null && its !== null && !own.isStale && !its.isStale)
+      return { price: own.price, coinPrice: its.price, coinDecimal: coin.decimal };
+  }
+  return null;
 }
 
 /** Null where the hot account has what the top-up takes, its own fee included. */

@@ -88,6 +88,17 @@ interface OnChain {
   readonly units: bigint; // of the currency, at the address
   readonly coinUnits: bigint; // of the coin that pays the fees, there
   readonly feeUnits: bigint; // the most that the sweep can cost
+  readonly worth: Worth | null; // of a token; null where prices are not known
+}
+
+/**
+ * What a whole unit of each is worth, in one money.
+ * @public
+ */
+export interface Worth {
+  readonly price: bigint; // of the currency
+  readonly coinPrice: bigint; // of the coin that pays the fees
+  readonly coinDecimal: number;
 }
 
 /**
@@ -106,6 +117,8 @@ export function measure(row: SweepableRow, currency: GatewayCurrency, chain: OnC
   if (there <= 0n) return no("not_there");
   const { feeUnits, coinUnits } = chain;
   if (currency.contract !== "") {
+    if (row.wishedAt === null && chain.worth !== null && !bearsFee(there, currency, feeUnits, chain.worth))
+      return no("below_fee", `${inWords(there, currency)} there, less than ${currency.sweep.feeMultiple} times the fee`);
     return { ok: true, amountUnits: there, topUpUnits: coinUnits >= feeUnits ? 0n : feeUnits - coinUnits };
   }
   const isWorth = row.wishedAt !== null || there >= feeUnits * BigInt(currency.sweep.feeMultiple);
@@ -113,6 +126,11 @@ export function measure(row: SweepableRow, currency: GatewayCurrency, chain: OnC
   if (!isWorth || amountUnits <= 0n)
     return no("below_fee", `${inWords(there, currency)} there, the fee up to ${inWords(feeUnits, currency)}`);
   return { ok: true, amountUnits, topUpUnits: 0n };
+}
+
+function bearsFee(units: bigint, { decimal, sweep }: GatewayCurrency, feeUnits: bigint, worth: Worth): boolean {
+  const fee = feeUnits * worth.coinPrice * 10n ** BigInt(decimal) * BigInt(sweep.feeMultiple);
+  return units * worth.price * 10n ** BigInt(worth.coinDecimal) >= fee;
 }
 
 export function smaller(a: bigint, b: bigint): bigint {

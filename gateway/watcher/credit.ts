@@ -17,9 +17,12 @@ export interface Request {
   readonly status: 0 | 1 | 2;
   readonly stage: string;
   readonly amountUnits: bigint;
+  readonly toleranceUnits: bigint; // so much of it may be missing
   readonly expiresAt: number;
   readonly receivedUnits: bigint; // as it was judged before
   readonly late: boolean;
+  /** The block that holds all that came before the end; null where that is not waited for. */
+  readonly endBlock: number | null;
 }
 
 /**
@@ -38,21 +41,30 @@ export interface Credit {
 
 /** `scannedAt`: everything included in a block before this time has been seen, milliseconds. */
 export function judgeDeposit(request: Request, payments: readonly Payment[], scannedAt: number): Credit {
-  const counted = payments.filter((payment) => payment.final);
+  const final = payments.filter((payment) => payment.final);
+  const { endBlock } = request;
+  const isInTime = ({ block }: Payment): boolean => request.status !== 0 || endBlock === null || block <= endBlock;
+  const inTime = payments.filter(isInTime);
+  const counted = final.filter(isInTime);
   const receivedUnits = sum(counted);
   const newest = counted.reduce<Payment | null>((last, next) => (last === null || next.block >= last.block ? next : last), null);
   const late = request.late || (request.status !== 0 && receivedUnits > request.receivedUnits);
   const seen = { receivedUnits, late, txHash: newest?.txHash ?? "", finalBlock: newest?.block ?? null };
   if (request.status !== 0) return { ...seen, status: request.status, stage: request.stage, code: endCode(request.status) };
-  if (receivedUnits >= request.amountUnits) return { ...seen, status: 1, stage: "completed", code: "" };
-  const isSettled = counted.length === payments.length;
-  if (isSettled && scannedAt >= request.expiresAt) return { ...seen, status: 2, stage: "expired", code: endCode(2) };
-  return { ...seen, status: 0, stage: openStage(request, payments, receivedUnits, isSettled), code: "" };
+  if (receivedUnits > 0n && receivedUnits >= dueUnits(request)) return { ...seen, status: 1, stage: "completed", code: "" };
+  const isSettled = counted.length === inTime.length;
+  if (isSettled && scannedAt >= request.expiresAt) {
+    const isLate = late || final.length > counted.length;
+    return { ...seen, receivedUnits: sum(final), late: isLate, status: 2, stage: "expired", code: endCode(2) };
+  }
+  return { ...seen, status: 0, stage: openStage(request, inTime, receivedUnits, isSettled), code: "" };
 }
+
+const dueUnits = ({ amountUnits, toleranceUnits }: Request): bigint => amountUnits - toleranceUnits;
 
 function openStage(request: Request, payments: readonly Payment[], receivedUnits: bigint, isSettled: boolean): string {
   if (payments.length === 0) return "waiting";
-  if (!isSettled && sum(payments) >= request.amountUnits) return "confirming";
+  if (!isSettled && sum(payments) >= dueUnits(request)) return "confirming";
   return receivedUnits > 0n ? "partial" : "seen";
 }
 

@@ -4,20 +4,22 @@
  * final block is remembered here and given up when its parents change. Sources:
  * docs/architecture.md section 8; docs/api.md, stages of a deposit.
  */
-import { familyOf } from "../../chains/families.ts";
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
 import { inWaves } from "../../chains/waves.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
-import { listOverdueDeposits, listPendingDeposits, oldestDepositAt } from "../store/deposits.ts";
+import { depositEnd, keepDepositEnd, listOverdueDeposits, oldestDepositAt } from "../store/deposits.ts";
 import { forgetUnjudged, listUnjudged } from "../store/meta.ts";
-import { finalUnitsOf, forgetSeenPayments, keepSeenPayment, listPaidIn, listSeenPayments } from "../store/payments.ts";
-import type { PaymentRow, TransactionRow } from "../store/rows.ts";
+import { forgetSeenPayments, keepSeenPayment, listPaidIn, listSeenPayments } from "../store/payments.ts";
+import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
+import { readTransaction } from "../store/transactions.ts";
+import { type AheadMemory, lookAhead, newAheadMemory } from "./ahead.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
+import { awaitEnds, type CompareMemory, compareBalances, comparedAt, newCompareMemory } from "./compare.ts";
 import { checkDecimals } from "./decimals.ts";
 import { findConsumptions, findPayments, WatchList } from "./findings.ts";
-import { internalHash, judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
+import { judgeRequests, keepFinal, nativeLogIndex } from "./payments.ts";
 import { findSpends, hasPayers, keepSpends } from "./spends.ts";
 import { applyVerdict } from "./withdrawals.ts";
 
@@ -30,17 +32,17 @@ const rewindBlocks = 256;
  * in it.
  */
 const clockSkewMs = 15 * 60_000;
-const questionsAtOnce = 64;
 
 /** What is not in the tables because reading again tells it anew. */
 export interface DepositMemory {
   readonly list: WatchList;
   seen: BlockId[]; // blocks above the cursor read as seen, rising without gaps
-  coinsAt: string; // final block at which the balances of open requests were compared
+  readonly compare: CompareMemory; // of balances
+  readonly ahead: AheadMemory; // addresses that leave next
 }
 
 export function newDepositMemory(network: string): DepositMemory {
-  return { list: new WatchList(network), seen: [], coinsAt: "" };
+  return { list: new WatchList(network), seen: [], compare: newCompareMemory(), ahead: newAheadMemory() };
 }
 
 /**
@@ -60,10 +62,13 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
     await rewind(chain, memory, cursor);
     return false;
   }
-  await findCoins(chain, memory, tip);
+  const fault = await compareBalances(chain, memory.compare, tip.final, (fn) =>
+    commit(chain, (database) => judgeRequests(chain, database, fn(database), 0)),
+  );
   if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
-  const late = listOverdueDeposits(chain.store.database, chain.network, tip.askedAt);
-  if (late.length > 0) commit(chain, (database) => judgeRequests(chain, database, late, tip.askedAt));
+  endOverdue(chain, memory, tip);
+  await lookAhead(chain, memory.ahead, tip.final);
+  if (fault !== null) throw fault;
   return true;
 }
 
@@ -180,7 +185,9 @@ function keepReached(
     if (isOverturned) return [];
     const others = also(database);
     const touched = [...forgetSeenPayments(database, chain.network, cursor.number + 1, reached.number)];
-    for (const payment of payments) if (keepFinal(chain, database, payment)) touched.push(payment.transactionId);
+    for (const payment of payments.filter(isClaim)) keepSeenPayment(database, { ...payment, final: 0 });
+    for (const payment of payments.filter((one) => !isClaim(one)))
+      if (keepFinal(chain, database, payment)) touched.push(payment.transactionId);
     moveTo(database, chain.network, reached);
     return [...others, ...judgeRequests(chain, database, touched, 0)];
   });
@@ -227,48 +234,31 @@ async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockI
 }
 
 /**
- * Coins sent by contracts leave no transaction to the address: the balance at the final block shows
- * them. Where every payment is named, a balance says nothing new, and from a node at another block
- * it would be counted twice.
+ * What a receipt says that a contract sent on: seen until the final balance bears it out, also in a
+ * final block.
  */
-async function findCoins(chain: WatchedChain, memory: DepositMemory, { final }: Tip): Promise<void> {
-  if (familyOf(chain.network).namesEveryPayment) return;
-  const native = chain.currencies.find((currency) => currency.contract === "");
-  if (native === undefined || memory.coinsAt === final.hash) return;
-  const open = listPendingDeposits(chain.store.database, chain.network, native.id);
-  const found = await inWaves(open, questionsAtOnce, async (row) => {
-    const units = await chain.reader.balance(row.depositAddress, "", final.number);
-    return { row, units };
-  });
-  const paid = found.filter(({ units }) => units > 0n);
-  if (paid.length > 0) {
-    commit(chain, (database) => {
-      const credited = paid.filter(({ row, units }) => creditCoins(database, chain, row, units, final));
-      return judgeRequests(
-        chain,
-        database,
-        credited.map(({ row }) => row.id),
-        0,
-      );
-    });
-  }
-  memory.coinsAt = final.hash;
-}
+const isClaim = ({ logIndex }: PaymentRow): boolean => logIndex < nativeLogIndex;
 
-function creditCoins(database: Database, chain: WatchedChain, row: TransactionRow, units: bigint, final: BlockId): boolean {
-  const rest = units - finalUnitsOf(database, row.id, chain.network, row.currency);
-  if (rest <= 0n) return false;
-  return keepFinal(chain, database, {
-    network: chain.network,
-    txHash: internalHash(final.number, row.depositAddress),
-    logIndex: nativeLogIndex,
-    address: row.depositAddress,
-    currency: row.currency,
-    units: rest.toString(),
-    block: final.number,
-    blockHash: final.hash,
-    final: 1,
-    transactionId: row.id,
+/**
+ * Ends requests whose time is over. One in the native coin ends when the block of its end is final
+ * and the balance there is known: what a contract sent in time counts.
+ */
+function endOverdue(chain: WatchedChain, memory: DepositMemory, { head, final, askedAt }: Tip): void {
+  const { database } = chain.store;
+  const late = listOverdueDeposits(database, chain.network, askedAt);
+  const native = chain.currencies.find(({ contract }) => contract === "")?.id;
+  const waits = (id: string): boolean => native !== undefined && readTransaction(database, id)?.currency === native;
+  const waiting = late.filter(waits);
+  awaitEnds(memory.compare, waiting);
+  if (late.length === 0) return;
+  commit(chain, (inside) => {
+    for (const id of waiting) keepDepositEnd(inside, id, head.number);
+    const isKnown = (id: string): boolean => {
+      const end = depositEnd(inside, id) ?? head.number;
+      return end <= final.number && comparedAt(memory.compare, id) >= end;
+    };
+    const over = late.filter((id) => !waiting.includes(id) || isKnown(id));
+    return judgeRequests(chain, inside, over, askedAt);
   });
 }
 

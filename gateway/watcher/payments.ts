@@ -4,7 +4,7 @@
  * transaction credited in one final block is never credited again in another. Sources: docs/api.md,
  * stages of a deposit; docs/architecture.md section 8.
  */
-import { updateDeposit } from "../store/deposits.ts";
+import { depositEnd, updateDeposit } from "../store/deposits.ts";
 import { keepUnjudged } from "../store/meta.ts";
 import { finalInOtherBlock, keepFinalPayment, listPaymentsOf } from "../store/payments.ts";
 import type { PaymentRow } from "../store/rows.ts";
@@ -61,9 +61,12 @@ function judgeRequest(chain: WatchedChain, database: Database, id: string, scann
   }
   const payments = listPaymentsOf(database, id, row.currency, row.network);
   const { status: before, expiresAt } = row;
-  const units = { amountUnits: BigInt(row.amountUnits), receivedUnits: BigInt(row.amountReceivedUnits) };
+  const units = {
+    ...{ amountUnits: BigInt(row.amountUnits), toleranceUnits: BigInt(row.toleranceUnits) },
+    receivedUnits: BigInt(row.amountReceivedUnits),
+  };
   const credit = judgeDeposit(
-    { status: before, stage: row.stage, ...units, expiresAt, late: row.late === 1 },
+    { status: before, stage: row.stage, ...units, expiresAt, late: row.late === 1, endBlock: depositEnd(database, id) },
     payments.map(({ units, final, block, txHash }) => ({ units: BigInt(units), final: final === 1, block, txHash })),
     scannedAt,
   );

@@ -92,6 +92,7 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
     expiresAt: nowMs + lifetimeMs,
     late: 0,
     quote: "",
+    toleranceUnits: "0",
     callbackStatus: 3,
   };
 }

@@ -203,6 +203,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
     chain: chainName,
     network,
     minPaymentAmount: "0.01",
+    paymentTolerance: "0",
     minWithdrawAmount: "0.01",
     enabled: true,
     depositOnly: false,

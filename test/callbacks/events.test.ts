@@ -11,7 +11,7 @@ const base: TransactionRow = {
   ...{ id: "1", merchant: "m", orderId: "o", contentHash: "", currency: "eth", network: "n", amount: "1", amountUnits: "100" },
   ...{ receiverAddress: "", depositAddress: "", tag: "", code: "", txHash: "", feeUnits: "", amountReceivedUnits: "0" },
   ...{ operation: "deposit", mode: "", status: 0, stage: "waiting", finalBlock: null },
-  ...{ createdAt: 0, changedAt: 0, expiresAt: 0, callbackStatus: 0, late: 0, quote: "", metadata: "" },
+  ...{ createdAt: 0, changedAt: 0, expiresAt: 0, callbackStatus: 0, late: 0, quote: "", metadata: "", toleranceUnits: "0" },
 };
 
 const told = (

@@ -24,6 +24,15 @@ describe("configuration", () => {
     expect(config.limits).toMatchObject({ readsPerSecond: 10, writesPerSecond: 20, burst: 5, bodyBytesMax: 16_384 });
     expect(config.database).toBe(join(folder, "gateway.db"));
     expect(config.currencies.eth?.minWithdrawAmount).toBe("0.001");
+    expect(config.currencies.eth?.paymentTolerance).toBe("0");
+    const tolerant = parse({ currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: "0.00010" } } });
+    expect(tolerant.currencies.eth?.paymentTolerance).toBe("0.0001");
+    const swept = parse({
+      chains: { ...chains, tron },
+      currencies: { "usdt-trc20": { preset: "usdt-trc20", chain: "tron" } },
+      prices: {},
+    });
+    expect(swept.currencies["usdt-trc20"]?.sweep).toEqual({ isAutomatic: true, feeMultiple: 10, least: "50" });
     expect(parse({ publicUrl: "https://pay.example.com/" }).publicUrl).toBe("https://pay.example.com");
     expect(parse({ listen: { ...listen, host: "0.0.0.0", tls: { certificate: "c.pem", key: "k.pem" } } }).listen.tls?.key).toBe(
       join(folder, "k.pem"),
@@ -65,6 +74,10 @@ describe("configuration", () => {
     },
     "one asset twice": { currencies: { ...currencies, again: currencies.usdt } },
     "a native coin with other decimals": { currencies: { eth: { ...currencies.eth, decimal: 6 } }, prices: {} },
+    "a tolerance that is no amount": { currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: "1%" } } },
+    "a tolerance as large as the smallest deposit": {
+      currencies: { ...currencies, eth: { ...currencies.eth, paymentTolerance: "0.001" } },
+    },
     "a minimum of zero": { currencies: { ...currencies, eth: { ...currencies.eth, minPaymentAmount: "0" } } },
     "a price for nothing": { prices: { manual: { doge: { usd: "1", eur: "1", try: "1" } } } },
     "a price of zero": { prices: { manual: { eth: { usd: "0.00", eur: "1", try: "1" } } } },

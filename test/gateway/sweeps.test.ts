@@ -12,6 +12,7 @@ import { mendReserved } from "../../gateway/store/reserved.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { listSweepable, listToppingUp, type SweepableRow, sweepingUnits, topUpOf } from "../../gateway/store/sweeps.ts";
 import { endWithdrawal, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
+import { sweepOf } from "../../gateway/sweep-settings.ts";
 import { goOn, orderSweep } from "../../gateway/sweeps/orders.ts";
 import { measure, standing } from "../../gateway/sweeps/worth.ts";
 import {
@@ -212,7 +213,15 @@ describe("an order", () => {
 
 const eth = {
   ...{ id: "eth", chain: "local", network, name: "", symbol: "", decimal: 18, contract: "", minPaymentAmount: "1" },
-  ...{ minWithdrawAmount: "1", enabled: true, depositOnly: false, preset: "", market: "", listUnpriced: false },
+  ...{
+    minWithdrawAmount: "1",
+    paymentTolerance: "0",
+    enabled: true,
+    depositOnly: false,
+    preset: "",
+    market: "",
+    listUnpriced: false,
+  },
   sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000000000000000005" },
 } satisfies GatewayCurrency;
 
@@ -248,7 +257,7 @@ describe("what is worth a sweep", () => {
   });
 
   it("a sweep of a coin is all that is there, less what it costs in its own coin; a token asks for what is missing", () => {
-    const chain = { units: 1_000n, coinUnits: 0n, feeUnits: 50n };
+    const chain = { units: 1_000n, coinUnits: 0n, feeUnits: 50n, worth: null };
     expect(measure(rowFor(), eth, chain)).toEqual({ ok: true, amountUnits: 950n, topUpUnits: 0n });
     expect(measure(rowFor(), eth, { ...chain, feeUnits: 51n })).toMatchObject({ reason: "below_fee" });
     expect(measure(rowFor({ wishedAt: 1 }), eth, { ...chain, feeUnits: 51n })).toMatchObject({ amountUnits: 949n });
@@ -259,5 +268,21 @@ describe("what is worth a sweep", () => {
     expect(measure(rowFor(), usdt, { ...chain, coinUnits: 60n })).toMatchObject({ topUpUnits: 0n });
     expect(measure(rowFor(), usdt, { ...chain, units: 900n })).toMatchObject({ amountUnits: 900n });
     expect(measure(rowFor(), usdt, { ...chain, units: 0n })).toMatchObject({ reason: "not_there" });
+  });
+
+  it("a sweep of a token waits while it would cost more than a tenth of what is there, by the prices of both", () => {
+    // 2.85 dollars, as a sweep on Tron took of a deposit of 5 USDT.
+    const worth = { price: 10n ** 18n, coinPrice: 3n * 10n ** 17n, coinDecimal: 6 };
+    const sweep = sweepOf(undefined, { least: "5", isCoin: false });
+    const usdt = { ...eth, id: "usdt", contract: "T", decimal: 6, sweep };
+    const chain = { coinUnits: 0n, feeUnits: 9_500_000n, worth };
+    const measured = (units: bigint, change: Partial<SweepableRow> = {}, over: object = {}) =>
+      measure(rowFor({ units: `${units}`, ...change }), usdt, { ...chain, units, ...over });
+    expect(measured(28_499_999n)).toMatchObject({ ok: false, reason: "below_fee" });
+    expect(measured(28_500_000n)).toMatchObject({ ok: true });
+    expect(measured(5_000_000n, { wishedAt: 1 })).toMatchObject({ ok: true });
+    expect(measured(5_000_000n, {}, { worth: null })).toMatchObject({ ok: true });
+    const ownRule = { ...usdt, sweep: { ...sweep, feeMultiple: 1 } };
+    expect(measure(rowFor({ units: "5000000" }), ownRule, { ...chain, units: 5_000_000n })).toMatchObject({ ok: true });
   });
 });

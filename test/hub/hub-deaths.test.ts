@@ -41,7 +41,15 @@ const receiver = inhabitant("a receiver").address;
 const until = 1_790_000_300_000;
 const trx: GatewayCurrency = {
   ...{ id: "trx", chain: "tron", network, name: "", symbol: "", decimal: 6, contract: "", minPaymentAmount: "1" },
-  ...{ minWithdrawAmount: "1", enabled: true, depositOnly: false, preset: "", market: "", listUnpriced: false },
+  ...{
+    minWithdrawAmount: "1",
+    paymentTolerance: "0",
+    enabled: true,
+    depositOnly: false,
+    preset: "",
+    market: "",
+    listUnpriced: false,
+  },
   sweep: { isAutomatic: true, feeMultiple: 20, least: "1" },
 };
 

@@ -1,4 +1,4 @@
-/** One agent's ledger beside another merchant's: a hash that one names is not taken from the other. */
+/** One agent's ledger beside another merchant's: a hash that one names is the other's as well. */
 import { describe, expect, it } from "vitest";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { askWithdrawal, pairAgent, readAgent } from "../../rig/gateway-database.ts";

@@ -4,6 +4,11 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  21: [
+    ...["addressStates", "baselines", "depositEnds"].map((name) => `DROP TABLE ${name}`),
+    "DELETE FROM meta WHERE name = 'baselinesAfter'",
+    "ALTER TABLE transactions DROP COLUMN toleranceUnits",
+  ],
   20: ["ALTER TABLE agents DROP COLUMN ledgerAt"],
   19: [...["bookEntries", "bookDifferences", "closings"].map((name) => `DROP TABLE ${name}`), "DROP INDEX transactionsReceived"],
   18: [

@@ -18,9 +18,9 @@ import { createSignals } from "../../gateway/store/signals.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
 import { type ChainNode, FakeChain, hashOf, serveChain } from "../../rig/fake-chain.ts";
-import { silentLog } from "../../rig/gateway-database.ts";
+import { depositXpub, silentLog } from "../../rig/gateway-database.ts";
 import { until } from "./until.ts";
-import { configOf, eth, network, stranger, xpub } from "./watched-chain.ts";
+import { configOf, eth, network, stranger } from "./watched-chain.ts";
 
 const confirmations = 2;
 const merchant = "m1";
@@ -63,8 +63,8 @@ export class PutBackRig {
 
   /** What the merchant brings: an account to receive. */
   own({ database }: Store): void {
-    const firstDepositAddress = depositAddressOf(xpub, 0);
-    addReceivingKey(database, { merchant, family: "evm", xpub, firstDepositAddress, createdAt: 0 });
+    const firstDepositAddress = depositAddressOf(depositXpub, 0);
+    addReceivingKey(database, { merchant, family: "evm", xpub: depositXpub, firstDepositAddress, createdAt: 0 });
   }
 
   start(): void {

@@ -13,6 +13,7 @@ import { startWatcher, type Watcher, type WatcherOptions } from "../../gateway/w
 import {
   type AgentKeys,
   askWithdrawal,
+  depositXpub,
   type GatewayDatabase,
   gatewayDatabase,
   pairAgent,
@@ -39,7 +40,18 @@ export const clock = { nowMs: 5_000 };
 let requests = 0;
 
 const currency = (id: string, contract: string): GatewayCurrency => ({
-  ...{ id, chain: "town", network, name: id, symbol: id, decimal: 6, contract, minPaymentAmount: "1", minWithdrawAmount: "1" },
+  ...{
+    id,
+    chain: "town",
+    network,
+    name: id,
+    symbol: id,
+    decimal: 6,
+    contract,
+    minPaymentAmount: "1",
+    minWithdrawAmount: "1",
+    paymentTolerance: "0",
+  },
   ...{ enabled: true, depositOnly: false, preset: "", market: "", listUnpriced: false },
   sweep: { isAutomatic: true, feeMultiple: 20, least: "1" },
 });
@@ -56,7 +68,7 @@ export function eachTestItsTown(fronts = 2, options: TronNodeOptions = {}): void
     keys = { ...pairAgent(db.store), hotAddress: payer.address };
     const accounts = [
       { family: "tron", purpose: "hot", id: payer.address, firstAddress: payer.address },
-      { family: "tron", purpose: "deposits", id: "xpub", firstAddress: "none" },
+      { family: "tron", purpose: "deposits", id: depositXpub, firstAddress: "none" },
     ];
     const paired = ["trx", "usdt"].map((id) => ({
       ...{ id, network, contract: id === "trx" ? "" : usdt, decimal: 6, maxFee: "40" },

@@ -13,6 +13,7 @@ import {
   type AgentKeys,
   accountsText,
   askWithdrawal,
+  depositXpub,
   type GatewayDatabase,
   gatewayDatabase,
   insertTransaction,
@@ -27,8 +28,6 @@ export const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 export const stranger = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 export const network = "eip155:31337";
 export const eth = 10n ** 18n;
-export const xpub =
-  "xpub6BosfCnifzxcFwrSzQiqu2DBVTshkCXacvNsWGYJVVhhawA7d4R5WSWGFNbi8Aw6ZRc1brxMyWMzG3DSSSSoekkudhUd9yLb6qx39T9nMdj";
 
 // Of the test that runs: others in each.
 export let db: GatewayDatabase;
@@ -76,6 +75,7 @@ export const currency = (id: string, contract: string): GatewayCurrency => ({
   contract,
   minPaymentAmount: "0.01",
   minWithdrawAmount: "0.01",
+  paymentTolerance: "0",
   enabled: true,
   depositOnly: false,
   ...{ preset: "", market: "", listUnpriced: false, sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000001" } },
@@ -164,8 +164,8 @@ export const payments = (): PaymentRow[] => db.store.database.all("SELECT * FROM
 
 /** A deposit request for 1 ETH (or 5 usd) at the xpub's address of this index. */
 export function request(index: number, change: Partial<TransactionRow> = {}): { id: string; address: string } {
-  const address = depositAddressOf(xpub, index);
-  const id = (index + 1).toString(16).padStart(32, "d");
+  const address = depositAddressOf(depositXpub, index);
+  const { id = (index + 1).toString(16).padStart(32, "d") } = change;
   insertTransaction(db.store, { id, orderId: `d-${index}`, receiverAddress: address, depositAddress: address, ...change });
   db.store.database.run("INSERT INTO depositAddresses VALUES (?, ?, ?, ?)", address, keys.id, index, id);
   return { id, address };

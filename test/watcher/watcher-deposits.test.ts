@@ -110,7 +110,7 @@ describe("a deposit on chain", () => {
   });
 
   it("a deposit on chain expires only when nothing of it is still confirming, and keeps what comes late", async () => {
-    const waiting = request(0, { expiresAt: 10_000 });
+    const waiting = request(0, { ...usd, expiresAt: 10_000 });
     const confirming = request(1, { expiresAt: 10_000 });
     await start();
     chain.mine({ hash: hashOf("a"), from: stranger, to: confirming.address, value: eth });
@@ -119,16 +119,16 @@ describe("a deposit on chain", () => {
     await until(() => row(waiting.id).status === 2);
     expect(row(waiting.id)).toMatchObject({ stage: "expired", code: "deposit_expired" });
     expect(row(confirming.id).status).toBe(0);
-    chain.mine({ hash: hashOf("late"), from: stranger, to: waiting.address, value: eth });
+    chain.mine(usdPayment("late", waiting.address, 5_000_000n));
     chain.mineEmpty(2);
     await until(() => row(confirming.id).status === 1);
-    await until(() => row(waiting.id).amountReceivedUnits === `${eth}`);
+    await until(() => row(waiting.id).amountReceivedUnits === "5000000");
     expect(row(waiting.id)).toMatchObject({ status: 2, stage: "expired", late: 1 });
     expect(row(confirming.id).late).toBe(0);
   });
 
   it("a deposit on chain does not expire while the chain cannot be read", async () => {
-    const { id } = request(0, { expiresAt: 10_000 });
+    const { id } = request(0, { ...usd, expiresAt: 10_000 });
     await start();
     nodes[0]!.isDown = true;
     clock.nowMs = 20_000;

@@ -1,9 +1,10 @@
 /**
  * A watcher beside others of other families: each watches its own family's addresses alone, and
- * takes a balance for a payment only where nodes do not name every payment.
+ * compares the balances of those.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { WatcherNodes } from "../../chains/nodes.ts";
+import { keepCompared } from "../../gateway/store/address-states.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
@@ -42,7 +43,7 @@ afterEach(() => db.remove());
 function watched(network: string): WatchedChain {
   const final = { number: 7, hash: "seven" };
   const reader = {
-    balance: async () => 9n,
+    balances: async (questions: readonly unknown[]) => questions.map(() => 9n),
     block: async () => ({ ...final, parentHash: "six", content: null }),
     timestamp: async () => 0,
   } as unknown as WatcherNodes;
@@ -67,11 +68,13 @@ describe("families beside one another", () => {
     expect([...elsewhere.all()]).toEqual([bySlot.address]);
   });
 
-  it("coins that no payment names are credited from the balance, but not where nodes name every payment", async () => {
+  it("coins that no payment names are credited from the balance on every family, where nothing lay there before", async () => {
     const tip = { head: { number: 7, hash: "seven" }, final: { number: 7, hash: "seven" }, askedAt: 2_000 };
-    for (const { network } of [byWaiting, bySlot])
+    for (const { network, address } of [byWaiting, bySlot]) {
+      keepCompared(db.store.database, { network, address, block: 6, comparedAt: 5_000 });
       expect(await scanDeposits(watched(network), tip, newDepositMemory(network))).toBe(true);
+    }
     const received = [byWaiting, bySlot].map(({ id }) => readTransaction(db.store, id).amountReceivedUnits);
-    expect(received).toEqual(["0", "9"]);
+    expect(received).toEqual(["9", "9"]);
   });
 });

@@ -12,7 +12,11 @@ import { receiver } from "../../rig/gateway-database.ts";
 import { stranger, token } from "../support/watched-chain.ts";
 
 describe("judging", () => {
-  const asked = { status: 0 as const, stage: "waiting", amountUnits: 10n, expiresAt: 100, receivedUnits: 0n, late: false };
+  const asked = {
+    ...{ status: 0 as const, stage: "waiting", amountUnits: 10n, expiresAt: 100, receivedUnits: 0n, late: false },
+    endBlock: null as number | null,
+    toleranceUnits: 0n,
+  };
   const paid = (units: bigint, final = true, block = 1): Payment => ({ units, final, block, txHash: `0x${block}` });
 
   it.each([
@@ -29,6 +33,25 @@ describe("judging", () => {
     [[paid(11n)], 1, 1, "completed"],
   ] as const)("deposit %# ends as it must", (payments_, at, status, stage) => {
     expect(judgeDeposit(asked, payments_, at)).toMatchObject({ status, stage });
+  });
+
+  it("the judge of deposits counts what came up to the block of the end, and calls late what came behind it", () => {
+    const ended = { ...asked, endBlock: 5 };
+    expect(judgeDeposit(ended, [paid(4n), paid(6n, true, 5)], 100)).toMatchObject({ status: 1, late: false });
+    const late = judgeDeposit(ended, [paid(4n), paid(6n, true, 6)], 100);
+    expect(late).toMatchObject({ status: 2, stage: "expired", receivedUnits: 10n, late: true });
+    expect(judgeDeposit(ended, [paid(4n), paid(6n, false, 5)], 100)).toMatchObject({ status: 0, stage: "confirming" });
+    expect(judgeDeposit(ended, [paid(4n), paid(6n, false, 6)], 100)).toMatchObject({ status: 2, receivedUnits: 4n, late: false });
+  });
+
+  it("the judge of deposits completes what is short by the tolerance, and neither one unit more nor nothing at all", () => {
+    const tolerant = { ...asked, toleranceUnits: 2n };
+    expect(judgeDeposit(tolerant, [paid(8n)], 1)).toMatchObject({ status: 1, receivedUnits: 8n });
+    expect(judgeDeposit(tolerant, [paid(8n, false)], 1).stage).toBe("confirming");
+    expect(judgeDeposit(tolerant, [paid(7n)], 1)).toMatchObject({ status: 0, stage: "partial" });
+    expect(judgeDeposit(tolerant, [paid(7n)], 100).status).toBe(2);
+    expect(judgeDeposit({ ...tolerant, toleranceUnits: 10n }, [], 1).status).toBe(0);
+    expect(judgeDeposit(asked, [paid(9n)], 1).status).toBe(0);
   });
 
   it("the judge of deposits keeps a finished request finished whatever comes", () => {

@@ -1,0 +1,242 @@
+/**
+ * What is known of the balances of deposit addresses, by network: since which block an address is
+ * compared, what lay there before anybody could pay (its baseline), and what of its balance this
+ * database explains. Addresses that have not left yet are looked at ahead, so that one that was
+ * ever used is passed over.
+ */
+import type { Statements as Database } from "./statements.ts";
+
+/**
+ * A balance of one address.
+ * @public
+ */
+export interface BalancePlace {
+  readonly network: string;
+  readonly address: string;
+  readonly currency: string;
+}
+
+/**
+ * An address with the request that it was given out for.
+ * @public
+ */
+export interface IssuedAddress {
+  readonly place: number; // order in which addresses left
+  readonly address: string;
+  readonly transactionId: string;
+  readonly agent: string | null; // null: nobody here has its key
+}
+
+/**
+ * `run` names the process that looked at an address ahead; "" once it left, and then no baseline
+ * row means that nothing lay there.
+ * @public
+ */
+export interface AddressStateRow {
+  readonly network: string;
+  readonly address: string;
+  readonly block: number;
+  readonly isUsed: 0 | 1;
+  readonly comparedAt: number;
+  readonly run: string;
+}
+
+/**
+ * A look at an address that has not left counts for so long; half of it later it is looked at
+ * again.
+ * @public
+ */
+export const lookMs = 15 * 60_000;
+
+const issued = "SELECT d.rowid AS place, d.address, d.transactionId, d.agent FROM depositAddresses d";
+
+/** @public */
+export function readAddressState(database: Database, network: string, address: string): AddressStateRow | undefined {
+  return database.get<AddressStateRow>("SELECT * FROM addressStates WHERE network = ? AND address = ?", network, address);
+}
+
+/**
+ * The place of the newest address that left before baselines were kept: their baseline is nothing.
+ * @public
+ */
+export function lastWithoutBaseline(database: Database): number {
+  return Number(database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'baselinesAfter'")?.value ?? "0");
+}
+
+/**
+ * An address that left was compared. Twice is harmless.
+ * @public
+ */
+export function keepCompared(
+  database: Database,
+  { network, address, block, comparedAt }: Omit<AddressStateRow, "isUsed" | "run">,
+): void {
+  database.run(
+    `INSERT INTO addressStates (network, address, block, isUsed, comparedAt, run) VALUES (?, ?, ?, 0, ?, '')
+     ON CONFLICT (network, address) DO UPDATE SET block = excluded.block, comparedAt = excluded.comparedAt, run = ''`,
+    ...[network, address, block, comparedAt],
+  );
+}
+
+/**
+ * An address that has not left was looked at.
+ * @public
+ */
+export function keepAhead(database: Database, state: AddressStateRow): void {
+  const { network, address, block, isUsed, comparedAt, run } = state;
+  database.run(
+    `INSERT INTO addressStates (network, address, block, isUsed, comparedAt, run) VALUES (?, ?, ?, ?, ?, ?)
+     ON CONFLICT (network, address) DO UPDATE SET block = excluded.block, isUsed = max(isUsed, excluded.isUsed),
+       comparedAt = excluded.comparedAt, run = excluded.run WHERE addressStates.run <> ''`,
+    ...[network, address, block, isUsed, comparedAt, run],
+  );
+}
+
+/**
+ * Whether this process looked at an address at `since` or later, or it has left.
+ * @public
+ */
+export function wasLookedAt(state: AddressStateRow | undefined, run: string, since: number): boolean {
+  return state !== undefined && (state.run === "" || (state.run === run && state.comparedAt >= since));
+}
+
+/**
+ * Whether something lay on an address before it left, or it left before.
+ * @public
+ */
+export function wasUsed(database: Database, address: string): boolean {
+  const used = "SELECT 1 FROM addressStates WHERE address = ? AND isUsed = 1";
+  const left = "SELECT 1 FROM depositAddresses WHERE address = ?";
+  return database.get(used, address) !== undefined || database.get(left, address) !== undefined;
+}
+
+/**
+ * An address leaves: this process looked at it since `since` and found nothing, or else its
+ * baseline is still to be found. For the transaction that gives it out.
+ * @public
+ */
+export function issueAddress(database: Database, address: string, run: string, since: number): void {
+  database.run("DELETE FROM addressStates WHERE address = ? AND (run <> ? OR comparedAt < ?)", address, run, since);
+  database.run("UPDATE addressStates SET run = '' WHERE address = ?", address);
+}
+
+/**
+ * What a balance holds beside all payments: its baseline, less what the owner of the key took out.
+ * @public
+ */
+export function baselineOf(database: Database, { network, address, currency }: BalancePlace): bigint {
+  const sql = "SELECT units, takenUnits FROM baselines WHERE network = ? AND address = ? AND currency = ?";
+  const row = database.get<{ units: string; takenUnits: string }>(sql, network, address, currency);
+  return row === undefined ? 0n : BigInt(row.units) - BigInt(row.takenUnits);
+}
+
+/**
+ * What lay there before anybody could pay. Once for each balance.
+ * @public
+ */
+export function keepBaseline(
+  database: Database,
+  { network, address, currency }: BalancePlace,
+  units: bigint,
+  block: number,
+): void {
+  const sql = "INSERT OR IGNORE INTO baselines (network, address, currency, units, block) VALUES (?, ?, ?, ?, ?)";
+  database.run(sql, network, address, currency, units.toString(), block);
+}
+
+/**
+ * The owner of the key took out so much more. Not for calling twice.
+ * @public
+ */
+export function keepTaken(database: Database, { network, address, currency }: BalancePlace, units: bigint, block: number): void {
+  keepBaseline(database, { network, address, currency }, 0n, block);
+  const where = "network = ? AND address = ? AND currency = ?";
+  const sql = `SELECT takenUnits FROM baselines WHERE ${where}`;
+  const before = BigInt(database.get<{ takenUnits: string }>(sql, network, address, currency)?.takenUnits ?? "0");
+  database.run(`UPDATE baselines SET takenUnits = ? WHERE ${where}`, (before + units).toString(), network, address, currency);
+}
+
+/** @public */
+export function issuedAddress(database: Database, address: string): IssuedAddress | undefined {
+  return database.get<IssuedAddress>(`${issued} WHERE d.address = ?`, address);
+}
+
+/**
+ * Addresses of a family that were never compared on a network, of the next `window` places after
+ * one; `start` begins each of the family's networks.
+ * @public
+ */
+export function listNeverCompared(
+  database: Database,
+  { network, start }: { readonly network: string; readonly start: string },
+  { after, window, most }: { readonly after: number; readonly window: number; readonly most: number },
+): readonly IssuedAddress[] {
+  return database.all<IssuedAddress>(
+    `${issued} JOIN transactions t ON t.id = d.transactionId
+     WHERE d.rowid > ? AND d.rowid <= ? AND substr(t.network, 1, ?) = ?
+       AND NOT EXISTS (SELECT 1 FROM addressStates s WHERE s.network = ? AND s.address = d.address AND s.run = '')
+     ORDER BY d.rowid LIMIT ?`,
+    ...[after, after + window, start.length, start, network, most],
+  );
+}
+
+/** @public */
+export function newestPlace(database: Database): number {
+  return database.get<{ place: number | null }>("SELECT max(rowid) AS place FROM depositAddresses")?.place ?? 0;
+}
+
+/**
+ * Addresses that were compared last before a time, the longest ago first.
+ * @public
+ */
+export function listComparedBefore(database: Database, network: string, before: number, most: number): readonly IssuedAddress[] {
+  return database.all<IssuedAddress>(
+    `SELECT d.rowid AS place, d.address, d.transactionId, d.agent FROM addressStates s
+     JOIN depositAddresses d ON d.address = s.address
+     WHERE s.network = ? AND s.run = '' AND s.comparedAt < ? ORDER BY s.comparedAt LIMIT ?`,
+    ...[network, before, most],
+  );
+}
+
+/**
+ * What an address should hold beside its baseline at the end of a block: final payments and
+ * top-ups in, sweeps and their fees out. `native`: the currency is the coin that pays fees.
+ * @public
+ */
+export function explainedUnits(
+  database: Database,
+  { network, address, currency }: BalancePlace,
+  { transactionId, isNative, block }: { readonly transactionId: string; readonly isNative: boolean; readonly block: number },
+): bigint {
+  const paid = database.all<{ units: string }>(
+    `SELECT units FROM payments WHERE transactionId = ? AND address = ? AND network = ? AND currency = ? AND final = 1
+       AND block <= ?`,
+    ...[transactionId, address, network, currency, block],
+  );
+  const swept = database.all<{ units: string; currency: string; status: number; feeUnits: string; brought: string | null }>(
+    `SELECT s.amountUnits AS units, s.currency, s.status, s.feeUnits,
+       (SELECT u.amountUnits FROM transactions u WHERE u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id
+          AND u.status = 1) AS brought
+     FROM transactions s WHERE s.operation = 'sweep' AND s.depositAddress = ? AND s.network = ?`,
+    ...[address, network],
+  );
+  let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);
+  for (const row of swept) {
+    if (row.currency === currency && row.status !== 2) units -= BigInt(row.units);
+    if (isNative) units += BigInt(row.brought ?? "0") - BigInt(row.feeUnits === "" ? "0" : row.feeUnits);
+  }
+  return units;
+}
+
+/**
+ * Whether a sweep from the address or its top-up is open, or ended in a block after `block`: its
+ * balance then says nothing of payments.
+ * @public
+ */
+export function isBeingSwept(database: Database, network: string, address: string, block: number): boolean {
+  const sql = `SELECT 1 FROM transactions s LEFT JOIN transactions u
+      ON u.merchant = s.merchant AND u.operation = 'topup' AND u.orderId = s.id
+    WHERE s.operation = 'sweep' AND s.depositAddress = ? AND s.network = ?
+      AND (s.status = 0 OR s.finalBlock > ? OR u.status = 0 OR u.finalBlock > ?) LIMIT 1`;
+  return database.get(sql, address, network, block, block) !== undefined;
+}

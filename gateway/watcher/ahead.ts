@@ -1,0 +1,104 @@
+/**
+ * Looks at the addresses that leave next: nothing lies on one that was never used, so its baseline
+ * is known before anybody can pay. One on which something lies was used by somebody else before,
+ * and is passed over. What an earlier process found counts for nothing: the database may have been
+ * put back since. Source: docs/architecture.md section 8.
+ */
+import { familyOf } from "../../chains/families.ts";
+import type { BlockId } from "../../chains/nodes.ts";
+import { issuedAddress, keepAhead, lookMs, readAddressState, wasLookedAt } from "../store/address-states.ts";
+import { depositsIdOn } from "../store/agent-accounts.ts";
+import { listPairedOn } from "../store/agents.ts";
+import { listReceivingAccounts } from "../store/receiving-keys.ts";
+import type { Database } from "../store/store.ts";
+import { raiseAlarm, type WatchedChain } from "./chain.ts";
+
+/** Places of each account that are looked at ahead. */
+const places = 32;
+/** Accounts of one pass, in turn, and addresses that are derived in it: each costs milliseconds. */
+const accountsMax = 16;
+const derivedAtOnce = 32;
+/** Addresses of one pass, and where each is a question of its own. */
+const addressesMax = 128;
+const addressesMaxEach = 8;
+
+/** A cache of what the accounts derive, and whose turn is next. */
+export interface AheadMemory {
+  readonly derived: Map<string, string>; // address by account and place
+  turn: number;
+}
+
+export function newAheadMemory(): AheadMemory {
+  return { derived: new Map(), turn: 0 };
+}
+
+/** @throws AgentError NODE_* */
+export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final: BlockId): Promise<void> {
+  const { store, network, reader } = chain;
+  const wanted = nextAddresses(chain, memory);
+  if (wanted.length === 0) return;
+  const currencies = chain.currencies.filter(({ id }) => !chain.tokens.out.has(id));
+  const questions = wanted.flatMap((address) => currencies.map(({ contract }) => ({ account: address, contract })));
+  const units = await reader.balances(questions, final.number);
+  store.write((database) => {
+    for (const [at, address] of wanted.entries()) {
+      const lies = units.slice(at * currencies.length, (at + 1) * currencies.length);
+      const isUsed = lies.some((each) => each > 0n);
+      const state = { network, address, block: final.number, comparedAt: chain.clock(), run: chain.run };
+      keepAhead(database, { ...state, isUsed: isUsed ? 1 : 0 });
+      if (isUsed) tellUsed(chain, database, address);
+    }
+  });
+}
+
+function tellUsed(chain: WatchedChain, database: Database, address: string): void {
+  const detail = `${address} holds something before it was given out to anybody; the next deposits pass it over`;
+  raiseAlarm(chain, database, "WATCHER_ADDRESS_USED", address, detail);
+}
+
+/** Addresses to look at in this pass, one account after the other in turn. */
+function nextAddresses(chain: WatchedChain, memory: AheadMemory): readonly string[] {
+  const { database } = chain.store;
+  const most = chain.reader.tellsNewestBalances === true ? addressesMaxEach : addressesMax;
+  const since = chain.clock() - lookMs / 2;
+  const accounts = accountsOf(chain, database);
+  const found: string[] = [];
+  const visited = Math.min(accounts.length, accountsMax);
+  const derived = memory.derived.size;
+  for (let at = 0; at < visited; at += 1) {
+    const { id, next } = accounts[(memory.turn + at) % accounts.length] as Account;
+    for (let place = next; place < next + places; place += 1) {
+      if (found.length === most || memory.derived.size - derived >= derivedAtOnce) return found;
+      const address = derive(chain, memory, id, place);
+      const isKnown = wasLookedAt(readAddressState(database, chain.network, address), chain.run, since);
+      if (!isKnown && issuedAddress(database, address) === undefined) found.push(address);
+    }
+  }
+  memory.turn += visited;
+  return found;
+}
+
+interface Account {
+  readonly id: string;
+  readonly next: number; // the first place that has not left
+}
+
+function accountsOf({ network }: WatchedChain, database: Database): readonly Account[] {
+  const agents = listPairedOn(database, network).map((agent) => ({
+    id: depositsIdOn(agent, network),
+    next: agent.nextDepositIndex,
+  }));
+  return [...agents.filter(({ id }) => id !== ""), ...listReceivingAccounts(database, familyOf(network).name)];
+}
+
+const derivedMax = 100_000;
+
+function derive({ network }: WatchedChain, { derived }: AheadMemory, id: string, place: number): string {
+  const key = `${id} ${place}`;
+  const known = derived.get(key);
+  if (known !== undefined) return known;
+  if (derived.size >= derivedMax) derived.clear();
+  const address = familyOf(network).depositAddress(id, place);
+  derived.set(key, address);
+  return address;
+}

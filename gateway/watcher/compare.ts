@@ -1,0 +1,220 @@
+/**
+ * Which balances are read in a pass, so that no work grows with the number of requests or of
+ * addresses ever issued: those whose request ends, those of which a receipt named coins, those that
+ * were never compared, open requests in the native coin in turn, and every address once a day.
+ * Source: docs/architecture.md section 8.
+ */
+import { familyOf } from "../../chains/families.ts";
+import type { BlockId } from "../../chains/nodes.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import type { GatewayCurrency } from "../config.ts";
+import {
+  type IssuedAddress,
+  issuedAddress,
+  listComparedBefore,
+  listNeverCompared,
+  newestPlace,
+  readAddressState,
+} from "../store/address-states.ts";
+import { depositEnd, listPendingDeposits } from "../store/deposits.ts";
+import { listClaims } from "../store/payments.ts";
+import type { Database } from "../store/store.ts";
+import { readTransaction } from "../store/transactions.ts";
+import type { WatchedChain } from "./chain.ts";
+import { applyReading, type Reading } from "./readings.ts";
+
+/** Addresses of one pass: as many as a few questions hold, and fewer where each is a question. */
+const addressesMax = 256;
+const addressesMaxEach = 16;
+/** Of those never compared, and of those compared long ago. */
+const oldMax = 64;
+const oldMaxEach = 4;
+const windowPlaces = 4096;
+/** Compared again after so long: at least once a day, whatever a pass is late. */
+const againMs = 20 * 3_600_000;
+
+/** What is in flight; a new process reads it again. */
+export interface CompareMemory {
+  readings: readonly Reading[]; // that wait for blocks to be read
+  readonly ended: Map<string, number>; // request id: block of the newest reading behind its end
+  place: number; // addresses up to here were compared once
+  turn: number; // among open requests
+  turnAt: string; // final block at which every open request had its turn
+}
+
+export function newCompareMemory(): CompareMemory {
+  return { readings: [], ended: new Map(), place: 0, turn: 0, turnAt: "" };
+}
+
+interface Batch {
+  readonly block: number;
+  readonly currencies: readonly GatewayCurrency[];
+  readonly addresses: readonly IssuedAddress[];
+}
+
+/**
+ * Reads and takes in what this pass is to compare; every final block up to `final` was read before.
+ * @returns ids of the requests to judge, in `changed`, and the first fault of the nodes
+ */
+export async function compareBalances(
+  chain: WatchedChain,
+  memory: CompareMemory,
+  final: BlockId,
+  commit: (fn: (database: Database) => readonly string[]) => void,
+): Promise<AgentError | null> {
+  let fault: AgentError | null = null;
+  for (const batch of batchesOf(chain, memory, final)) {
+    try {
+      const readings = await readTogether(chain, batch, final);
+      memory.readings = [...memory.readings, ...readings];
+    } catch (error) {
+      if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
+      fault ??= error;
+    }
+  }
+  const ripe = memory.readings.filter(({ to }) => to <= final.number);
+  if (ripe.length === 0) return fault;
+  memory.readings = memory.readings.filter(({ to }) => to > final.number);
+  commit((database) => ripe.filter((reading) => applyReading(chain, database, reading)).map(({ of }) => of.transactionId));
+  for (const { of, from } of ripe) if (memory.ended.has(of.transactionId)) memory.ended.set(of.transactionId, from);
+  return fault;
+}
+
+/** The newest block of which a request's balance is known. */
+export function comparedAt(memory: CompareMemory, transactionId: string): number {
+  return memory.ended.get(transactionId) ?? -1;
+}
+
+/** Names the requests that wait for their end, and forgets the others. */
+export function awaitEnds(memory: CompareMemory, ids: readonly string[]): void {
+  const kept = new Map(ids.map((id) => [id, memory.ended.get(id) ?? -1]));
+  memory.ended.clear();
+  for (const [id, block] of kept) memory.ended.set(id, block);
+}
+
+async function readTogether(chain: WatchedChain, batch: Batch, final: BlockId): Promise<readonly Reading[]> {
+  const { reader } = chain;
+  const { addresses, currencies } = batch;
+  const questions = addresses.flatMap(({ address }) => currencies.map(({ contract }) => ({ account: address, contract })));
+  const ask = (block: number): Promise<readonly bigint[]> => reader.balances(questions, block);
+  let from = batch.block;
+  let units: readonly bigint[];
+  try {
+    units = await ask(from);
+  } catch (error) {
+    // A node that has dropped the state of the request's end still has the newest.
+    if (!(error instanceof AgentError) || error.code === "NODE_CLOSED" || from === final.number) throw error;
+    from = final.number;
+    units = await ask(from);
+  }
+  const to = reader.tellsNewestBalances === true ? Math.max(from, (await reader.tip()).number) : from;
+  return addresses.map((of, at) => ({
+    ...{ of, from, to, blockHash: from === final.number ? final.hash : "" },
+    currencies: currencies.map(({ id, contract }, nth) => ({
+      ...{ id, contract, units: units[at * currencies.length + nth] ?? 0n },
+    })),
+  }));
+}
+
+function batchesOf(chain: WatchedChain, memory: CompareMemory, final: BlockId): readonly Batch[] {
+  const { database } = chain.store;
+  const isEach = chain.reader.tellsNewestBalances === true;
+  const all = chain.currencies.filter(({ id }) => !chain.tokens.out.has(id));
+  const native = all.filter(({ contract }) => contract === "");
+  const taken = new Set(memory.readings.map(({ of }) => of.address));
+  let left = isEach ? addressesMaxEach : addressesMax;
+  const take = (found: readonly (IssuedAddress | undefined)[], most = left): readonly IssuedAddress[] => {
+    const some: IssuedAddress[] = [];
+    for (const one of found) {
+      if (one === undefined || taken.has(one.address) || some.length === Math.min(most, left)) continue;
+      some.push(one);
+      taken.add(one.address);
+    }
+    left -= some.length;
+    return some;
+  };
+  const oldest = isEach ? oldMaxEach : oldMax;
+  const fresh = take(neverCompared(chain, memory, oldest), oldest);
+  const isCompared = ({ address }: IssuedAddress): boolean =>
+    readAddressState(database, chain.network, address)?.run === "" && !taken.has(address);
+  const ends = endings(chain, memory, final).filter(({ of }) => isCompared(of));
+  const ending = take(ends.map(({ of }) => of));
+  const claimed = take(
+    listClaims(database, chain.network, final.number)
+      .map(({ address }) => issuedAddress(database, address))
+      .filter(isThere)
+      .filter(isCompared),
+  );
+  const open = take(inTurn(chain, memory, final, native[0], left).filter(isCompared));
+  const old = take(listComparedBefore(database, chain.network, chain.clock() - againMs, oldest), oldest);
+  const at = (block: number, currencies: readonly GatewayCurrency[], addresses: readonly IssuedAddress[]): Batch => ({
+    ...{ block, currencies, addresses },
+  });
+  const blockOf = (one: IssuedAddress): number =>
+    isEach ? final.number : (ends.find(({ of }) => of === one)?.block ?? final.number);
+  const endBlocks = [...new Set(ending.map(blockOf))];
+  return [
+    at(final.number, all, [...fresh, ...old]),
+    at(final.number, native, [...claimed, ...open]),
+    ...endBlocks.map((block) =>
+      at(
+        block,
+        native,
+        ending.filter((one) => blockOf(one) === block),
+      ),
+    ),
+  ].filter(({ addresses, currencies }) => addresses.length > 0 && currencies.length > 0);
+}
+
+const isThere = (one: IssuedAddress | undefined): one is IssuedAddress => one !== undefined;
+
+/** Goes through all places once; those that came meanwhile lie behind. */
+function neverCompared(chain: WatchedChain, memory: CompareMemory, most: number): readonly IssuedAddress[] {
+  const { database } = chain.store;
+  const start = `${familyOf(chain.network).namespace}:`;
+  const end = Math.min(newestPlace(database), memory.place + windowPlaces);
+  const window = { after: memory.place, window: windowPlaces, most };
+  const pending = new Set(memory.readings.map(({ of }) => of.address));
+  const found = listNeverCompared(database, { network: chain.network, start }, window).filter(
+    ({ address }) => !pending.has(address),
+  );
+  if (found.length === 0 && pending.size === 0) memory.place = end;
+  return found;
+}
+
+interface Ending {
+  readonly of: IssuedAddress;
+  readonly block: number;
+}
+
+/** Requests whose end is in a final block, and whose balance there is not known. */
+function endings({ store }: WatchedChain, memory: CompareMemory, final: BlockId): readonly Ending[] {
+  return [...memory.ended].flatMap(([id, known]): readonly Ending[] => {
+    const block = depositEnd(store.database, id);
+    if (block === null || block > final.number || known >= block) return [];
+    const of = ofRequest(store.database, id);
+    return of === undefined ? [] : [{ of, block }];
+  });
+}
+
+function ofRequest(database: Database, id: string): IssuedAddress | undefined {
+  const row = readTransaction(database, id);
+  return row === undefined ? undefined : issuedAddress(database, row.depositAddress);
+}
+
+/** Open requests in the native coin, so many at each final block, all of them in turn. */
+function inTurn(
+  { store, network }: WatchedChain,
+  memory: CompareMemory,
+  final: BlockId,
+  native: GatewayCurrency | undefined,
+  most: number,
+): readonly IssuedAddress[] {
+  if (native === undefined || memory.turnAt === final.hash) return [];
+  memory.turnAt = final.hash;
+  const open = listPendingDeposits(store.database, network, native.id);
+  const first = memory.turn % Math.max(1, open.length);
+  const some = [...open.slice(first), ...open.slice(0, first)].slice(0, most);
+  memory.turn = first + some.length;
+  return some.map(({ depositAddress }) => issuedAddress(store.database, depositAddress)).filter(isThere);
+}

@@ -1,0 +1,253 @@
+/**
+ * Balances of deposit addresses against what the database explains: what lay there before, what
+ * contracts send in time and late, and how few questions that takes. Reported for such software:
+ * vsys-host/shkeeper.io #109, trezor/trezor-suite #3057 and LedgerHQ/ledger-live-desktop #1352
+ * (coins by contracts); Kalapaja/Kalatori #255 (the balance at the end of an invoice);
+ * btcpayserver/btcpayserver #3817 and spesmilo/electrum #6609 (addresses that were used before).
+ */
+import { describe, expect, it } from "vitest";
+import { depositAddressOf } from "../../chains/evm/address.ts";
+import { takeAddress } from "../../gateway/deposits/payee.ts";
+import { marksOver } from "../../gateway/store/address-marks.ts";
+import { issueAddress } from "../../gateway/store/address-states.ts";
+import { holdingOf } from "../../gateway/store/holdings.ts";
+import { hashOf } from "../../rig/fake-chain.ts";
+import { depositXpub, insertTransaction } from "../../rig/gateway-database.ts";
+import { until as untilWithin } from "../support/until.ts";
+import {
+  audit,
+  chain,
+  clock,
+  counting,
+  currency,
+  db,
+  eachTestItsChain,
+  eth,
+  keys,
+  network,
+  nodes,
+  passes,
+  payments,
+  request,
+  row,
+  start,
+  stranger,
+  token,
+  usd,
+  watcher,
+} from "../support/watched-chain.ts";
+
+eachTestItsChain();
+
+const dayMs = 86_400_000;
+
+/** With room for a machine that does much else. */
+const until = (holds: () => boolean): Promise<void> => untilWithin(holds, 20_000);
+
+/** Coins that a contract sends in the next block. */
+function byContract(address: string, units: bigint): void {
+  chain.coins.push({ block: chain.top + 1, address, units });
+  chain.mine();
+}
+
+describe("what lay on an address before it was given out", () => {
+  it("what lay on an address before it was given out completes no request, and what comes counts alone", async () => {
+    const one = request(0);
+    const dollars = request(1, usd);
+    chain.coins.push({ block: 2, address: one.address, units: 5n * eth }, { block: 2, address: dollars.address, units: eth });
+    chain.tokens.set(`${token} 0x${dollars.address.slice(2)}`.toLowerCase(), 9_000_000n);
+    await start();
+    await passes();
+    expect(row(one.id)).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+    byContract(one.address, eth / 4n);
+    chain.mineEmpty(3);
+    await until(() => row(one.id).amountReceivedUnits === `${eth / 4n}`);
+    expect(payments().map(({ units }) => units)).toEqual([`${eth / 4n}`]);
+  });
+
+  it("an address that was ever used is passed over when one is given out, with an alarm", async () => {
+    const addresses = [0, 1, 2, 3].map((index) => depositAddressOf(depositXpub, index));
+    chain.coins.push({ block: 1, address: addresses[0]!, units: eth }, { block: 1, address: addresses[1]!, units: 1n });
+    chain.mineEmpty(1);
+    await start();
+    await until(() => audit().filter((act) => act === "alarm WATCHER_ADDRESS_USED").length === 2);
+    // The third place belongs to a request of another server of the same wallet.
+    request(2);
+    db.store.database.run("UPDATE agents SET currencies = ?", JSON.stringify([paidEth]));
+    const taken = db.store.write((database) => takeAddress(database, "m1", currency("eth", ""), beside));
+    expect(taken).toMatchObject({ addressIndex: 3, address: addresses[3] });
+  });
+
+  it("a look at an address counts for a quarter of an hour and for the process that looked", async () => {
+    await start();
+    const address = depositAddressOf(depositXpub, 0);
+    const state = () => db.store.database.get("SELECT run FROM addressStates WHERE address = ?", address);
+    await until(() => state() !== undefined);
+    issueAddress(db.store.database, address, "another process", 0);
+    expect(state()).toBeUndefined();
+    const other = depositAddressOf(depositXpub, 1);
+    issueAddress(db.store.database, other, "", clock.nowMs);
+    expect(db.store.database.get("SELECT run FROM addressStates WHERE address = ?", other)).toEqual({ run: "" });
+  });
+});
+
+/** Nothing is held beside the database, and the chain was read. */
+const beside = {
+  marks: marksOver(new Map(), { append: () => {}, syncNow: () => {}, sync: () => {}, close: () => {} }),
+  isRead: () => true,
+  nowMs: 0,
+};
+const paidEth = { id: "eth", network, contract: "", decimal: 18, maxFee: "1" };
+
+describe("coins that a contract sends before a request ends", () => {
+  it("coins that a contract sends before a request ends complete it, though they are final after the end", async () => {
+    const paid = request(0, { expiresAt: 10_000 });
+    const unpaid = request(1, { expiresAt: 10_000 });
+    await start(1, 6);
+    byContract(paid.address, eth);
+    clock.nowMs = 10_000;
+    await passes();
+    byContract(unpaid.address, eth);
+    await passes();
+    expect([row(paid.id).status, row(unpaid.id).status]).toEqual([0, 0]);
+    chain.mineEmpty(4);
+    await until(() => row(paid.id).status === 1);
+    chain.mineEmpty(4);
+    await until(() => row(unpaid.id).status === 2);
+    // What came behind the block of the end is late, in the balance, and for a person to credit.
+    await until(() => row(unpaid.id).amountReceivedUnits === "0");
+    clock.nowMs += dayMs;
+    await until(() => row(unpaid.id).amountReceivedUnits === `${eth}`);
+    expect(row(unpaid.id)).toMatchObject({ status: 2, stage: "expired", late: 1 });
+    expect(holdingOf(db.store.database, unpaid.address, network, "eth")).toBe(eth);
+  });
+
+  it("a direct payment behind the block of the end is late as well, however many blocks become final at once", async () => {
+    const { id, address } = request(0, { expiresAt: 10_000 });
+    await start(1, 6);
+    clock.nowMs = 10_000;
+    await passes();
+    chain.mine({ hash: hashOf("late"), from: stranger, to: address, value: eth });
+    chain.mineEmpty(20);
+    await until(() => row(id).status === 2);
+    expect(row(id)).toMatchObject({ late: 1, amountReceivedUnits: `${eth}` });
+  });
+
+  it("a request ends by the newest balance where the nodes have dropped the state of its end", async () => {
+    const { id, address } = request(0, { expiresAt: 10_000 });
+    await start(1, 6);
+    byContract(address, eth);
+    clock.nowMs = 10_000;
+    const end = chain.top;
+    await passes();
+    nodes[0]!.lie = counting((method, params, honest) =>
+      method === "eth_getBalance" && Number(params[1]) === end ? undefined : honest,
+    );
+    chain.mineEmpty(20);
+    await until(() => row(id).status === 1);
+  });
+});
+
+describe("an old address", () => {
+  it("an old address is compared once a day, also of tokens, and what nothing explains is a payment like any other", async () => {
+    const { id, address } = request(0, { ...usd, status: 2, stage: "expired", code: "deposit_expired" });
+    await start();
+    await passes();
+    byContract(address, eth / 2n);
+    chain.tokens.set(`${token} 0x${address.slice(2)}`.toLowerCase(), 5_000_000n);
+    chain.mineEmpty(5);
+    await passes();
+    expect(payments()).toEqual([]);
+    clock.nowMs += dayMs;
+    await until(() => row(id).amountReceivedUnits === "5000000");
+    expect(row(id)).toMatchObject({ status: 2, late: 1 });
+    expect(holdingOf(db.store.database, address, network, "eth")).toBe(eth / 2n);
+    clock.nowMs += dayMs;
+    await passes();
+    expect(payments()).toHaveLength(2);
+  });
+
+  it("an address from before baselines were kept is compared from nothing", async () => {
+    const { id, address } = request(0, { status: 2, stage: "expired", code: "deposit_expired" });
+    db.store.database.run("INSERT INTO meta (name, value) VALUES ('baselinesAfter', '9')");
+    chain.coins.push({ block: 2, address, units: eth });
+    await start();
+    await until(() => row(id).amountReceivedUnits === `${eth}`);
+    expect(row(id)).toMatchObject({ status: 2, late: 1 });
+  });
+
+  it("an address that is being swept, or whose top-up is on its way, is left for later", async () => {
+    const { id, address } = request(0, { status: 1, stage: "completed" });
+    await start();
+    await passes();
+    const sweep = { operation: "sweep", depositAddress: address, receiverAddress: keys.hotAddress, metadata: "{}" } as const;
+    insertTransaction(db.store, { id: "5".repeat(32), orderId: `${address}/1`, ...sweep, currency: "usd", stage: "topping_up" });
+    const topUp = { operation: "topup", depositAddress: keys.hotAddress, receiverAddress: address } as const;
+    insertTransaction(db.store, { id: "6".repeat(32), orderId: "5".repeat(32), ...topUp, amountUnits: `${eth / 100n}` });
+    byContract(address, eth / 100n);
+    chain.mineEmpty(3);
+    clock.nowMs += dayMs;
+    await passes();
+    expect(payments()).toEqual([]);
+    db.store.database.run("UPDATE transactions SET status = 1, finalBlock = 6 WHERE operation IN ('sweep', 'topup')");
+    db.store.database.run("UPDATE transactions SET status = 2, amountUnits = '0' WHERE operation = 'sweep'");
+    clock.nowMs += dayMs;
+    await passes(5);
+    expect(payments()).toEqual([]);
+    byContract(address, 7n);
+    chain.mineEmpty(3);
+    clock.nowMs += dayMs;
+    await until(() => payments().length === 1);
+    expect(payments()).toMatchObject([{ units: "7", transactionId: id }]);
+  });
+
+  it("what the owner of the key takes out hides nothing that comes later", async () => {
+    const { id, address } = request(0, { status: 1, stage: "completed" });
+    db.store.database.run("UPDATE depositAddresses SET agent = NULL");
+    await start();
+    chain.mine({ hash: hashOf("in"), from: stranger, to: address, value: eth });
+    chain.mineEmpty(3);
+    await until(() => row(id).amountReceivedUnits === `${eth}`);
+    chain.coins.push({ block: chain.top + 1, address, units: -eth });
+    chain.mineEmpty(3);
+    clock.nowMs += dayMs;
+    await until(() => db.store.database.get("SELECT 1 FROM baselines WHERE address = ?", address) !== undefined);
+    byContract(address, eth / 2n);
+    chain.mineEmpty(3);
+    clock.nowMs += dayMs;
+    await until(() => row(id).amountReceivedUnits === `${eth + eth / 2n}`);
+  });
+});
+
+/** How many addresses that left were compared. */
+const compared = (): number =>
+  db.store.database.all("SELECT 1 FROM addressStates s JOIN depositAddresses d ON d.address = s.address").length;
+
+describe("questions for balances", () => {
+  it("questions for balances grow neither with open requests nor with old addresses", async () => {
+    for (let index = 0; index < 400; index += 1) {
+      const address = `0x1${`${index}`.padStart(39, "0")}`;
+      const id = `e${`${index}`.padStart(31, "0")}`;
+      insertTransaction(db.store, { id, orderId: id, depositAddress: address, receiverAddress: address });
+      db.store.database.run("INSERT INTO depositAddresses VALUES (?, ?, ?, ?)", address, keys.id, index, id);
+    }
+    await start();
+    await until(() => compared() === 400);
+    let asked = 0;
+    const tally = counting((method, _params, honest) => {
+      if (method === "eth_getBalance") asked += 1;
+      return honest;
+    });
+    nodes[0]!.lie = tally;
+    for (let block = 0; block < 4; block += 1) {
+      chain.mine();
+      await passes(2);
+    }
+    // One slice of the open ones at each block, none of the old ones until a day is over.
+    expect(asked).toBeLessThanOrEqual(5 * 256);
+    asked = 0;
+    await passes(4);
+    expect(asked).toBe(0);
+    expect(watcher!.ready()).toBe(true);
+  });
+});

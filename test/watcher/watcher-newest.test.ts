@@ -1,0 +1,172 @@
+/**
+ * Comparing where nodes tell the newest balance alone, as on Tron: over random interleavings of
+ * direct payments, coins by contracts that receipts name or do not name, entries that move nothing
+ * (staked coins), nodes at different blocks and restarts, nothing counts twice, nothing is lost.
+ * Reported for such software: tronprotocol/java-tron #3064 and #6119 (nodes without internal
+ * transactions); trezor/blockbook (entries of delegated resources that move no coin).
+ */
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { BalanceQuestion, SeenPayment, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
+import { keepCompared } from "../../gateway/store/address-states.ts";
+import { holdingOf } from "../../gateway/store/holdings.ts";
+import { createSignals } from "../../gateway/store/signals.ts";
+import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
+import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
+import { newDepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
+import {
+  type GatewayDatabase,
+  gatewayDatabase,
+  insertTransaction,
+  readTransaction,
+  silentLog,
+} from "../../rig/gateway-database.ts";
+import { Seeded } from "../../rig/seeded.ts";
+import { currency } from "../support/watched-chain.ts";
+
+const network = "tron:0x2b6653dc";
+const addresses = ["TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "TJRyWwFs9wTFGZg3JbrVriFbNfCug5tDeC"];
+const solidLag = 19;
+
+/** A movement in a block; only a staked entry moves nothing. */
+interface Move {
+  readonly kind: "direct" | "named" | "unnamed" | "staked";
+  readonly address: string;
+  readonly units: bigint;
+}
+
+let db: GatewayDatabase;
+let blocks: Move[][];
+let ahead: () => number; // blocks that a node is ahead of the final block when it tells a balance
+const clock = { nowMs: 0 };
+
+const idOf = (at: number): string => `${at + 1}`.repeat(32);
+const head = (): number => blocks.length - 1;
+const final = (): number => Math.max(0, head() - solidLag);
+const hashOf = (number: number): string => `block ${number}`;
+
+beforeEach(() => {
+  db = gatewayDatabase();
+  blocks = [[]];
+  ahead = () => 0;
+  clock.nowMs = 1_000_000;
+  for (const [at, address] of addresses.entries()) {
+    const id = idOf(at);
+    const row = { network, currency: "trx", depositAddress: address, receiverAddress: address, amountUnits: "900000" };
+    insertTransaction(db.store, { id, orderId: id, ...row, createdAt: 0, expiresAt: 1e15 });
+    db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, ?, ?)", address, at, id);
+    keepCompared(db.store.database, { network, address, block: 0, comparedAt: clock.nowMs });
+  }
+});
+afterEach(() => db.remove());
+
+function balanceAt(address: string, block: number): bigint {
+  const moves = blocks.slice(0, block + 1).flat();
+  return moves.reduce((sum, one) => (one.address === address && one.kind !== "staked" ? sum + one.units : sum), 0n);
+}
+
+function namedIn({ number, hash }: WatchedBlock): readonly SeenPayment[] {
+  return (blocks[number] ?? []).flatMap(({ kind, address, units }, at) => {
+    if (kind === "unnamed") return [];
+    const txHash = `${number} ${at}`;
+    return [
+      { txHash, index: kind === "direct" ? -1 : -2, address, contract: "", amountUnits: units, block: number, blockHash: hash },
+    ];
+  });
+}
+
+const reader = {
+  tellsNewestBalances: true,
+  tip: async () => ({ number: head(), hash: hashOf(head()) }),
+  finalTip: async () => ({ number: final(), hash: hashOf(final()) }),
+  timestamp: async () => 0,
+  block: async (number: number) => ({ number, hash: hashOf(number), parentHash: hashOf(number - 1), content: null }),
+  spends: () => [],
+  payments: async (some: readonly WatchedBlock[]) => some.flatMap(namedIn),
+  balances: async (questions: readonly BalanceQuestion[]) =>
+    questions.map(({ account }) => balanceAt(account, Math.min(final() + ahead(), head()))),
+} as unknown as WatcherNodes;
+
+function watched(): WatchedChain {
+  const trx = { ...currency("trx", ""), network };
+  return {
+    ...{ name: "tron", network, reader, currencies: [trx], tokens: newTokenMemory() },
+    ...{ store: db.store, signals: createSignals(), log: silentLog, clock: () => clock.nowMs, run: "" },
+  };
+}
+
+async function pass(memory: ReturnType<typeof newDepositMemory>): Promise<void> {
+  const tip = (): Tip => ({
+    ...{ head: { number: head(), hash: hashOf(head()) }, final: { number: final(), hash: hashOf(final()) } },
+    askedAt: clock.nowMs,
+  });
+  while (!(await scanDeposits(watched(), tip(), memory)));
+}
+
+const credited = (at: number): bigint => holdingOf(db.store.database, addresses[at]!, network, "trx");
+
+function expectNothingTwice(): void {
+  for (const [at, address] of addresses.entries()) expect(credited(at)).toBeLessThanOrEqual(balanceAt(address, final()));
+}
+
+describe("comparing where nodes tell the newest balance alone", () => {
+  it.each([1, 2, 3, 4, 5, 6, 7, 8])(
+    "comparing credits what is on chain, to the unit, over random interleavings, seed %i",
+    async (seed) => {
+      const random = new Seeded(seed);
+      ahead = () => random.below(4);
+      let memory = newDepositMemory(network);
+      for (let step = 0; step < 120; step += 1) {
+        for (let made = random.below(3); made >= 0; made -= 1) {
+          const kinds = ["direct", "named", "unnamed", "staked"] as const;
+          const moves = Array.from({ length: random.below(3) }, (): Move => {
+            const [kind, address] = [kinds[random.below(4)]!, addresses[random.below(2)]!];
+            return { kind, address, units: BigInt(1 + random.below(9)) };
+          });
+          blocks.push(step < 90 ? moves : []);
+        }
+        if (random.below(12) === 0) memory = newDepositMemory(network);
+        await pass(memory);
+        expectNothingTwice();
+      }
+      for (let more = 0; more < 30; more += 1) {
+        blocks.push([], [], []);
+        if (more % 10 === 0) clock.nowMs += 86_400_000;
+        await pass(memory);
+        expectNothingTwice();
+      }
+      for (const [at, address] of addresses.entries()) expect(credited(at)).toBe(balanceAt(address, head()));
+      expect(db.store.database.all("SELECT 1 FROM payments WHERE final = 0")).toEqual([]);
+    },
+  );
+
+  it("comparing believes no receipt: an entry that moves nothing shows as seen and counts for nothing", async () => {
+    const memory = newDepositMemory(network);
+    await pass(memory);
+    blocks.push([{ kind: "staked", address: addresses[0]!, units: 900_000n }]);
+    blocks.push([{ kind: "named", address: addresses[1]!, units: 900_000n }]);
+    await pass(memory);
+    expect([0, 1].map((at) => readTransaction(db.store, idOf(at)).stage)).toEqual(["confirming", "confirming"]);
+    for (let more = 0; more < 60; more += 1) {
+      blocks.push([]);
+      await pass(memory);
+      expectNothingTwice();
+    }
+    expect(readTransaction(db.store, idOf(0))).toMatchObject({ status: 0, stage: "waiting", amountReceivedUnits: "0" });
+    expect(readTransaction(db.store, idOf(1))).toMatchObject({ status: 1, amountReceivedUnits: "900000", txHash: "2 0" });
+  });
+
+  it("comparing finds what nodes without internal transactions never name, before its request ends", async () => {
+    const memory = newDepositMemory(network);
+    await pass(memory);
+    db.store.database.run("UPDATE transactions SET expiresAt = ?", clock.nowMs + 60_000);
+    blocks.push([{ kind: "unnamed", address: addresses[0]!, units: 900_000n }]);
+    await pass(memory);
+    clock.nowMs += 60_000;
+    for (let more = 0; more < 60; more += 1) {
+      await pass(memory);
+      if (more === 10) expect([0, 1].map((at) => readTransaction(db.store, idOf(at)).status)).toEqual([0, 0]);
+      blocks.push([]);
+    }
+    expect([0, 1].map((at) => readTransaction(db.store, idOf(at)).status)).toEqual([1, 2]);
+  });
+});
