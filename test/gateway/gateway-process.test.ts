@@ -75,6 +75,7 @@ describe("startGateway", () => {
       "chain local",
       "currency usdt",
       "currency off",
+      "books local",
     ]);
     expect(failedChecks(health.text)).toMatch(/^chain local: not read: .+; [01] of 1 nodes answer(; http:.+ since .+ UTC: .+)?$/);
     expect(failedChecks("Bad Gateway")).toBe("Bad Gateway");
