@@ -21,11 +21,14 @@ export interface NodesOptions {
   readonly log: NodeLog;
 }
 
+/** One block of one node. */
+type BlockQuestion = Pick<NodeQuestion, "url" | "timeoutMs"> & { readonly chain: ConfiguredChain };
+
 interface Doors {
   payer(options: NodesOptions): PayerNodes;
   watcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes;
   lookAtNode(question: NodeQuestion): Promise<NodeView>;
-  blockHashAt(question: Omit<NodeQuestion, "contracts">, number: number): Promise<string>;
+  blockHashAt(question: BlockQuestion, number: number): Promise<string>;
 }
 
 const doors: Readonly<Record<FamilyName, Doors>> = {
@@ -36,7 +39,10 @@ const doors: Readonly<Record<FamilyName, Doors>> = {
       return createPayer(createEvmNodes({ urls, chainId, confirmations, feeModel: feeModelOf(chain), log }), tokens, clock);
     },
     watcher: ({ chain, log }) => createWatcher({ ...chain, chainId: Number(chain.chainId) }, log),
-    lookAtNode: ({ chain: { chainId }, ...question }) => lookAtEvmNode({ ...question, chainId: Number(chainId) }),
+    lookAtNode: ({ chain, ...question }) => {
+      const { chainId, confirmations } = chain;
+      return lookAtEvmNode({ ...question, chainId: Number(chainId), confirmations, feeModel: feeModelOf(chain) });
+    },
     blockHashAt: ({ chain: { chainId }, ...question }, number) =>
       evmBlockHashAt({ ...question, chainId: Number(chainId) }, number),
   },
@@ -79,6 +85,6 @@ export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
  * Rejects for bugs alone.
  * @public
  */
-export function blockHashAt(question: Omit<NodeQuestion, "contracts">, number: number): Promise<string> {
+export function blockHashAt(question: BlockQuestion, number: number): Promise<string> {
   return doors[question.chain.family].blockHashAt(question, number);
 }

@@ -33,7 +33,7 @@ export interface ChainHealth {
 /** A warning comes after so many block times, and never sooner than this. */
 const blocksMax = 10;
 const limitMsMin = 30_000;
-/** Of a chain without a preset, before two of its blocks were seen; and the longest that is believed. */
+/** Without a preset: before two blocks of the chain were seen, and the most that is believed. */
 const blockMsUnknown = 12_000;
 const blockMsMax = 60_000;
 /** A node that is out for less says nothing of its chain: the next question may be answered. */

@@ -35,7 +35,7 @@ export type Outcome =
   | {
       readonly ok: true;
       readonly status: number;
-      readonly retryAfter: string; // "" without one
+      readonly retryAfter: string; // whole seconds, "" without one
       readonly body: Buffer;
     }
   | {
@@ -156,7 +156,7 @@ function begin(pool: PoolOf, request: Request, isOnce: boolean, done: (outcome: 
       if (status < 200) return true; // RFC 9110 section 15.2: the answer is still to come
       const headers = new Map(pairsOf(raw));
       const coding = headers.get("content-encoding") ?? "identity";
-      head = { status, retryAfter: headers.get("retry-after") ?? "" };
+      head = { status, retryAfter: retryAfterOf(headers.get("retry-after") ?? "", headers.get("date") ?? "") };
       if (bodyMs !== undefined) {
         clearTimeout(timer);
         timer = setTimeout(cutBody, bodyMs);
@@ -198,6 +198,13 @@ function begin(pool: PoolOf, request: Request, isOnce: boolean, done: (outcome: 
 }
 
 /** Headers as a server expects them of a good client. No coding is asked for, so none may come. */
+/** In seconds; a date counts from the server's own. "" for one that cannot be read. */
+function retryAfterOf(text: string, date: string): string {
+  if (text === "" || /^[0-9]{1,9}$/.test(text)) return text;
+  const seconds = Math.ceil((Date.parse(text) - Date.parse(date)) / 1000);
+  return Number.isNaN(seconds) ? "" : `${Math.max(0, seconds)}`;
+}
+
 function asked({ method, path, headers, body }: Request): Dispatcher.DispatchOptions {
   const ours = { "user-agent": userAgent, accept: "application/json", "accept-encoding": "identity" };
   const content = body === undefined ? {} : { "content-type": "application/json" };

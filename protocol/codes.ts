@@ -59,6 +59,7 @@ export const codes = {
   NODE_ANSWER_SIZE: ["fault", "unknown", "operator", "the node's answer is too large", "use another node"],
   NODE_ERROR: ["fault", "none", "operator", "the node answered with an error of its own", "read the node's own words in the message, or use another node"],
   NODE_NO_BLOCK: ["fault", "none", "log", "the node does not have the block yet", "wait; the node may be behind"],
+  NODE_PRUNED: ["fault", "none", "operator", "the node has forgotten the state of the final block", "use a node that keeps more states (geth: --gcmode=archive, or a longer --history.state), or set confirmations to a number that is below what it keeps"],
   NODE_STALE: ["fault", "none", "operator", "the newest block that the nodes show is too old: the chain or its nodes stand still", "compare the block with a block explorer: where the chain goes on there, name better nodes in config.json"],
   NODE_LAG: ["fault", "none", "operator", "a node is far behind the best node of its chain", "look at this node, or name a better one in config.json"],
   NODE_WENT_BACK: ["fault", "none", "operator", "a node shows a block far below one that it showed before", "look at this node: it was put back, or another one stands behind its address"],
@@ -315,6 +316,7 @@ export const codes = {
   STATE_NOT_EMPTY: ["refusal", "none", "operator", "a backup is restored into an empty state folder only, and this one is not", "name another folder with --state; if a restore was cut here, move this folder aside first and keep it"],
   // checks before anything is started, and doctor (agent/check, cli/doctor)
   CHECK_DECIMALS: ["fault", "none", "operator", "a token's contract counts its units in other decimals than config.json says", "correct decimal or contract of the currency in config.json"],
+  CHECK_BATCH: ["fault", "none", "operator", "a node refuses several questions in one", "nothing has to be done: it is asked one by one; another node answers faster"],
   CHECK_CONTRACT: ["fault", "none", "operator", "there is no token contract at a currency's address on its chain", "copy the contract's address again from the token's issuer, and look at the currency's chain"],
   DOCTOR_FILE_RIGHTS: ["fault", "none", "operator", "others than its owner can reach a file or folder of the agent", "take their rights away with the line the message names"],
   DOCTOR_FILE_OWNER: ["fault", "none", "operator", "a file of the agent belongs to another user than the folder it lies in", "give it to the folder's owner with the line the message names"],

@@ -5,6 +5,7 @@
  */
 import { blockHashAt, lookAtNode } from "../../chains/connect.ts";
 import type { ChainId } from "../../chains/family.ts";
+import { nodeFindings } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
 import { type Finding, finding } from "../../protocol/finding.ts";
 import { isLoopback } from "../../protocol/loopback.ts";
@@ -27,13 +28,6 @@ type ChainSettings = Pick<AgentSettings, "chains" | "currencies">;
 const timeoutMsDefault = 3_000;
 /** Blocks below the lowest node's newest one: honest nodes have no two branches there. */
 const agreedDepth = 6;
-/**
- * A node lags when its newest block is older than the newest node's by this time, and by more than
- * a few blocks.
- */
-const lagMsMax = 120_000;
-const lagBlocksMax = 3;
-
 /**
  * Asks every node, all at the same time, within three exchanges of `timeoutMs` each. Rejects for
  * bugs alone.
@@ -73,29 +67,32 @@ function tokensOn({ currencies }: ChainSettings, chain: string): readonly Token[
 }
 
 /**
- * Judges the answers. A wrong chain or token is an error; a trouble that may pass by itself is a
- * warning, since no start needs a node.
+ * Judges the answers. A wrong chain or token is an error, and so are needed questions that too few
+ * nodes will ever answer; a trouble that may pass by itself is a warning, since no start needs a
+ * node. `nowMs` in Unix milliseconds.
  * @public
  */
-export function judgeChains(settings: ChainSettings, views: readonly ChainView[]): readonly Finding[] {
+export function judgeChains(settings: ChainSettings, views: readonly ChainView[], nowMs: number): readonly Finding[] {
   return views.flatMap((view) => [
-    ...view.nodes.flatMap((node) => nodeFindings(view, node)),
+    ...view.nodes.flatMap((node) => answerFindings(view, node)),
+    ...questionFindings(settings, view, nowMs),
     ...plainFindings(settings, view.chain),
     ...agreementFindings(view),
     ...tokensOn(settings, view.chain).flatMap((token) => tokenFindings(view, token)),
   ]);
 }
 
-function nodeFindings({ chain, nodes }: ChainView, node: NodeView): readonly Finding[] {
+function questionFindings({ chains }: ChainSettings, { chain, nodes }: ChainView, nowMs: number): readonly Finding[] {
+  const configured = chains[chain];
+  return configured === undefined ? [] : nodeFindings(chain, configured, nodes, nowMs, "DOCTOR_CHAIN_LAG");
+}
+
+function answerFindings({ chain }: ChainView, node: NodeView): readonly Finding[] {
   const hint = `look at this node, or name a better one under chains.${chain}.nodes in config.json`;
   if (node.code === "NODE_WRONG_CHAIN")
     return [finding("NODE_WRONG_CHAIN", "error", `${node.url} of ${chain} serves another chain: ${node.detail}`)];
   if (node.code !== "") return [finding(node.code, "warning", `${node.url} of ${chain} did not answer: ${node.detail}`, hint)];
-  const best = nodes.reduce((newest, one) => (one.blockAtMs > newest.blockAtMs ? one : newest), node);
-  const lagMs = best.blockAtMs - node.blockAtMs;
-  if (lagMs <= lagMsMax || best.block - node.block <= lagBlocksMax) return [];
-  const by = `${best.block - node.block} blocks and ${Math.round(lagMs / 1000)} s`;
-  return [finding("DOCTOR_CHAIN_LAG", "warning", `${node.url} of ${chain} is ${by} behind ${best.url}`, hint)];
+  return [];
 }
 
 function plainFindings({ chains }: ChainSettings, chain: string): readonly Finding[] {

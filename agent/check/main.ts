@@ -8,4 +8,4 @@ import type { AgentSettings } from "../config/settings.ts";
 import { judgeChains, lookAtChains } from "./chains.ts";
 
 const settings = JSON.parse(readFileSync(0, "utf8")) as Pick<AgentSettings, "chains" | "currencies">;
-process.stdout.write(JSON.stringify(judgeChains(settings, await lookAtChains(settings))));
+process.stdout.write(JSON.stringify(judgeChains(settings, await lookAtChains(settings), Date.now())));

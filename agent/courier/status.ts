@@ -84,7 +84,7 @@ function troubleOf({ hasCode, away, awayWords }: KnownChain, health: ChainHealth
   if (hasCode) return "COURIER_ACCOUNT_CODE";
   const fault = awayWords || away;
   if (health === null || health.code === "") return fault;
-  // Nodes may contradict each other as well, and a person is to know; a lag explains that by itself.
+  // Nodes may contradict each other as well; a lag explains that by itself.
   const isOfTwoMinds = away.startsWith("NODE_DISAGREE") && !lags.has(health.code);
   return isOfTwoMinds ? `${fault}; ${health.words}` : `${health.code}: ${health.words}`;
 }

@@ -47,8 +47,8 @@ export function classifyBroadcastError(message: string): BroadcastOutcome {
  * Refusals that no higher price cures: a node's own limits, what the bytes are, whose they are, and
  * what stands in the pool already. Sources: the error texts of geth (core/txpool, core/error.go),
  * reth (transaction-pool/src/error.rs), nethermind (AcceptTxResult), besu
- * (TransactionInvalidReason) and erigon (txpoolcfg); ethereum-optimism/optimism #8819, erigontech/erigon
- * #10582, base/base #2347, besu-eth/besu #4739.
+ * (TransactionInvalidReason) and erigon (txpoolcfg); ethereum-optimism/optimism #8819,
+ * erigontech/erigon #10582, base/base #2347, besu-eth/besu #4739.
  */
 const incurable =
   /exceeds the (?:configured|configuration) cap|fee cap exceeded|exceeds? .{0,40}\btx ?fee ?cap|delegated account|delegator|authority already reserved|address already reserved|conflicting ?type|invalid chain ?id|wrong chain ?id|incorrect chain ?id|invalid sender|failed ?to ?resolve ?sender|sender ?is ?(?:a )?contract|sender not an eoa|invalid signature|replay[- ]protected|(?:tx|transaction) ?type.{0,40}not supported|not ?supported ?tx ?type|oversized|max ?tx ?size ?exceeded|input .{0,30}too (?:large|big)|exceeds (?:the )?(?:block|transaction) gas limit|gas ?limit ?exceeded|gas limit too high|exceeds .{0,40}gas limit|nonce (?:is )?too (?:high|distant|far)|nonce ?too ?(?:far|distant)|nonce ?gap|nonce has max value|account limit exceeded|too many (?:pending )?transactions (?:from|of|for) |(?:sender|account) .{0,30}(?:capacity|limit) (?:reached|exceeded)|spammer|black ?list|block ?list|deny ?list|sanction|not whitelisted|permission|unauthori[sz]ed|forbidden|not allowed|method .{0,60}(?:not found|not available|not supported|does not exist|disabled)|read[- ]only|api key|(?:still |is |currently )syncing|not synced|insufficient ?(?:funds|balance)|upfront cost exceeds|enough funds|quota|rate limit|too many requests/;

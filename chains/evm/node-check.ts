@@ -4,25 +4,33 @@
  * whatever does not answer is part of the view, never an error.
  */
 import { AgentError } from "../../protocol/fault.ts";
-import type { NodeView } from "../nodes.ts";
+import type { Lack, NodeView } from "../nodes.ts";
 import { decimalsCall } from "./erc20.ts";
+import type { FeeModel } from "./fee-model.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
+import { createPool } from "./node-pool.ts";
+import { lacksOf } from "./node-probe.ts";
 
 /** @public */
 export interface NodeQuestion {
   readonly url: string;
   readonly chainId: number;
+  readonly confirmations: number | "finalized";
+  readonly feeModel: FeeModel;
   readonly contracts: readonly string[];
   readonly timeoutMs: number; // of one exchange
 }
 
 const decimalsMax = 255n;
+/** So many blocks show a chain's pace. */
+const paceBlocks = 20;
 
 /**
  * Asks one node. Rejects for bugs alone.
  * @public
  */
-export async function lookAtNode({ url, chainId, contracts, timeoutMs }: NodeQuestion): Promise<NodeView> {
+export async function lookAtNode(question: NodeQuestion): Promise<NodeView> {
+  const { url, chainId, contracts, timeoutMs } = question;
   const nodes = createEvmNodes({ urls: [url], chainId, confirmations: 1, timeoutMs });
   const shown = nodes.status()[0]?.url ?? "";
   try {
@@ -32,13 +40,38 @@ export async function lookAtNode({ url, chainId, contracts, timeoutMs }: NodeQue
       const decimals = answers[at] ?? null;
       return decimals === null ? [] : [{ contract, decimals }];
     });
-    return { url: shown, code: "", detail: "", block: head.number, blockAtMs: head.timestamp * 1000, tokens };
+    const [lacks, blockMs] = await Promise.all([probed(question, head.number), paceOf(nodes, head)]);
+    return { url: shown, code: "", detail: "", block: head.number, blockAtMs: head.timestamp * 1000, blockMs, lacks, tokens };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     const detail = nodes.status()[0]?.detail.replace(/^[A-Z_]+: /, "") || error.message;
-    return { url: shown, code: error.code, detail, block: 0, blockAtMs: 0, tokens: [] };
+    return { url: shown, code: error.code, detail, block: 0, blockAtMs: 0, blockMs: null, lacks: [], tokens: [] };
   } finally {
     nodes.close();
+  }
+}
+
+/** By a pool of its own: what the other learned of the node's limits is not to hide any of them. */
+async function probed(question: NodeQuestion, head: number): Promise<readonly Lack[]> {
+  const { url, chainId, timeoutMs } = question;
+  const options = { urls: [url], chainId: BigInt(chainId), timeoutMs, log: () => undefined };
+  const pool = createPool({ ...options, clock: () => performance.now() });
+  try {
+    return await lacksOf(pool, head, question);
+  } finally {
+    pool.close();
+  }
+}
+
+/** Milliseconds between two blocks by the newest ones; null where the node does not say. */
+async function paceOf(nodes: EvmNodes, { number, timestamp }: { number: number; timestamp: number }): Promise<number | null> {
+  if (number < paceBlocks) return null;
+  try {
+    const before = await nodes.block(number - paceBlocks, { full: false });
+    return timestamp > before.timestamp ? ((timestamp - before.timestamp) * 1000) / paceBlocks : null;
+  } catch (error) {
+    if (error instanceof AgentError) return null;
+    throw error;
   }
 }
 
@@ -47,7 +80,10 @@ export async function lookAtNode({ url, chainId, contracts, timeoutMs }: NodeQue
  * shows it; "" where a node does not say. Rejects for bugs alone.
  * @public
  */
-export async function blockHashAt(question: Omit<NodeQuestion, "contracts">, number: number): Promise<string> {
+export async function blockHashAt(
+  question: Pick<NodeQuestion, "url" | "chainId" | "timeoutMs">,
+  number: number,
+): Promise<string> {
   const { url, chainId, timeoutMs } = question;
   const nodes = createEvmNodes({ urls: [url], chainId, confirmations: 1, timeoutMs });
   try {

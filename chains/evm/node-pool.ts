@@ -32,7 +32,7 @@ export type Job<T> = (node: PoolNode) => Promise<T>;
 
 export interface NodePool extends Omit<Pool<Rpc>, "exchange"> {
   /**
-   * Asks one node. @throws NODE_ERROR with the node's words as message, NODE_WRONG_CHAIN, or a
+   * Asks one node. @throws NODE_ERROR or NODE_PRUNED with the node's words, NODE_WRONG_CHAIN, or a
    * fault of the exchange
    */
   ask<T>(node: PoolNode, question: Question<T>): Promise<T>;
@@ -87,16 +87,31 @@ export function createPool(options: PoolOptions): NodePool {
   return { ...pool, ask, exchange };
 }
 
+/**
+ * Words of a node that has forgotten the state of a block. Sources: ethereum/go-ethereum #16471 and
+ * #20874, ethereum-optimism/op-geth #220, NethermindEth/nethermind #9408, 0xPolygon/bor #1303,
+ * blockscout/blockscout #5594; besu, erigon and reth in their own sources.
+ */
+const prunedWords =
+  /missing trie ?node|is missing from the db|(?:historical|world|old) (?:state|data) (?:is )?(?:unavailable|not available)|state .{0,80}(?:is not available|not available|unavailable|pruned)|state (?:at|for) block .{0,40}(?:pruned|not found)|due to pruning|no state available|history has been pruned|missing state/i;
+
+export function isPruned(message: string): boolean {
+  return prunedWords.test(message);
+}
+
 const chainQuestion: Question<bigint> = {
   method: "eth_chainId",
   params: [],
   read: (result) => readQuantity(result, "chain id"),
 };
 
-/** A read that a provider refuses since it is asked too much is a failure of the node, in any shape. */
+/** A read that a provider refuses for want of quota is a failure of the node, in any shape. */
 async function read(rpc: Rpc, method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope> {
   const envelope = await rpc.call(method, params, options);
-  const fault = envelope.ok ? null : quotaFault(envelope.code, envelope.message, rpc.origin, Date.now());
+  if (envelope.ok) return envelope;
+  // Of logs the code alone says as often that there are too many.
+  const rpcCode = method === "eth_getLogs" ? 0 : envelope.code;
+  const fault = quotaFault(rpcCode, envelope.message, rpc.origin);
   if (fault !== null) throw fault;
   return envelope;
 }
@@ -104,5 +119,5 @@ async function read(rpc: Rpc, method: string, params: readonly unknown[], option
 function readResult<T>(rpc: Rpc, { method, read }: Question<T>, envelope: Envelope): T {
   if (envelope.ok) return read(envelope.result);
   const context = { node: rpc.origin, method, rpcCode: envelope.code };
-  throw new AgentError("NODE_ERROR", "none", envelope.message, context);
+  throw new AgentError(isPruned(envelope.message) ? "NODE_PRUNED" : "NODE_ERROR", "none", envelope.message, context);
 }

@@ -27,6 +27,12 @@ export const tipQuestion: Question<bigint> = {
   read: (result) => readQuantity(result, "priority fee"),
 };
 
+export const gasPriceQuestion: Question<bigint> = {
+  method: "eth_gasPrice",
+  params: [],
+  read: (result) => readQuantity(result, "gas price"),
+};
+
 export function callQuestion(to: string, data: string, block: number | "latest"): Question<string> {
   const read = (result: unknown): string => readData(result, "call result");
   return { method: "eth_call", params: [{ to, data }, tagOf(block)], answerBytesMax: dataBytesMax, read };

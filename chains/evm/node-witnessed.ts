@@ -6,7 +6,7 @@
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import { disagreement, firstFault } from "../providers/node-pool.ts";
-import type { Receipt } from "./answers.ts";
+import type { BlockHead, Receipt } from "./answers.ts";
 import { isRevert } from "./broadcast.ts";
 import { dataFeeCall, dataFeeWithRoom, type FeeModel, operatorFeeCall } from "./fee-model.ts";
 import { receiptAlike, receiptQuestion, type SeenReceipts } from "./node-finality.ts";
@@ -18,6 +18,7 @@ import {
   codeQuestion,
   countQuestion,
   type GasCall,
+  gasPriceQuestion,
   gasQuestion,
   oracleQuestion,
   tipQuestion,
@@ -126,11 +127,7 @@ export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts
 
   return {
     fees: async () => {
-      const said = await askAll(pool, async (node) => {
-        const asked = [askHead(pool, node), pool.ask(node, tipQuestion), askDataFee(pool, node, feeModel)] as const;
-        const [head, tip, data] = await Promise.all(asked);
-        return { base: head.baseFeePerGas, tip, data };
-      });
+      const said = await askAll(pool, (node) => askMarket(pool, node, feeModel));
       const bases = within("base fee", said, ({ base }) => base, baseFeeSpread).map(({ base }) => base);
       const tips = said.map(({ value }) => value.tip).sort(ascending);
       const [low, high] = [tips[Math.ceil(tips.length / 2) - 1] ?? 0n, tips[Math.floor(tips.length / 2)] ?? 0n];
@@ -177,6 +174,25 @@ export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts
       return said.map(({ value }) => value).reduce(larger, 0n);
     },
   };
+}
+
+/** The market by one node. */
+async function askMarket(pool: NodePool, node: PoolNode, feeModel: FeeModel) {
+  const head = askHead(pool, node);
+  const asked = [head, askTip(pool, node, head), askDataFee(pool, node, feeModel)] as const;
+  const [{ baseFeePerGas: base }, tip, data] = await Promise.all(asked);
+  return { base, tip, data };
+}
+
+/** One node's word. A node without the question has a gas price: base fee and tip together. */
+async function askTip(pool: NodePool, node: PoolNode, head: Promise<BlockHead>): Promise<bigint> {
+  try {
+    return await pool.ask(node, tipQuestion);
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code !== "NODE_ERROR") throw error;
+    const [price, { baseFeePerGas }] = await Promise.all([pool.ask(node, gasPriceQuestion), head]);
+    return price > baseFeePerGas ? price - baseFeePerGas : 0n;
+  }
 }
 
 /** One node's word, 0 where the chain bills none. Before Isthmus there is no operator's fee. */

@@ -31,8 +31,8 @@ export interface Rpc {
   readonly origin: string;
   /**
    * The node's result or its error object.
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE, NODE_CLOSED;
-   * effect is none for reads
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
+   * NODE_CLOSED; effect is none for reads
    */
   call(method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope>;
   /** Fails what is under way (NODE_CLOSED) and every later call. Calling twice is harmless. */
@@ -167,7 +167,7 @@ function answersTo(
   outcome: Outcome,
 ): Exclude<ReturnType<typeof readEnvelopes>, { ok: false }> | Failure {
   if (!outcome.ok) return outcome;
-  const read = readQuota(outcome, Date.now()) ?? readEnvelopes(outcome.status, outcome.body);
+  const read = readQuota(outcome) ?? readEnvelopes(outcome.status, outcome.body);
   if (!read.ok || batch.length === 1) return read;
   const answers = batch.map((call) => read.byId.get(call.id));
   if (answers.every((one) => one === undefined)) return refusedBatch;

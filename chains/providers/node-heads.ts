@@ -24,8 +24,8 @@ export class Heads {
   #blockMs: number | null = null;
 
   /**
-   * A head of the node. `atMs` is the block's own time, Unix milliseconds, 0 where the node does not
-   * say; `nowMs` never runs back.
+   * A head of the node. `atMs` is the block's own time, Unix milliseconds, 0 for unknown; `nowMs`
+   * never runs back.
    */
   saw(number: number, atMs: number, nowMs: number): void {
     const isFirst = this.#first === null;

@@ -23,7 +23,7 @@ const sizeWords =
 /** A refusal: of the answer itself, or of one call within it. */
 export interface Refused {
   readonly status: number; // of HTTP
-  readonly retryAfter: string; // as the header has it, "" for none
+  readonly retryAfter: string; // whole seconds, "" for none
   readonly words: string; // the answer's body, or the error's own message
   readonly rpcCode?: number; // of a JSON-RPC error
 }
@@ -33,7 +33,7 @@ export interface Refused {
  * refusal that is about something else.
  * @public
  */
-export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused, nowMs: number): number | null {
+export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused): number | null {
   const words = all.slice(0, wordsMax);
   // "Too many" of a batch or a range is no quota, whatever its status.
   const isSize = sizeWords.test(words) && !quotaWords.test(words);
@@ -42,7 +42,7 @@ export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused, 
   const isCode = rpcCode !== undefined && quotaCodes.has(rpcCode) && !sizeWords.test(words);
   const isWords = isRefusal && quotaWords.test(words) && !sizeWords.test(words.replace(quotaWords, ""));
   if (!isStatus && !isCode && !isWords) return null;
-  const told = retryAfterMs(retryAfter, nowMs) ?? suspendedMs(words) ?? 0;
+  const told = (retryAfter === "" ? suspendedMs(words) : Number(retryAfter) * 1000) ?? 0;
   return Math.min(quietMsMax, told);
 }
 
@@ -50,10 +50,10 @@ export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused, 
  * The failure that an answer with a refusal of the HTTP status stands for; null for any other.
  * @public
  */
-export function readQuota(answer: { status: number; retryAfter: string; body: string }, nowMs: number): Failure | null {
+export function readQuota(answer: { status: number; retryAfter: string; body: string }): Failure | null {
   const { status, retryAfter, body } = answer;
   if (status < 300) return null;
-  const quietMs = quietMsOf({ status, retryAfter, words: body }, nowMs);
+  const quietMs = quietMsOf({ status, retryAfter, words: body });
   return quietMs === null ? null : failure("NODE_QUOTA", statusWords(status, body), { quietMs });
 }
 
@@ -61,17 +61,9 @@ export function readQuota(answer: { status: number; retryAfter: string; body: st
  * The fault that one call's own error stands for, whatever the HTTP status; null for any other.
  * @public
  */
-export function quotaFault(rpcCode: number, words: string, node: string, nowMs: number): AgentError | null {
-  const quietMs = quietMsOf({ status: 200, retryAfter: "", words, rpcCode }, nowMs);
+export function quotaFault(rpcCode: number, words: string, node: string): AgentError | null {
+  const quietMs = quietMsOf({ status: 200, retryAfter: "", words, rpcCode });
   return quietMs === null ? null : new AgentError("NODE_QUOTA", "none", words, { node, quietMs });
-}
-
-/** Seconds, or a date; null for neither. */
-function retryAfterMs(text: string, nowMs: number): number | null {
-  if (/^[0-9]{1,9}$/.test(text)) return Number(text) * 1000;
-  if (!/^[A-Z][a-z]{2,8}, [0-9A-Za-z: -]{10,40}$/.test(text)) return null;
-  const atMs = Date.parse(text);
-  return Number.isNaN(atMs) ? null : Math.max(0, atMs - nowMs);
 }
 
 function suspendedMs(words: string): number | null {

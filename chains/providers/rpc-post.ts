@@ -45,8 +45,8 @@ export interface Failure {
 
 /** @public */
 export type Outcome =
-  | { readonly ok: true; readonly status: number; readonly retryAfter: string; readonly body: string }
-  | Failure;
+  // `retryAfter` in whole seconds, "" for none
+  { readonly ok: true; readonly status: number; readonly retryAfter: string; readonly body: string } | Failure;
 
 /** @public */
 export interface Exchange {

@@ -7,6 +7,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import type { NodeView } from "../nodes.ts";
 import { headQuestion } from "./node-blocks.ts";
 import { createPool, type NodePool } from "./node-pool.ts";
+import { lacksOf } from "./node-probe.ts";
 import { decimalsQuestion } from "./node-questions.ts";
 
 /** @public */
@@ -33,11 +34,13 @@ export async function lookAtNode({ contracts, ...question }: NodeQuestion): Prom
       const decimals = answers[at] ?? null;
       return decimals === null ? [] : [{ contract, decimals }];
     });
-    return { url: shown, code: "", detail: "", block: head?.number ?? 0, blockAtMs: head?.timestampMs ?? 0, tokens };
+    const lacks = await lacksOf(pool, contracts);
+    const { number: block = 0, timestampMs: blockAtMs = 0 } = head ?? {};
+    return { url: shown, code: "", detail: "", block, blockAtMs, blockMs: null, lacks, tokens };
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     const detail = pool.status()[0]?.detail.replace(/^[A-Z_]+: /, "") || error.message;
-    return { url: shown, code: error.code, detail, block: 0, blockAtMs: 0, tokens: [] };
+    return { url: shown, code: error.code, detail, block: 0, blockAtMs: 0, blockMs: null, lacks: [], tokens: [] };
   } finally {
     pool.close();
   }

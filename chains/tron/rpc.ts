@@ -33,8 +33,8 @@ export interface Api {
   readonly origin: string; // scheme, host and port: all of the address that may be shown
   /**
    * The node's answer.
-   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE, NODE_CLOSED;
-   * effect is none for reads
+   * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
+   * NODE_CLOSED; effect is none for reads
    */
   ask(path: string, fields: Readonly<Record<string, unknown>>, options: AskOptions): Promise<unknown>;
   /** Null while the provider answers, or has refused for a moment only. */
@@ -212,10 +212,10 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
  * words is about the key. Others say such words with HTTP 200, as the API's own error.
  */
 function quotaOf(answer: Extract<Outcome, { ok: true }>): Failure | null {
-  const refused = readQuota(answer, Date.now());
+  const refused = readQuota(answer);
   if (refused !== null || answer.body.length > refusalMax || !answer.body.includes('"Error"')) return refused;
   const words = wordsInBody(answer.body);
-  const quiet = quietMsOf({ ...answer, words, rpcCode: 0 }, Date.now());
+  const quiet = quietMsOf({ ...answer, words, rpcCode: 0 });
   return quiet === null ? null : failure("NODE_QUOTA", words, { quietMs: quiet });
 }
 

@@ -181,7 +181,10 @@ type Settings = NonNullable<ReturnType<typeof lookAtConfig>["settings"]>;
 
 async function lookAtNetwork(settings: Settings, outside: Outside): Promise<Look> {
   const [chains, gateway] = await Promise.all([outside.chains(settings), outside.gatewayTime(settings.gatewayUrl)]);
-  const findings = [...judgeChains(settings, chains), ...judgeClocks(outside.now(), gateway, chains)];
+  const clocks = judgeClocks(outside.now(), gateway, chains);
+  // Where the clock of this machine is in doubt, the age of a block says nothing.
+  const nodes = judgeChains(settings, chains, outside.now()).filter(({ code }) => code !== "NODE_STALE" || clocks.length === 0);
+  const findings = [...nodes, ...clocks];
   return {
     findings,
     unseen: gateway.ok ? [] : [`the gateway's clock: ${settings.gatewayUrl} cannot be asked (${gateway.reason})`],

@@ -271,7 +271,7 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
     findings.found("COURIER_NOTIFY", `nobody is told of what happens: ${courier.notify.detail}`, remedyIn("COURIER_NOTIFY"));
 }
 
-/** A node that does not do well while the others are enough is a warning: one more, and payments wait. */
+/** One poor node while the others are enough is a warning: one more, and payments wait. */
 function chainProblems({ chain, ok, isAsking, detail, nodes }: CourierStatus["chains"][number], findings: Findings): void {
   if (isAsking) return;
   if (!ok) findings.found(codeIn(detail) || "NODE_UNREACHABLE", chainWords(chain, detail), remedyIn(detail));

@@ -7,6 +7,7 @@ import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, isIP } from "node:net";
 import { lookAtNode } from "../../chains/connect.ts";
+import { nodeFindings } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
 import { reasonOf } from "../../protocol/fault.ts";
 import { type Finding, finding, orFinding } from "../../protocol/finding.ts";
@@ -33,7 +34,8 @@ export async function checkGateway(path: string, nowMs: number): Promise<readonl
   const isRunning = storeFindings(config, findings);
   findings.push(...publicFindings(config), ...certificateFindings(config, nowMs));
   if (!isRunning) findings.push(...(await portFindings(config)));
-  findings.push(...(await Promise.all(Object.entries(config.chains).map((entry) => chainFindings(config, ...entry)))).flat());
+  const chains = Object.entries(config.chains);
+  findings.push(...(await Promise.all(chains.map(([name, chain]) => chainFindings(config, name, chain, nowMs)))).flat());
   return findings;
 }
 
@@ -103,14 +105,23 @@ function portFindings({ listen: { host, port } }: GatewayConfig): Promise<readon
   });
 }
 
-async function chainFindings(config: GatewayConfig, name: string, chain: GatewayChain): Promise<readonly Finding[]> {
+async function chainFindings(
+  config: GatewayConfig,
+  name: string,
+  chain: GatewayChain,
+  nowMs: number,
+): Promise<readonly Finding[]> {
   const tokens = Object.values(config.currencies).filter((one) => one.chain === name && one.contract !== "");
   const contracts = tokens.map(({ contract }) => contract);
   const nodes = await Promise.all(chain.nodes.map((url) => lookAtNode({ chain, url, contracts, timeoutMs: nodeMs })));
-  return [...nodes.flatMap((node) => nodeFindings(name, node)), ...tokens.flatMap((token) => tokenFindings(nodes, token))];
+  return [
+    ...nodes.flatMap((node) => answerFindings(name, node)),
+    ...nodeFindings(name, chain, nodes, nowMs, "NODE_LAG"),
+    ...tokens.flatMap((token) => tokenFindings(nodes, token)),
+  ];
 }
 
-function nodeFindings(name: string, { url, code, detail }: NodeView): readonly Finding[] {
+function answerFindings(name: string, { url, code, detail }: NodeView): readonly Finding[] {
   if (code === "") return [];
   // The gateway waits for a node that is away.
   return [finding(code, code === "NODE_WRONG_CHAIN" ? "error" : "warning", `${url} of ${name}: ${detail}`)];

@@ -1,7 +1,7 @@
 /**
  * Tells the receiver of `alerts` of agents without a link, of locked agents, of chains and nodes in
- * trouble, and of alarms. Looks at database, hub and watcher every few seconds; notices/core.ts decides which are due. Reads the database
- * only.
+ * trouble, and of alarms. Looks at database, hub and watcher every few seconds; notices/core.ts
+ * decides which are due. Reads the database only.
  */
 import { type Condition, observe, type Standings } from "../../notices/core.ts";
 import { createLoggedTeller } from "../../notices/logged-teller.ts";

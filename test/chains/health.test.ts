@@ -1,6 +1,6 @@
 /**
- * One judgement of a chain's nodes: out, without quota, standing still, lagging, gone back. Sources:
- * shkeeper.io #197, movementlabsxyz/movement #1317, litentry/heima #807,
+ * One judgement of a chain's nodes: out, without quota, standing still, lagging, gone back.
+ * Sources: shkeeper.io #197, movementlabsxyz/movement #1317, litentry/heima #807,
  * hyperlane-xyz/hyperlane-monorepo #2570 and #3226, 0xMiden/node #1506.
  */
 import { describe, expect, it } from "vitest";

@@ -264,7 +264,7 @@ function answered(chain: Chain, { method, params }: RpcCall): { result: unknown 
     case "eth_chainId":
       return { result: hexed(chain.chainId) };
     case "eth_getBlockByNumber": {
-      const number = params[0] === "latest" ? chain.block : Number(params[0]);
+      const number = params[0] === "latest" || params[0] === "finalized" ? chain.block : Number(params[0]);
       const timestamp = hexed(Math.floor(chain.blockAtMs / 1000));
       const block = { hash: chain.hash, parentHash: `0x${"cd".repeat(32)}`, baseFeePerGas: "0x1", transactions: [] };
       return { result: { ...block, number: hexed(number), timestamp } };
@@ -273,6 +273,14 @@ function answered(chain: Chain, { method, params }: RpcCall): { result: unknown 
       return { result: chain.code };
     case "eth_call":
       return { result: `0x${chain.decimals.toString(16).padStart(64, "0")}` };
+    case "eth_getBalance":
+    case "eth_getTransactionCount":
+      return { result: "0x0" };
+    case "eth_estimateGas":
+    case "eth_maxPriorityFeePerGas":
+      return { result: "0x5208" };
+    case "eth_getLogs":
+      return { result: [] };
     default:
       return { error: { code: -32601, message: `no ${method} here` } };
   }

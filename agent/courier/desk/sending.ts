@@ -119,10 +119,10 @@ function declinedBy({ account, sent }: Item, { outcome, detail, isIncurable }: S
   return isDoubtful && isSame ? (sent?.declined ?? null) : null;
 }
 
-/** Begins the reason of a withdrawal that no node has taken; the command line knows it by these words. */
+/** Begins the reason of what no node took; the command line knows it by these words. */
 const declinedReason = "offered, no node took it";
 
-/** Why a withdrawal that was offered is in no pool, with the node's own words; "" where that is not so. */
+/** Why what was offered is in no pool, with the node's own words; "" where that is not so. */
 export function declinedWords({ sent, place, verdict }: Item): string {
   if (sent === null || sent.declined === null || place !== null || verdict !== null) return "";
   return `${declinedReason}: ${sent.declined.words}`;

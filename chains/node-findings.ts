@@ -1,0 +1,97 @@
+/**
+ * What a look at the nodes of a chain found, for `crypto --check`, `doctor` and `gateway check`:
+ * the questions that a payment or a deposit needs and a node does not answer, and blocks that are
+ * too old. Pure.
+ */
+import type { Code } from "../protocol/codes.ts";
+import { type Finding, finding } from "../protocol/finding.ts";
+import type { ConfiguredChain } from "./family.ts";
+import { clockTime, headLimitMs, presetBlockMs } from "./health.ts";
+import type { Lack, NodeView } from "./nodes.ts";
+
+/** Codes of what does not pass by itself. */
+const lasting: ReadonlySet<Code> = new Set(["NODE_PRUNED", "NODE_ERROR", "NODE_NO_BLOCK"]);
+
+/** Heads of honest nodes differ by so many blocks at any time. */
+const lagBlocksMax = 3;
+
+/** Questions and their needs in words. */
+const needs: Readonly<Record<Lack["neededBy"], string>> = {
+  payments: "payments need",
+  deposits: "deposits need",
+  both: "payments and deposits need",
+};
+
+/** What is done in the place of an optional question. */
+const otherWays: Readonly<Record<string, string>> = {
+  "questions together": "is asked one by one then, which takes longer",
+  "a tip": "has its tip taken from the gas price then",
+};
+
+/**
+ * An error where so few nodes are left for a needed question that nothing goes on, else warnings.
+ * `nowMs` in Unix milliseconds; `lagCode` is for a node behind the others.
+ * @public
+ */
+export function nodeFindings(
+  name: string,
+  chain: Pick<ConfiguredChain, "family" | "chainId">,
+  views: readonly NodeView[],
+  nowMs: number,
+  lagCode: Code,
+): readonly Finding[] {
+  const isComplete = ({ lacks }: NodeView): boolean => lacks.every((lack) => lack.isOptional || !lasting.has(lack.code));
+  const isEnough = views.filter(isComplete).length >= Math.min(2, views.length);
+  const answered = views.filter(({ code }) => code === "");
+  const best = answered.reduce<NodeView | null>(
+    (newest, view) => (newest === null || view.blockAtMs > newest.blockAtMs ? view : newest),
+    null,
+  );
+  const limitMs = headLimitMs(presetBlockMs(chain) ?? best?.blockMs ?? null);
+  return views.flatMap((view) => [
+    ...lackFindings(name, view, isEnough),
+    ...(best === null || view.code !== "" ? [] : headFindings(name, view, { best, limitMs, nowMs, lagCode })),
+  ]);
+}
+
+/** One for each code of a node, with the words that it said first. */
+function lackFindings(name: string, { url, lacks }: NodeView, isEnough: boolean): readonly Finding[] {
+  const groups = new Map<string, Lack[]>();
+  for (const lack of lacks) {
+    const key = `${lack.code} ${lack.isOptional ? lack.question : ""}`;
+    groups.set(key, [...(groups.get(key) ?? []), lack]);
+  }
+  return [...groups.values()].map((group) => {
+    const { code, words, isOptional, question, neededBy } = group[0] as Lack;
+    if (isOptional) {
+      const what = `${url} of ${name} does not answer ${question}, and ${otherWays[question] ?? "another way is taken"}: ${words}`;
+      return finding(code, "warning", what);
+    }
+    const questions = group.map((lack) => lack.question).join(", ");
+    const isOfBoth = group.some((lack) => lack.neededBy !== neededBy);
+    const what = `${url} of ${name} does not answer ${questions}, which ${needs[isOfBoth ? "both" : neededBy]}: ${words}`;
+    return finding(code, !isEnough && lasting.has(code) ? "error" : "warning", what);
+  });
+}
+
+interface Heads {
+  readonly best: NodeView;
+  readonly limitMs: number;
+  readonly nowMs: number;
+  readonly lagCode: Code;
+}
+
+/** A node is held against the best one, and the best one against the clock. */
+function headFindings(name: string, { url, block, blockAtMs }: NodeView, heads: Heads): readonly Finding[] {
+  const { best, limitMs, nowMs, lagCode } = heads;
+  const lagMs = best.blockAtMs - blockAtMs;
+  if (lagMs > limitMs && best.block - block > lagBlocksMax) {
+    const by = `${best.block - block} blocks and ${Math.round(lagMs / 1000)} s`;
+    const hint = `look at this node, or name a better one under chains.${name}.nodes in the configuration`;
+    return [finding(lagCode, "warning", `${url} of ${name} is ${by} behind ${best.url}`, hint)];
+  }
+  const ageMs = nowMs - best.blockAtMs;
+  if (blockAtMs === 0 || ageMs <= limitMs) return [];
+  const what = `${url} of ${name} shows no block newer than ${block}, of ${clockTime(blockAtMs, nowMs)}, ${Math.round((nowMs - blockAtMs) / 1000)} s ago`;
+  return [finding("NODE_STALE", "warning", what)];
+}
