@@ -48,8 +48,8 @@ export const watcherMutants: readonly Mutant[] = [
   {
     name: "final-a-block-early",
     file: finality,
-    find: "    return Math.max(0, number - confirmations + 1);",
-    replace: "    return number;",
+    find: "return Math.max(0, (await askHead(pool, node)).number - confirmations + 1);",
+    replace: "return (await askHead(pool, node)).number;",
     sentence: "The newest block counts as final, whatever number of confirmations is configured (truth).",
     when: ({ rates, saysFinal }) => rates.reorganisation > 0 && !saysFinal,
   },

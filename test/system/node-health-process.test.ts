@@ -1,0 +1,79 @@
+/**
+ * A gateway and an agent as they are really started, on two nodes of which one stands still while
+ * it answers: `/ready`, `health`, `status` and `doctor` name it, and are well once it goes on.
+ * Sources: shkeeper.io #197 (fourteen hours unnoticed), litentry/heima #807.
+ */
+import { afterEach, expect, it } from "vitest";
+import { type FakeAnswer, type FakeNode, startFakeNode } from "../../rig/fake-node.ts";
+import { until } from "../../scripts/processes.ts";
+import { type Rig, startPairedRig } from "../../scripts/rig.ts";
+import { rpc } from "../../scripts/rpc.ts";
+import { startsTheBuild } from "../support/built.ts";
+
+startsTheBuild();
+
+const waitMs = 40_000;
+let rig: Rig | null = null;
+let second: FakeNode | null = null;
+afterEach(async () => {
+  await rig?.close();
+  await second?.close();
+  [rig, second] = [null, null];
+});
+
+/** A node that hands all on to `url`, and whose newest block is `stillAt()` unless that is null. */
+function nodeBefore(url: string, stillAt: () => number | null): Promise<FakeNode> {
+  const answer = async ({ method, params }: { method: string; params: readonly unknown[] }): Promise<FakeAnswer> => {
+    const at = stillAt();
+    const isNewest = params[0] === "latest" || params[0] === "finalized";
+    const asked = at !== null && method === "eth_getBlockByNumber" && isNewest ? [`0x${at.toString(16)}`, params[1]] : params;
+    return { result: await rpc(url, method, [...asked]) };
+  };
+  return startFakeNode({ answer });
+}
+
+it("a node that stands still is named by /ready, health, status and doctor", { timeout: 120_000 }, async () => {
+  let stillAt: number | null = null;
+  rig = await startPairedRig({
+    confirmations: 3,
+    blockTimeMs: 500,
+    alsoServes: async (url) => {
+      second = await nodeBefore(url, () => stillAt);
+      const local = { family: "evm", chainId: 31337, nodes: [url, second.url], confirmations: 3 };
+      return { chains: { local }, currencies: {} };
+    },
+  });
+  const { gatewayUrl, anvil } = rig;
+  const name = second!.url;
+  const says = async (): Promise<{ readonly status: number; readonly detail: string }> => {
+    const answer = await fetch(`${gatewayUrl}/ready`);
+    const { checks } = (await answer.json()) as { checks: { name: string; detail: string }[] };
+    return { status: answer.status, detail: checks.find((check) => check.name === "chain local")?.detail ?? "" };
+  };
+  expect(await says()).toEqual({ status: 200, detail: "" });
+
+  stillAt = Number(await rpc(anvil.url, "eth_blockNumber", []));
+  // As many blocks as half a minute has, at once, and their own times with them.
+  await rpc(anvil.url, "anvil_mine", ["0x50", "0x1"]);
+  const ready = await until("a word in /ready", waitMs, async () => {
+    const said = await says();
+    return said.status === 503 ? said : undefined;
+  });
+  expect(ready.detail).toMatch(
+    new RegExp(`NODE_LAG.*${name} is \\d+ blocks behind: its newest block is ${stillAt}, of [0-9:]{8} UTC`),
+  );
+  await expect(rig.operate("health")).rejects.toThrow(`${name} is `);
+  const status = await until("a word in status", waitMs, async () => {
+    const { code, output } = await rig!.cli("status");
+    return code === 1 && output.includes(`${name} is `) ? output : undefined;
+  });
+  expect(status).toMatch(/NOT WELL[\s\S]+blocks behind: its newest block is/);
+  const doctor = await rig.cli("doctor");
+  expect([doctor.code, doctor.output]).toEqual([1, expect.stringContaining("NODE_LAG")]);
+
+  stillAt = null;
+  await until("a ready gateway", waitMs, async () => ((await says()).status === 200 ? true : undefined));
+  await until("a well chain in status", waitMs, async () =>
+    (await rig!.cli("status")).output.includes(name) ? undefined : true,
+  );
+});
