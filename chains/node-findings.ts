@@ -25,7 +25,7 @@ const needs: Readonly<Record<Lack["neededBy"], string>> = {
 /** What is done in the place of an optional question. */
 const otherWays: Readonly<Record<string, string>> = {
   "questions together": "is asked one by one then, which takes longer",
-  "a tip": "has its tip taken from the gas price then",
+  "a tip": "has its tip taken from the price that it names",
 };
 
 /**

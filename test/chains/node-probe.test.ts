@@ -87,7 +87,7 @@ describe("a look at one node", () => {
     expect(findingsOf(view)).toEqual([
       expect.stringMatching(/^error NODE_ERROR .+ does not answer an estimate of gas, which payments need: the method/),
       expect.stringMatching(
-        /^warning NODE_ERROR .+ does not answer a tip, and has its tip taken from the gas price then: the method/,
+        /^warning NODE_ERROR .+ does not answer a tip, and has its tip taken from the price that it names: the method/,
       ),
     ]);
   });

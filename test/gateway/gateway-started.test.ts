@@ -67,8 +67,8 @@ async function checked(): Promise<{ readonly status: number; readonly token: Che
   return { status, token: named("currency usdt") };
 }
 
-async function askReady() {
-  const answer = await fetch(`${running?.url}/ready`);
+async function askReady(headers: Readonly<Record<string, string>> = {}) {
+  const answer = await fetch(`${running?.url}/ready`, { headers });
   const { checks } = (await answer.json()) as { readonly checks: readonly Check[] };
   return { status: answer.status, named: (wanted: string): Check | undefined => checks.find(({ name }) => name === wanted) };
 }
@@ -125,6 +125,9 @@ it("/ready says which of three nodes is out and since when, while the chain is r
     const since = Date.parse(`${day}T${words.exec(detail)?.[1]}.999Z`);
     expect(since).toBeGreaterThanOrEqual(before - 1);
     expect(since).toBeLessThanOrEqual(Date.now() + 1_000);
+    // A stranger, for whom a proxy on this machine asks, reads no address and no word of a node.
+    const { named } = await askReady({ "x-forwarded-for": "203.0.113.5" });
+    expect(named("chain local")?.detail).toMatch(/^2 of 3 nodes answer; node 1 cannot be reached since [0-9:]{8} UTC$/);
     others[0]!.isDown = false;
     expect(await chainSays(/^$/)).toMatchObject({ status: 200, ok: true });
   } finally {
