@@ -5,7 +5,7 @@
  * of its HTTP API.
  */
 import { AgentError } from "../../protocol/fault.ts";
-import { addressOfBytes, addressOfHash } from "./address.ts";
+import { addressOfBytes } from "./address.ts";
 
 /** @public */
 export interface BlockHead {
@@ -15,16 +15,23 @@ export interface BlockHead {
   readonly timestampMs: number;
 }
 
-/** A transaction as its block shows it. Addresses in base58check. */
+/**
+ * A transaction as its block shows it, whoever's. Keys are the 21 bytes of an address in lower-case
+ * hex, "" for none or an odd one; addresses (base58check), amount and data are read when they are
+ * asked for. @throws AgentError NODE_ANSWER where that field is odd
+ */
 export interface BlockTransaction {
   readonly txHash: string;
   readonly kind: "coins" | "call" | "other";
-  readonly owner: string; // "" for a kind that names none
-  readonly receiver: string; // of coins
-  readonly amountSun: bigint; // of coins, or sent along with a call
-  readonly contract: string; // of a call
-  readonly data: string; // of a call, hex
+  readonly ownerKey: string;
+  readonly receiverKey: string; // of coins
+  readonly shown: string; // all that is read of it, to compare by
   readonly isDone: boolean; // its result is SUCCESS
+  readonly owner: string; // "" for a kind that names none
+  readonly receiver: string; // of coins, else ""
+  readonly amountSun: bigint; // of coins, or sent along with a call
+  readonly contract: string; // of a call, else ""
+  readonly data: string; // of a call, hex
 }
 
 /** @public */
@@ -32,16 +39,16 @@ export interface Block extends BlockHead {
   readonly transactions: readonly BlockTransaction[];
 }
 
-/** An event of a contract. */
+/** An event of a contract, whoever's: what is odd is "". */
 export interface Log {
-  readonly address: string; // base58check
+  readonly addressKey: string; // 20 bytes, lower-case hex
   readonly topics: readonly string[]; // 64 hex digits each
   readonly data: string; // hex
 }
 
 /** Coins that a contract sent; the place of an entry counts these alone. */
 export interface InternalTransfer {
-  readonly receiver: string;
+  readonly receiverKey: string; // as a transaction's
   readonly amountSun: bigint;
 }
 
@@ -104,22 +111,60 @@ export function readBlock(value: unknown): Block | null {
 function readTransaction(value: unknown): BlockTransaction {
   const transaction = readFields(value, "transaction");
   const txHash = readHash(transaction.txID, "txID");
-  const [result] = readList(transaction.ret ?? [], "ret");
-  const isDone = result !== undefined && readFields(result, "ret").contractRet === "SUCCESS";
-  const [contract] = readList(readFields(transaction.raw_data, "raw_data").contract, "contract");
-  const { type, parameter } = readFields(contract, "contract");
-  const fields = readFields(readFields(parameter, "parameter").value, "value");
-  const other = { txHash, kind: "other", receiver: "", amountSun: 0n, contract: "", data: "", isDone } as const;
-  if (type === "TransferContract") {
-    const [owner, receiver] = [readAddress(fields.owner_address, "owner"), readAddress(fields.to_address, "receiver")];
-    return { ...other, kind: "coins", owner, receiver, amountSun: readUnits(fields.amount ?? 0, "amount") };
-  }
-  if (type === "TriggerSmartContract") {
-    const [owner, called] = [readAddress(fields.owner_address, "owner"), readAddress(fields.contract_address, "contract")];
-    const sent = { amountSun: readUnits(fields.call_value ?? 0, "call_value"), data: readHex(fields.data ?? "", "data") };
-    return { ...other, kind: "call", owner, contract: called, ...sent };
-  }
-  return { ...other, owner: fields.owner_address === undefined ? "" : readAddress(fields.owner_address, "owner") };
+  const [result] = listOf(transaction.ret);
+  const isDone = fieldsOf(result).contractRet === "SUCCESS";
+  const [contract] = listOf(fieldsOf(transaction.raw_data).contract);
+  const { type, parameter } = fieldsOf(contract);
+  const kind = type === "TransferContract" ? "coins" : type === "TriggerSmartContract" ? "call" : "other";
+  // Kept alone: the others would only fill the memory.
+  const {
+    owner_address: owner,
+    to_address: to,
+    amount,
+    contract_address: called,
+    call_value: sent,
+    data,
+  } = fieldsOf(fieldsOf(parameter).value);
+  return {
+    ...{ txHash, kind, isDone, ownerKey: keyOf(owner, addressShape) },
+    receiverKey: kind === "coins" ? keyOf(to, addressShape) : "",
+    shown: JSON.stringify([txHash, kind, isDone, owner, to, String(amount), called, String(sent), data]),
+    get owner() {
+      return kind === "other" && owner === undefined ? "" : readAddress(owner, "owner");
+    },
+    get receiver() {
+      return kind === "coins" ? readAddress(to, "receiver") : "";
+    },
+    get amountSun() {
+      if (kind === "other") return 0n;
+      return kind === "coins" ? readUnits(amount ?? 0, "amount") : readUnits(sent ?? 0, "call_value");
+    },
+    get contract() {
+      return kind === "call" ? readAddress(called, "contract") : "";
+    },
+    get data() {
+      return kind === "call" ? readHex(data ?? "", "data") : "";
+    },
+  };
+}
+
+const hashShape = /^[0-9a-f]{64}$/;
+const addressShape = /^41[0-9a-fA-F]{40}$/;
+const eventAddressShape = /^(?:41)?[0-9a-fA-F]{40}$/;
+const hexShape = /^[0-9a-fA-F]*$/;
+
+/** Lower-case hex of a shape; "" for anything else, which is nobody's of ours. */
+function keyOf(value: unknown, shape: RegExp): string {
+  return typeof value === "string" && shape.test(value) ? value.toLowerCase() : "";
+}
+
+/** Of whomever: what is no object has no fields, and what is no list has no members. */
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? (value as Fields) : {};
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
 }
 
 /** Null for a transaction that the node shows no receipt of. */
@@ -133,9 +178,11 @@ export function readReceipt(value: unknown): Receipt | null {
     block: readCount(info.blockNumber ?? 0, "blockNumber"),
     isDone: info.result !== "FAILED" && (callResult === "" || callResult === "SUCCESS"),
     callResult,
-    feeSun: readUnits(info.fee ?? 0, "fee"),
-    logs: readList(info.log ?? [], "log").map(readLog),
-    ...readEntries(readList(info.internal_transactions ?? [], "internal_transactions")),
+    get feeSun() {
+      return readUnits(info.fee ?? 0, "fee");
+    },
+    logs: readList(info.log ?? [], "log").map(logOf),
+    ...entriesOf(readList(info.internal_transactions ?? [], "internal_transactions")),
   };
 }
 
@@ -147,13 +194,12 @@ export function readReceipts(value: unknown): readonly Receipt[] {
   });
 }
 
-function readLog(value: unknown): Log {
-  const { address, topics = [], data = "" } = readFields(value, "log");
-  if (typeof address !== "string" || !/^(?:41)?[0-9a-f]{40}$/.test(address)) throw wrong("log.address", "20 bytes");
+function logOf(value: unknown): Log {
+  const { address, topics, data } = fieldsOf(value);
   return {
-    address: addressOfHash(Buffer.from(address.slice(-40), "hex")),
-    topics: readList(topics, "topics").map((topic) => readHash(topic, "topic")),
-    data: readHex(data, "log.data"),
+    addressKey: keyOf(address, eventAddressShape).slice(-40),
+    topics: listOf(topics).map((topic) => keyOf(topic, hashShape)),
+    data: keyOf(data, hexShape),
   };
 }
 
@@ -165,24 +211,24 @@ function readLog(value: unknown): Log {
  */
 const notesOfCoins = ["call", "create", "suicide"];
 
-function readEntries(list: readonly unknown[]): Pick<Receipt, "internal" | "others"> {
-  const read = list.flatMap(readEntry);
+function entriesOf(list: readonly unknown[]): Pick<Receipt, "internal" | "others"> {
+  const found = list.flatMap(entryOf);
   const isOfCoins = ({ note }: OtherEntry): boolean => notesOfCoins.includes(note);
   return {
-    internal: read.filter(isOfCoins).map(({ receiver, amountSun }) => ({ receiver, amountSun })),
-    others: read.filter((one) => !isOfCoins(one)),
+    internal: found.filter(isOfCoins).map(({ receiverKey, amountSun }) => ({ receiverKey, amountSun })),
+    others: found.filter((one) => !isOfCoins(one)),
   };
 }
 
-/** What has no amount, or was undone, is left out. */
-function readEntry(value: unknown): readonly OtherEntry[] {
-  const { transferTo_address: to, callValueInfo = [], rejected, note } = readFields(value, "internal transaction");
+/** What has no amount that can be read, or was undone, is left out. */
+function entryOf(value: unknown): readonly OtherEntry[] {
+  const { transferTo_address: to, callValueInfo, rejected, note } = fieldsOf(value);
   if (rejected === true) return [];
-  return readList(callValueInfo, "callValueInfo").flatMap((one) => {
-    const { callValue = 0, tokenId } = readFields(one, "callValueInfo");
-    const amountSun = readUnits(callValue, "callValue");
+  return listOf(callValueInfo).flatMap((one) => {
+    const { callValue = 0, tokenId } = fieldsOf(one);
+    const amountSun = isUnits(callValue) ? BigInt(callValue) : 0n;
     if (tokenId !== undefined || amountSun === 0n) return [];
-    return [{ receiver: readAddress(to, "transferTo_address"), amountSun, note: wordsOf(note) }];
+    return [{ receiverKey: keyOf(to, addressShape), amountSun, note: wordsOf(note) }];
   });
 }
 
@@ -225,7 +271,7 @@ export function readTrial(value: unknown): Trial {
 /** A node's words, which come as hex, cut and cleaned for people. */
 export function wordsOf(message: unknown): string {
   if (typeof message !== "string") return "";
-  const isHex = /^(?:[0-9a-f]{2})+$/.test(message);
+  const isHex = message.length > 0 && message.length % 2 === 0 && /^[0-9a-f]*$/.test(message);
   const text = isHex ? Buffer.from(message, "hex").toString("utf8") : message;
   return text.slice(0, 300).replace(/[^\x20-\x7e]+/g, " ");
 }
@@ -246,12 +292,13 @@ function readText(value: unknown, what: string): string {
 }
 
 function readHash(value: unknown, what: string): string {
-  if (typeof value !== "string" || !/^[0-9a-f]{64}$/.test(value)) throw wrong(what, "64 hex digits");
+  if (typeof value !== "string" || !hashShape.test(value)) throw wrong(what, "64 hex digits");
   return value;
 }
 
 function readHex(value: unknown, what: string): string {
-  if (typeof value !== "string" || !/^(?:[0-9a-fA-F]{2})*$/.test(value)) throw wrong(what, "bytes as hex");
+  const isHex = typeof value === "string" && value.length % 2 === 0 && hexShape.test(value);
+  if (!isHex) throw wrong(what, "bytes as hex");
   return value.toLowerCase();
 }
 
@@ -268,9 +315,13 @@ function readCount(value: unknown, what: string): number {
 }
 
 /** A whole number: a JSON number while it is exact, else its digits (rpc-json.ts). */
+function isUnits(value: unknown): value is number | string {
+  if (typeof value === "number") return Number.isSafeInteger(value) && value >= 0;
+  return typeof value === "string" && /^[0-9]{1,78}$/.test(value);
+}
+
 function readUnits(value: unknown, what: string): bigint {
-  const isExact = typeof value === "number" ? Number.isSafeInteger(value) && value >= 0 : /^[0-9]{1,78}$/.test(String(value));
-  if (!isExact || (typeof value !== "number" && typeof value !== "string")) throw wrong(what, "a whole number");
+  if (!isUnits(value)) throw wrong(what, "a whole number");
   return BigInt(value);
 }
 

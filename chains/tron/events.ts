@@ -1,7 +1,7 @@
 /**
  * The Transfer event of a token, read strictly. Offline. Source: TIP-20 (the event of EIP-20).
  */
-import { addressOfHash } from "./address.ts";
+import { addressBytes, addressOfHash } from "./address.ts";
 import type { Log, Receipt } from "./answers.ts";
 
 /** Keccak-256 of Transfer(address,address,uint256). */
@@ -11,6 +11,7 @@ const padding = "0".repeat(24);
 export interface Transfer {
   readonly from: string;
   readonly to: string;
+  readonly toKey: string; // the receiver's 21 bytes, lower-case hex
   readonly amountUnits: bigint;
   readonly index: number; // of its log in the receipt
 }
@@ -20,8 +21,9 @@ export interface Transfer {
  * contract should not have. A token's return value says nothing: USDT's is false.
  */
 export function transfersOf(contract: string, { logs }: Receipt): readonly (Transfer | null)[] {
+  const key = Buffer.from(addressBytes(contract)).toString("hex").slice(2);
   return logs.flatMap((log, index) => {
-    const isTransfer = log.address === contract && log.topics[0] === transferTopic;
+    const isTransfer = log.addressKey === key && log.topics[0] === transferTopic;
     return isTransfer ? [readTransfer(log, index)] : [];
   });
 }
@@ -30,7 +32,17 @@ function readTransfer({ topics, data }: Log, index: number): Transfer | null {
   const [, from = "", to = ""] = topics;
   const isWhole = topics.length === 3 && from.startsWith(padding) && to.startsWith(padding) && data.length === 64;
   if (!isWhole) return null;
-  return { from: addressOfWord(from), to: addressOfWord(to), amountUnits: BigInt(`0x${data}`), index };
+  return {
+    get from() {
+      return addressOfWord(from);
+    },
+    get to() {
+      return addressOfWord(to);
+    },
+    toKey: `41${to.slice(padding.length)}`,
+    amountUnits: BigInt(`0x${data}`),
+    index,
+  };
 }
 
 function addressOfWord(word: string): string {

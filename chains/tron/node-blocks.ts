@@ -5,6 +5,7 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { BlockId } from "../nodes.ts";
+import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { disagreement, firstFault, noNode } from "../providers/node-pool.ts";
 import {
   type Block,
@@ -32,9 +33,12 @@ export interface Blocks {
   solidBlock(number: number): Promise<Block>;
   /** One node's word, of the newest chain it knows. @throws NODE_NO_BLOCK */
   block(number: number): Promise<Block>;
-  /** All receipts of a solidified block, agreed; exactly those of its transactions. */
-  solidReceipts(block: Block): Promise<readonly Receipt[]>;
-  /** As `solidReceipts`, one node's word. */
+  /**
+   * What `find` makes of all receipts of a solidified block, exactly those of its transactions.
+   * Nodes have to agree on that, and on nothing else in them.
+   */
+  solidFound<T>(block: Block, find: (receipts: readonly Receipt[]) => T, keyOf: (found: T) => string): Promise<T>;
+  /** All receipts of a block, one node's word. */
   receipts(block: Block): Promise<readonly Receipt[]>;
   /** Null until enough nodes show one solidified receipt, in a block that has the transaction. */
   solidReceipt(txHash: string): Promise<SolidReceipt | null>;
@@ -56,32 +60,23 @@ export interface Shown {
 /** A full block has some thousand transactions of a few hundred bytes, receipts some more. */
 const blockBytesMax = 32 * 1024 * 1024;
 const receiptBytesMax = 2 * 1024 * 1024;
-const keptMax = 64;
+/** Of a transaction beside what is read of it. */
+const fieldBytes = 300;
 /** A provider that is slow, or asked too much, does not hold up what the others say. */
 const graceMs = 500;
 
 export function createBlocks(pool: NodePool): Blocks {
-  const kept = new Map<number, Block>();
-
-  function keep(block: Block): Block {
-    const before = kept.get(block.number - 1);
-    if (before !== undefined && before.hash !== block.parentHash) kept.clear();
-    kept.set(block.number, block);
-    const oldest = kept.keys().next();
-    if (kept.size > keptMax && !oldest.done) kept.delete(oldest.value);
-    return block;
-  }
+  const kept = new KeptBlocks<Block>(({ transactions }) =>
+    transactions.reduce((sum, { shown }) => sum + fieldBytes + shown.length, 0),
+  );
 
   const agreedHead = (number: number): Promise<BlockHead> =>
     pool.agree((node) => pool.ask(node, headQuestion("/walletsolidity", number)), headKey, `id of block ${number}`);
 
-  const solidBlock = async (number: number): Promise<Block> => {
-    const known = kept.get(number);
-    if (known !== undefined) return known;
-    return keep(
-      await pool.agree((node) => pool.ask(node, blockQuestion("/walletsolidity", number)), blockKey, `block ${number}`),
+  const solidBlock = (number: number): Promise<Block> =>
+    kept.ask(number, () =>
+      pool.agree((node) => pool.ask(node, blockQuestion("/walletsolidity", number)), blockKey, `block ${number}`),
     );
-  };
 
   return {
     head: async () => {
@@ -102,18 +97,26 @@ export function createBlocks(pool: NodePool): Blocks {
       // question.
       const alike = heads.filter((one) => headKey(one) === headKey(reached));
       const head = alike.length >= pool.witnessesMin ? reached : await agreedHead(number);
-      if (kept.get(number)?.hash !== head.hash && kept.has(number)) kept.clear();
+      kept.stands(head);
       return head;
     },
     solidHeadAt: async (number) => kept.get(number) ?? agreedHead(number),
     solidBlock,
     block: async (number) => (await pool.first((node) => pool.ask(node, blockQuestion("/wallet", number)))) as Block,
-    solidReceipts: (block) =>
-      pool.agree(
-        async (node) => together(block, await pool.ask(node, receiptsQuestion("/walletsolidity", block.number))),
-        (receipts) => JSON.stringify(receipts.map(receiptFields)),
-        `receipts of block ${block.number}`,
-      ),
+    solidFound: (block, find, keyOf) => {
+      const entries = new Map<string, number>();
+      const ask = async (node: PoolNode): Promise<ReturnType<typeof find>> => {
+        const receipts = together(block, await pool.ask(node, receiptsQuestion("/walletsolidity", block.number)));
+        entries.set(
+          node.rpc.origin,
+          receipts.reduce((sum, { internal, others }) => sum + internal.length + others.length, 0),
+        );
+        return find(receipts);
+      };
+      return pool
+        .agree(ask, keyOf, `receipts of block ${block.number}`)
+        .catch((fault: unknown) => Promise.reject(named(fault, entries)));
+    },
     receipts: async (block) => {
       const ask = async (node: PoolNode): Promise<readonly Receipt[]> =>
         together(block, await pool.ask(node, receiptsQuestion("/wallet", block.number)));
@@ -204,14 +207,21 @@ function headKey({ number, hash, parentHash, timestampMs }: BlockHead): string {
 }
 
 function blockKey(block: Block): string {
-  const fields = block.transactions.map((t) => [
-    ...[t.txHash, t.kind, t.owner, t.receiver, `${t.amountSun}`, t.contract, t.data, t.isDone],
-  ]);
-  return JSON.stringify([headKey(block), fields]);
+  return JSON.stringify([headKey(block), block.transactions.map(({ shown }) => shown)]);
 }
 
-function receiptFields({ txHash, block, isDone, callResult, feeSun, logs, internal }: Receipt): unknown {
-  return [txHash, block, isDone, callResult, `${feeSun}`, logs, internal.map((one) => [one.receiver, `${one.amountSun}`])];
+/** Of a transaction of our own: what it paid by events, and how it ended. */
+function receiptFields({ txHash, block, isDone, callResult, feeSun, logs }: Receipt): unknown {
+  return [txHash, block, isDone, callResult, `${feeSun}`, logs];
+}
+
+/** A disagreement names the nodes that list no internal entry where another lists some. */
+function named(fault: unknown, entries: ReadonlyMap<string, number>): unknown {
+  const without = [...entries].filter(([, count]) => count === 0).map(([origin]) => origin);
+  const isApart = without.length > 0 && without.length < entries.size;
+  if (!isApart || !(fault instanceof AgentError) || fault.code !== "NODE_DISAGREE") return fault;
+  const message = `${fault.message}; ${without.join(", ")} keeps no internal transactions (vm.saveInternalTx)`;
+  return new AgentError(fault.code, fault.effect, message, { ...fault.context, node: without.join(", ") });
 }
 
 export function notTogether(block: number, what: string): AgentError {

@@ -5,17 +5,8 @@
  * through node-pool.ts.
  */
 import { AgentError } from "../../protocol/fault.ts";
-import type {
-  AddressBook,
-  BlockId,
-  Judgement,
-  NodeLog,
-  PaidFrom,
-  SeenPayment,
-  Spend,
-  WatchedBlock,
-  WatcherNodes,
-} from "../nodes.ts";
+import type { BlockId, Judgement, NodeLog, PaidFrom, SeenPayment, Spend, WatchedBlock, WatcherNodes } from "../nodes.ts";
+import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
 import { inWaves } from "../waves.ts";
 import type { Block, BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
@@ -25,7 +16,7 @@ import { type Blocks, createBlocks, headQuestion, idOf } from "./node-blocks.ts"
 import { createDead } from "./node-dead.ts";
 import { marketOf, workOf } from "./node-payer.ts";
 import { createPool, type NodePool, type PoolNode } from "./node-pool.ts";
-import { accountQuestion, decimalsQuestion, tokenBalanceQuestion } from "./node-questions.ts";
+import { accountQuestion, decimalsQuestion, hexOf, tokenBalanceQuestion } from "./node-questions.ts";
 import { decodeTransferCall } from "./trc20.ts";
 import { judgePayout, type VersionEvidence } from "./verdict.ts";
 
@@ -64,6 +55,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;
   const pool = createPool({ urls, chainId, timeoutMs, patienceMs: options.patienceMs ?? patienceMsDefault, log, clock });
   const blocks = createBlocks(pool);
+  const indexOf = createIndexes(hexOf);
   const dead = createDead(blocks, pool.witnessesMin);
   return {
     status: pool.status,
@@ -81,7 +73,10 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       inWaves(questions, balancesAtOnce, ({ account, contract }) => balanceAt(pool, account, contract, block)),
     decimals: (contract) =>
       pool.agree((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)), String, `decimals of ${contract}`),
-    payments: (some, contracts, addresses, isAgreed) => paymentsIn({ blocks, log }, some, contracts, addresses, isAgreed),
+    payments: async (some, contracts, addresses, isAgreed) => {
+      if (addresses.size === 0) return [];
+      return paymentsIn({ blocks, log }, some, contracts, await indexOf(addresses), isAgreed);
+    },
     spends: (some, accounts) => some.flatMap((one) => spendsIn(one, accounts)),
     hasFailed: async (txHash) => (await blocks.solidReceipt(txHash))?.receipt.isDone === false,
     async cost(account, payment) {
@@ -123,64 +118,80 @@ async function paymentsIn(
   { blocks, log }: { readonly blocks: Blocks; readonly log: NodeLog },
   some: readonly WatchedBlock[],
   contracts: readonly string[],
-  addresses: AddressBook,
+  index: AddressIndex,
   isAgreed: boolean,
 ): Promise<readonly SeenPayment[]> {
-  if (addresses.size === 0) return [];
   const tokens = contracts.filter((contract) => contract !== "");
+  const hasCoins = contracts.includes("");
   const found = await inWaves(some, blocksAtOnce, async (one) => {
     const block = contentOf(one);
-    const coins = contracts.includes("") ? coinsIn(block, addresses) : [];
+    const coins = hasCoins ? coinsIn(block, index) : [];
     if (!block.transactions.some(({ kind, isDone }) => kind === "call" && isDone)) return coins;
-    const receipts = await (isAgreed ? blocks.solidReceipts(block) : blocks.receipts(block));
-    const done = receipts.filter(({ isDone }) => isDone);
-    if (isAgreed) for (const each of done) tellOthers(log, block, each, addresses);
-    const internal = contracts.includes("") ? done.flatMap((each) => internalIn(block, each, addresses)) : [];
-    return [...coins, ...internal, ...done.flatMap((each) => tokensIn(block, each, tokens, addresses))];
+    const find = (receipts: readonly Receipt[]): Called => {
+      const done = receipts.filter(({ isDone }) => isDone);
+      const internal = hasCoins ? done.flatMap((each) => internalIn(block, each, index)) : [];
+      return { payments: [...internal, ...done.flatMap((each) => tokensIn(block, each, tokens, index))], done };
+    };
+    const called = isAgreed ? await blocks.solidFound(block, find, calledKey) : find(await blocks.receipts(block));
+    if (isAgreed) for (const each of called.done) tellOthers(log, block, each, index);
+    return [...coins, ...called.payments];
   });
   return found.flat();
 }
 
+/** What calls of contracts paid, and their receipts. */
+interface Called {
+  readonly payments: readonly SeenPayment[];
+  readonly done: readonly Receipt[];
+}
+
+function calledKey({ payments }: Called): string {
+  return JSON.stringify(payments.map((one) => [one.txHash, one.index, one.address, one.contract, `${one.amountUnits}`]));
+}
+
 /** Coins by transactions of their own. A TRC-10 token is none, whatever its name. */
-function coinsIn(block: Block, addresses: AddressBook): readonly SeenPayment[] {
-  return block.transactions
-    .filter(({ kind, isDone, receiver }) => kind === "coins" && isDone && addresses.has(receiver))
-    .map(({ txHash, receiver: address, amountSun: amountUnits }) => ({
-      ...{ txHash, index: nativeIndex, address, contract: "", amountUnits },
-      ...{ block: block.number, blockHash: block.hash },
-    }));
+function coinsIn(block: Block, index: AddressIndex): readonly SeenPayment[] {
+  return block.transactions.flatMap((one) => {
+    const address = one.kind === "coins" && one.isDone ? index.find(one.receiverKey) : undefined;
+    if (address === undefined) return [];
+    const payment = { txHash: one.txHash, index: nativeIndex, address, contract: "", amountUnits: one.amountSun };
+    return [{ ...payment, block: block.number, blockHash: block.hash }];
+  });
 }
 
 /** Coins that contracts sent on. */
-function internalIn(block: Block, { txHash, internal }: Receipt, addresses: AddressBook): readonly SeenPayment[] {
-  return internal.flatMap(({ receiver: address, amountSun: amountUnits }, at) => {
-    if (!addresses.has(address)) return [];
+function internalIn(block: Block, { txHash, internal }: Receipt, index: AddressIndex): readonly SeenPayment[] {
+  return internal.flatMap(({ receiverKey, amountSun: amountUnits }, at) => {
+    const address = index.find(receiverKey);
+    if (address === undefined) return [];
     const payment = { txHash, index: internalIndex - at, address, contract: "", amountUnits };
     return [{ ...payment, block: block.number, blockHash: block.hash }];
   });
 }
 
 /** Entries to our addresses that count as nothing. */
-function tellOthers(log: NodeLog, { number: block }: Block, { txHash, others }: Receipt, addresses: AddressBook): void {
-  for (const { receiver: address, amountSun, note } of others) {
-    if (addresses.has(address)) log("entry-unknown", { block, txHash, address, amount: `${amountSun}`, message: note });
+function tellOthers(log: NodeLog, { number: block }: Block, { txHash, others }: Receipt, index: AddressIndex): void {
+  for (const { receiverKey, amountSun, note } of others) {
+    const address = index.find(receiverKey);
+    if (address !== undefined) log("entry-unknown", { block, txHash, address, amount: `${amountSun}`, message: note });
   }
 }
 
-function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], addresses: AddressBook): readonly SeenPayment[] {
+function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], index: AddressIndex): readonly SeenPayment[] {
   return tokens.flatMap((contract) =>
     transfersOf(contract, receipt).flatMap((transfer) => {
+      const address = transfer === null ? undefined : index.find(transfer.toKey);
       // A transfer of nothing is noise that others send to be seen.
-      if (transfer === null || transfer.amountUnits === 0n || !addresses.has(transfer.to)) return [];
-      const { to: address, amountUnits, index } = transfer;
-      const payment = { txHash: receipt.txHash, index, address, contract, amountUnits };
+      if (transfer === null || transfer.amountUnits === 0n || address === undefined) return [];
+      const payment = { txHash: receipt.txHash, index: transfer.index, address, contract, amountUnits: transfer.amountUnits };
       return [{ ...payment, block: block.number, blockHash: block.hash }];
     }),
   );
 }
 
 function spendsIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly Spend[] {
-  const sent = contentOf(block).transactions.filter(({ owner }) => accounts.has(owner));
+  const keys = new Set([...accounts].map(hexOf));
+  const sent = contentOf(block).transactions.filter(({ ownerKey }) => keys.has(ownerKey));
   return sent.map((one) => ({
     ...{ account: one.owner, slot: "", txHash: one.txHash, block: block.number },
     ...paidBy(one),

@@ -9,10 +9,13 @@ import type { Ending, Judgement, PaidFrom, Verdict } from "../nodes.ts";
 import type { BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 
+/** The part of a transaction that says whom it pays. */
+export type PaidBy = Pick<BlockTransaction, "kind" | "owner" | "receiver" | "amountSun">;
+
 /** A transaction and its receipt in a solidified block, as enough nodes gave them. */
 export interface FinalTransaction {
   readonly receipt: Receipt;
-  readonly transaction: BlockTransaction;
+  readonly transaction: PaidBy;
 }
 
 /** One signed version: in a block by one node's word, final by agreement. */
@@ -58,7 +61,7 @@ function endingOf({ receipt: { txHash, block, feeSun } }: FinalTransaction): End
   return { txHash, block, feeUnits: feeSun };
 }
 
-function paysExactly(payment: PaidFrom, { kind, owner, receiver, amountSun }: BlockTransaction, receipt: Receipt): boolean {
+function paysExactly(payment: PaidFrom, { kind, owner, receiver, amountSun }: PaidBy, receipt: Receipt): boolean {
   const { account, contract, destination, amountUnits } = payment;
   if (contract === "") return kind === "coins" && owner === account && receiver === destination && amountSun === amountUnits;
   const [transfer, ...more] = transfersOf(contract, receipt);

@@ -56,39 +56,45 @@ group("answers of nodes", () => {
   it.each([
     ["an id that begins with another number", { blockID: id("bb"), block_header: header }],
     ["no parent", { blockID, block_header: { raw_data: { number: 26, timestamp: 1 } } }],
-    [
-      "an amount below zero",
-      {
-        blockID,
-        block_header: header,
-        transactions: [{ ...transaction, raw_data: { contract: contract("TransferContract", { ...coins, amount: -1 }) } }],
-      },
-    ],
-    [
-      "an amount that a number cannot hold",
-      {
-        blockID,
-        block_header: header,
-        transactions: [{ ...transaction, raw_data: { contract: contract("TransferContract", { ...coins, amount: 2 ** 60 }) } }],
-      },
-    ],
-    [
-      "an address of another chain",
-      {
-        blockID,
-        block_header: header,
-        transactions: [
-          {
-            ...transaction,
-            raw_data: { contract: contract("TransferContract", { ...coins, to_address: `a0${receiver.hex.slice(2)}` }) },
-          },
-        ],
-      },
-    ],
     ["no list of transactions", { blockID, block_header: header, transactions: {} }],
     ["nothing", null],
   ])("a block with %s is no answer", (_, value) => {
     expect(() => readBlock(value)).toThrow(expect.objectContaining({ code: "NODE_ANSWER", effect: "none" }));
+  });
+
+  it.each([
+    ["an amount below zero", { ...coins, amount: -1 }, "amountSun"],
+    ["an amount that a number cannot hold", { ...coins, amount: 2 ** 60 }, "amountSun"],
+    ["a receiver of another chain", { ...coins, to_address: `a0${receiver.hex.slice(2)}` }, "receiver"],
+    ["no owner", { ...coins, owner_address: undefined }, "owner"],
+  ] as const)("a stranger's transaction with %s fails no block, and is a fault for whom it concerns", (_, value, field) => {
+    const bent = { ...transaction, raw_data: { contract: contract("TransferContract", value) } };
+    const block = readBlock({ blockID, block_header: header, transactions: [bent, transaction] });
+    expect(block?.transactions[1]?.receiver).toBe(receiver.address);
+    expect(() => block?.transactions[0]?.[field]).toThrow(expect.objectContaining({ code: "NODE_ANSWER", effect: "none" }));
+  });
+
+  it.each([
+    ["no contract", { raw_data: {} }],
+    ["no data at all", { raw_data: null }],
+    ["a contract that is a number", { raw_data: { contract: 7 } }],
+    ["a result that is a text", { ret: "SUCCESS" }],
+  ])("a transaction with %s fails no block and pays nobody", (_, fields) => {
+    const block = readBlock({ blockID, block_header: header, transactions: [{ ...transaction, ...fields }] });
+    expect(block?.transactions[0]).toMatchObject({
+      txHash: id("cc"),
+      ...("ret" in fields ? { isDone: false } : { kind: "other", receiverKey: "" }),
+    });
+  });
+
+  it("a stranger's log or internal entry with odd fields fails no receipt", () => {
+    const receipt = readReceipt({
+      id: id("cc"),
+      log: [7, { address: "x", topics: 1, data: null }],
+      internal_transactions: [null, { callValueInfo: 5 }, { callValueInfo: [{ callValue: -3 }], note: 5 }],
+    });
+    expect(receipt?.logs.map(({ addressKey }) => addressKey)).toEqual(["", ""]);
+    expect(receipt).toMatchObject({ internal: [], others: [] });
   });
 
   it("a transaction without its result, or with another, is not done", () => {
@@ -117,8 +123,8 @@ group("answers of nodes", () => {
   it.each(["call", "create", "suicide"])("an internal entry with the note %s counts, in hex and in letters", (note) => {
     expect(entriesOf(entry(hexOf(note), 5), entry(note, 6))).toMatchObject({
       internal: [
-        { receiver: receiver.address, amountSun: 5n },
-        { receiver: receiver.address, amountSun: 6n },
+        { receiverKey: receiver.hex, amountSun: 5n },
+        { receiverKey: receiver.hex, amountSun: 6n },
       ],
       others: [],
     });
@@ -133,8 +139,8 @@ group("answers of nodes", () => {
   ])("an internal entry with the note %s counts as nothing and is kept apart", (note) => {
     const amountSun = 1_000_000_000n;
     expect(entriesOf(entry(hexOf(note), Number(amountSun)), entry(hexOf("call"), 5))).toMatchObject({
-      internal: [{ receiver: receiver.address, amountSun: 5n }],
-      others: [{ receiver: receiver.address, amountSun, note }],
+      internal: [{ receiverKey: receiver.hex, amountSun: 5n }],
+      others: [{ receiverKey: receiver.hex, amountSun, note }],
     });
   });
 
@@ -181,7 +187,7 @@ group("Transfer events", () => {
   it("those of the contract are read with their place, others are left out", () => {
     const other = { ...log, address: "22".repeat(20) };
     const approval = { ...log, topics: [word("01"), ...log.topics.slice(1)] };
-    const transfer = { from: payer.address, to: receiver.address, amountUnits: 5n, index: 2 };
+    const transfer = { from: payer.address, to: receiver.address, toKey: receiver.hex, amountUnits: 5n, index: 2 };
     expect(transfersOf(usdt, receiptWith(other, approval, log))).toEqual([transfer]);
   });
 

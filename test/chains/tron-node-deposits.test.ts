@@ -139,6 +139,34 @@ group("what a deposit on Tron is", () => {
     expect((await found([one], [""])).map(({ index, amountUnits }) => [index, amountUnits])).toEqual([[-2, 7n]]);
   });
 
+  // tronprotocol/java-tron #6284, #3152: of two providers one keeps no internal transactions.
+  it("coins that a call sends to a stranger stop nothing where one of two nodes names them not, to us they wait and the node is named", async () => {
+    await begin(2);
+    town.node.fronts[1]!.suffer({ lies: [{ kind: "no-internal" }] });
+    const toStranger = town.call(payer, disperser, encodeDisperse("", [inhabitant("nobody").hex], [7n]), { callSun: 7 });
+    await mined(toStranger, town.token(payer, usdt, one, 3n));
+    expect((await found([one])).map(({ contract, amountUnits }) => [contract, amountUnits])).toEqual([[usdt, 3n]]);
+    await mined(town.call(payer, disperser, encodeDisperse("", [inhabitant("deposit 0").hex], [7n]), { callSun: 7 }));
+    const { number } = await watcher.finalTip();
+    const blocks = [await watcher.block(46, true)];
+    expect(number).toBeGreaterThanOrEqual(46);
+    const port = new URL(town.node.urls[1]!).host;
+    await expect(watcher.payments(blocks, [""], bookOf(one), true)).rejects.toMatchObject({
+      code: "NODE_DISAGREE",
+      message: expect.stringContaining(`${port} keeps no internal transactions (vm.saveInternalTx)`),
+    });
+    town.node.fronts[1]!.suffer({});
+    expect(await watcher.payments(blocks, [""], bookOf(one), true)).toHaveLength(1);
+  });
+
+  it("a block that is asked for many times at once is downloaded once from each node", async () => {
+    await begin(2);
+    await mined(town.token(payer, usdt, one, 3n));
+    await Promise.all(Array.from({ length: 20 }, () => watcher.block(26, true)));
+    await watcher.block(26, true);
+    expect(town.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblockbynum"))).toEqual([1, 1]);
+  });
+
   it("a deposit counts once its block is solidified, and is seen before", async () => {
     await begin(2);
     await town.send(town.token(payer, usdt, one, 3n));
