@@ -17,6 +17,7 @@ import { fees } from "./fees.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
 import { type AgreedBlock, agreedBlock, alike, asPayment, asSpend, bytesOf } from "./node-blocks.ts";
 import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
+import { createManyBalances } from "./node-multicall.ts";
 import { createWork } from "./node-payer.ts";
 import { asksForCode, type Evidence, judgeConsumer, judgePayout, type VersionEvidence } from "./verdict.ts";
 
@@ -27,6 +28,8 @@ import { asksForCode, type Evidence, judgeConsumer, judgePayout, type VersionEvi
 const answerBytesMax = 32 * 1024 * 1024;
 const timeoutMs = 15_000;
 const questionsAtOnce = 32;
+/** So many balances are worth a call of the contract that tells them together. */
+const manyMin = 4;
 /** Balances of one wave: some batches for each node. */
 const balancesAtOnce = 256;
 /** A payment that is ordered now is signed by the market of minutes later. */
@@ -67,6 +70,8 @@ export function watcherOf(reader: Reader): WatcherNodes {
   const block = async (number: number, isAgreed: boolean): Promise<AgreedBlock> =>
     isAgreed ? kept.ask(number, () => agreedBlock(each, number)) : together.block(number, { full: true });
   const indexOf = createIndexes((address) => address.toLowerCase());
+  const many = each.map(createManyBalances);
+  const witnessesMin = Math.min(2, each.length);
   const seen = createTransfers(together);
   const proven = new Map(each.map((nodes) => [nodes, createTransfers(nodes)]));
 
@@ -84,8 +89,14 @@ export function watcherOf(reader: Reader): WatcherNodes {
     block: async (number, isAgreed) => watched(await block(number, isAgreed)),
     timestamp: async (number) => (await together.block(number, { full: false })).timestamp,
     balance,
-    balances: (questions, number) =>
-      inWaves(questions, balancesAtOnce, ({ account, contract }) => balance(account, contract, number)),
+    balances: async (questions, number) => {
+      const oneByOne = () => inWaves(questions, balancesAtOnce, ({ account, contract }) => balance(account, contract, number));
+      if (questions.length < manyMin) return oneByOne();
+      const told = await Promise.all(many.slice(0, witnessesMin).map((ask) => ask(questions, number)));
+      const [first, ...others] = told;
+      const isAlike = first !== undefined && others.every((other) => String(other) === String(first));
+      return isAlike && first !== null ? first : oneByOne();
+    },
     async decimals(contract) {
       const ask = (nodes: EvmNodes): Promise<string> => nodes.call(contract, decimalsCall, "latest");
       const data = await agreement(each, ask, String, `decimals of ${contract}`);

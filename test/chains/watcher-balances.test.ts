@@ -2,6 +2,7 @@
  * Many balances at one block: as those asked one by one, in their order, in bounded exchanges, and
  * on the word of two nodes each.
  */
+import { Interface } from "ethers";
 import { afterEach, expect, describe as group, it } from "vitest";
 import { createWatcher } from "../../chains/evm/node-watcher.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
@@ -58,6 +59,62 @@ group("on an EVM chain", () => {
     const [ours, other] = [0, 1].map((at) => ({ account: addressAt(at), contract: "" }));
     await expect(reader.balances([other!, ours!], 3)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
     expect(await reader.balances([other!], 3)).toEqual([7n]);
+  });
+});
+
+group("by one call of a contract", () => {
+  const answers = new Interface([
+    "function aggregate3((address target, bool allowFailure, bytes callData)[]) returns ((bool success, bytes returnData)[])",
+    "function getEthBalance(address) returns (uint256)",
+  ]);
+  const multicall = "0xcA11bde05977b3631167028862bE2a173976CA11";
+  /** As the contract does it, by a decoder that shares nothing with ours. */
+  const served =
+    (chain: FakeChain, counts: Map<string, number>, callsMax = 1_000): Lie =>
+    (method, params, honest) => {
+      const { to = "", data = "" } = (params[0] ?? {}) as { to?: string; data?: string };
+      counts.set(method, (counts.get(method) ?? 0) + 1);
+      if (method === "eth_getCode") return params[0] === multicall ? "0x60" : honest;
+      if (method !== "eth_call" || to !== multicall) return honest;
+      const [calls] = answers.decodeFunctionData("aggregate3", data) as unknown as [{ target: string; callData: string }[]];
+      if (calls.length > callsMax) return "0x";
+      const told = calls.map(({ target, callData }) => {
+        const isCoin = target === multicall;
+        const [of] = isCoin ? (answers.decodeFunctionData("getEthBalance", callData) as unknown as [string]) : [""];
+        const answer = isCoin
+          ? chain.answer("eth_getBalance", [of, params[1]])
+          : chain.answer("eth_call", [{ to: target, data: callData }, params[1]]);
+        return [true, `0x${String(answer).slice(2).padStart(64, "0")}`];
+      });
+      return answers.encodeFunctionResult("aggregate3", [told]);
+    };
+  const questions = Array.from({ length: 600 }, (_, at) => ({ account: addressAt(at), contract: at % 2 === 0 ? "" : token }));
+  const expected = questions.map((_, at) => (at === 0 ? 5n : at === 1 ? 13n : at === 2 ? 11n : 0n));
+
+  it.each([1_000, 70])(
+    "600 balances cost a few questions of each node, and are those asked one by one (node takes %i)",
+    async (callsMax) => {
+      const chain = paidChain();
+      const reader = await twoNodes(chain);
+      const counts = new Map<string, number>();
+      for (const node of nodes) node.lie = served(chain, counts, callsMax);
+      expect(await reader.balances(questions, 3)).toEqual(expected);
+      expect(counts.get("eth_getBalance") ?? 0).toBe(0);
+      expect(counts.get("eth_call")).toBeLessThan(30);
+    },
+  );
+
+  it("balances that one node tells otherwise are asked one by one, and disagree", async () => {
+    const chain = paidChain();
+    const reader = await twoNodes(chain);
+    const honest = served(chain, new Map());
+    nodes[0]!.lie = honest;
+    nodes[1]!.lie = (method, params, answer) => {
+      const told = honest(method, params, answer);
+      return method === "eth_call" && typeof told === "string" && told.length > 1_000 ? `${told.slice(0, -1)}9` : told;
+    };
+    expect(await reader.balances(questions, 3)).toEqual(expected);
+    expect(await reader.balances(questions.slice(0, 3), 3)).toEqual(expected.slice(0, 3));
   });
 });
 

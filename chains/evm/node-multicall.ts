@@ -1,0 +1,34 @@
+/**
+ * Many balances at one block from one node: by one call of a contract where the chain has it at that
+ * block. Touches nodes through node.ts alone.
+ */
+import { AgentError } from "../../protocol/fault.ts";
+import { Span } from "../providers/node-span.ts";
+import { type AskedBalance, decodeBalances, encodeBalances, multicallAddress } from "./multicall.ts";
+import type { EvmNodes } from "./node.ts";
+
+/** The answer stays below the bound of a call's answer. */
+const balancesMax = 250;
+
+/** Null where the node or the chain cannot say so many in one call: they are asked one by one. */
+export type ManyBalances = (asked: readonly AskedBalance[], block: number) => Promise<readonly bigint[] | null>;
+
+export function createManyBalances(nodes: Pick<EvmNodes, "code" | "call">): ManyBalances {
+  const span = new Span(balancesMax);
+
+  async function ask(part: readonly AskedBalance[], block: number): Promise<readonly bigint[]> {
+    const balances = decodeBalances(await nodes.call(multicallAddress, encodeBalances(part), block), part.length);
+    if (balances !== null) return balances;
+    throw new AgentError("NODE_ERROR", "none", "the contract for many balances does not tell each", { block });
+  }
+
+  return async (asked, block) => {
+    try {
+      if ((await nodes.code(multicallAddress, block)) === "0x") return null;
+      return await span.ask(asked, (part) => ask(part, block));
+    } catch (fault) {
+      if (!(fault instanceof AgentError) || fault.code === "NODE_CLOSED") throw fault;
+      return null;
+    }
+  };
+}
