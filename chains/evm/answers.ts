@@ -72,9 +72,9 @@ export interface SentTransaction {
 }
 
 /**
- * A transaction of whomever, as its block shows it. Hash and keys are lower-case hex, "" for none or
- * an odd one; every other field is read when it is asked for. @throws AgentError NODE_ANSWER where
- * that field is odd
+ * A transaction of whomever, as its block shows it. Hash and keys are lower-case hex, "" for none
+ * or an odd one; every other field is read when it is asked for. @throws AgentError NODE_ANSWER
+ * where that field is odd
  * @public
  */
 export interface BlockTransaction extends SentTransaction {

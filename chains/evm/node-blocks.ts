@@ -67,8 +67,8 @@ export function alike(
 }
 
 /**
- * Bytes of a block that is kept, roughly; without end for one that nodes show in several words, which
- * is asked for again.
+ * Bytes of a block that is kept, roughly; without end for one that nodes show in several words,
+ * which is asked for again.
  */
 export function bytesOf({ transactions, others = [] }: AgreedBlock): number {
   if (others.length > 0) return Number.POSITIVE_INFINITY;

@@ -1,6 +1,6 @@
 /**
- * Many balances at one block from one node: by one call of a contract where the chain has it at that
- * block. Touches nodes through node.ts alone.
+ * Many balances at one block from one node: by one call of a contract where the chain has it at
+ * that block. Touches nodes through node.ts alone.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { Span } from "../providers/node-span.ts";

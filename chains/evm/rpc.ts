@@ -107,10 +107,10 @@ export function createRpc(options: RpcOptions): Rpc {
   }
 
   /**
-   * A node that refuses a batch, in whatever words and with whatever status, or answers one with
-   * nonsense, gets smaller ones until it copes, down to single calls. What waits is sent in the size
-   * that it copes with; a node that refuses two single calls as well refuses all. A provider that
-   * counts calls may never bear so many at once.
+   * A node that refuses a batch, in any words and with any status, or answers one with nonsense,
+   * gets smaller ones until it copes, down to single calls. The rest is sent in the size that it
+   * copes with; a node that refuses two single calls as well refuses all. A provider that counts
+   * calls may never bear so many at once.
    */
   function failBatch(batch: readonly Pending[], failure: Failure, rest: readonly Pending[], refusals: number): void {
     const isBatchFault = failure.isBatchFault && batch.length > 1;

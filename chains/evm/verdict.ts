@@ -128,8 +128,8 @@ function paysNothing({ account }: PaidFrom, sent: Sent, receipt: Receipt): boole
 }
 
 /**
- * Null stands for a Transfer in a form this contract should not have. @throws AgentError NODE_ANSWER
- * where a log that may be one cannot be read
+ * Null stands for a Transfer in a form this contract should not have. @throws AgentError
+ * NODE_ANSWER where a log that may be one cannot be read
  */
 function transfersOf(contract: string, receipt: Receipt): readonly ReturnType<typeof readTransferLog>[] {
   const isOdd = receipt.oddLogs?.some((address) => address === "" || address === contract.toLowerCase());

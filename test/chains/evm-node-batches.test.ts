@@ -42,7 +42,8 @@ const each =
   });
 
 group("a batch that is refused", () => {
-  // hemilabs/ui-monorepo #887, beefyfinance/beefy-v2 #2774, besu-eth/besu #4951, paritytech/jsonrpsee #744.
+  // hemilabs/ui-monorepo #887, beefyfinance/beefy-v2 #2774, besu-eth/besu #4951,
+  // paritytech/jsonrpsee #744.
   const refusals: readonly (readonly [string, Refusal])[] = [
     ["HTTP 400", words(400, "Bad Request")],
     ["HTTP 413 and a page", words(413, "<html><title>413 Request Entity Too Large</title></html>")],
