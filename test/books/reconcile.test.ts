@@ -35,7 +35,7 @@ afterEach(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** A gateway's folder with one deposit address that 2 ETH were paid to, of which the database knows. */
+/** A gateway's folder: 2 ETH were paid to one deposit address, and the database knows. */
 function prepared(): ReturnType<typeof parseConfig> {
   const { eth } = testConfig.currencies;
   const text = JSON.stringify({
