@@ -21,6 +21,11 @@ interface Paid {
   observed: number; // stages told
 }
 
+/**
+ * The chain's first block is so far in the future: blocks come with payments alone, and a chain
+ * that waits for one is no node that stands still.
+ */
+const standingS = 600;
 const entriesAtOnce = 64;
 const stages = ["broadcast", "included", "final"] as const;
 
@@ -46,7 +51,7 @@ export class StubAgent {
     this.#keys = keys;
     this.#gatewayKey = gatewayKey;
     this.#send = send ?? ((payment) => this.#mine(payment));
-    this.chain = new FakeChain();
+    this.chain = new FakeChain(Math.floor(Date.now() / 1_000) + standingS);
     this.chain.coins.push({ block: 0, address: keys.hotAddress, units: 10n ** 24n });
     this.chain.mineEmpty(3);
   }
