@@ -156,6 +156,7 @@ export const codes = {
   JOB_NETWORK: ["refusal", "none", "merchant", "the currency is on another network here than at the gateway", "make both tables of currencies agree"],
   JOB_TAG_UNSUPPORTED: ["refusal", "none", "merchant", "the chain of this currency has no tags", "send it without a tag"],
   JOB_DEPOSIT_ADDRESS: ["refusal", "none", "operator", "the address for deposits that a sweep or a top-up names is not the wallet's own at that place", "look which wallet gave the address out; if it repeats, treat the gateway as hostile"],
+  JOB_TOPUP_SWEEP: ["refusal", "none", "operator", "a top-up names no sweep that is open in the ledger for its currency and address", "update the gateway; if it repeats, treat it as hostile"],
   JOB_EXPIRED: ["refusal", "none", "merchant", "the withdrawal ran out before anything was signed, or all that was signed of it is dead", "ask again"],
   JOB_ID_MISMATCH: ["alarm", "none", "operator", "a withdrawal's id does not belong to its order", "update the gateway; if it repeats, treat it as hostile"],
   WITHDRAWAL_EXISTS_DIFFERENT_CURRENCY: ["alarm", "none", "operator", "an order came again with another currency; it was not paid again", "ask the gateway's operator how one order came twice"],

@@ -38,7 +38,10 @@ export function readPlace({ metadata }: Pick<TransactionRow, "metadata">): numbe
 
 const sweepable = `SELECT h.*, l.id AS agent, d.addressIndex, d.transactionId AS request, t.status AS requestStatus,
     coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0
-      AND s.depositAddress = h.address AND s.network = h.network LIMIT 1), '') AS open, w.at AS wishedAt
+      AND s.depositAddress = h.address AND s.network = h.network LIMIT 1),
+    (SELECT u.id FROM transactions s JOIN transactions u ON u.merchant = s.merchant AND u.operation = 'topup'
+        AND u.orderId = s.id AND u.status = 0
+      WHERE s.operation = 'sweep' AND s.depositAddress = h.address AND s.network = h.network LIMIT 1), '') AS open, w.at AS wishedAt
   FROM holdings h JOIN depositAddresses d ON d.address = h.address JOIN transactions t ON t.id = d.transactionId
     JOIN agents a ON a.id = d.agent
     JOIN agents l ON l.merchant = a.merchant AND l.releasedAt IS NULL AND EXISTS (

@@ -1,5 +1,6 @@
 /**
- * A sweep becomes rows and a job: at once, or after the top-up that lets its address pay for it.
+ * A sweep becomes rows and jobs: its own, and behind it that of the top-up that lets its address
+ * pay for it.
  * Everything of one order in one transaction; a restart goes on from the rows. Source:
  * docs/protocol.md section 5.
  */
@@ -58,10 +59,15 @@ export function orderSweep(database: Database, wanted: Wanted, ordering: Orderin
   const orderId = `${address}/${countSweepsFrom(database, address) + 1}`;
   const sweep = insert(database, agent, ordering, {
     ...{ mode: "sweep", orderId, row, units: amountUnits, decimal: wanted.decimal },
-    stage: topUpUnits > 0n ? "topping_up" : "queued",
+    stage: "queued",
   });
-  const first = topUpUnits > 0n ? insertTopUp(database, agent, ordering, sweep, row, topUpUnits) : sweep;
-  makeJob(database, agent, first, ordering.run);
+  // The sweep's job goes first: no agent takes a top-up without an open sweep that it is for. The
+  // agent signs the sweep once its address has the coins.
+  makeJob(database, agent, sweep, ordering.run);
+  if (topUpUnits > 0n) {
+    const topUp = insertTopUp(database, agent, ordering, sweep, row, topUpUnits);
+    makeJob(database, readAgent(database, agent.id) ?? agent, topUp, ordering.run);
+  }
   dropWish(database, row);
   dropSweepNote(database, row);
   return [agent.id];
@@ -107,8 +113,8 @@ function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Orde
 }
 
 /**
- * Sweeps whose top-up has ended: one that is there lets its sweep begin, one that failed ends it.
- * Twice is harmless.
+ * Sweeps of an earlier version of the gateway, whose top-up came before their job: one that is there
+ * lets its sweep begin, one that failed ends it. Twice is harmless.
  * @returns the ids of the rows that changed, and the agents to wake
  */
 export function goOn(

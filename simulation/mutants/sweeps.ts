@@ -14,16 +14,14 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "topped-up-twice",
     file: orders,
-    find: "    if (sweep.topUpStatus === 0) continue;\n",
-    replace: `    const again = sweep.id.split("").reverse().join("");
-    const agent = holderOf(database, sweep);
-    const [row] = listSweepableAt(database, sweep.depositAddress);
-    const id = transactionIdOf({ merchant: sweep.merchant, operation: "topup", orderId: again });
-    if (agent !== undefined && row !== undefined && readTransaction(database, id) === undefined) {
-      const order = { mode: "topup", orderId: again, row, units: 10n ** 12n, decimal: 18, stage: "queued" } as const;
-      makeJob(database, agent, insert(database, agent, { run, nowMs, lifetimeMs: 3_600_000 }, order), run);
-    }
-    if (sweep.topUpStatus === 0) continue;
+    find: "  dropWish(database, row);\n",
+    replace: `  if (topUpUnits > 0n) {
+    const again = sweep.id.split("").reverse().join("");
+    insert(database, agent, ordering, {
+      ...{ mode: "topup", orderId: again, row, units: 10n ** 12n, decimal: 18, stage: "queued" },
+    });
+  }
+  dropWish(database, row);
 `,
     sentence: "While a top-up is on its way the gateway orders another one for the same sweep (a sweep has one top-up).",
     world,

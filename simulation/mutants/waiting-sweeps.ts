@@ -23,16 +23,14 @@ export const waitingSweepMutants: readonly Mutant[] = [
   {
     name: "waiting-topped-up-twice",
     file: orders,
-    find: "    if (sweep.topUpStatus === 0) continue;\n",
-    replace: `    const again = sweep.id.split("").reverse().join("");
-    const agent = holderOf(database, sweep);
-    const [row] = listSweepableAt(database, sweep.depositAddress);
-    const id = transactionIdOf({ merchant: sweep.merchant, operation: "topup", orderId: again });
-    if (agent !== undefined && row !== undefined && readTransaction(database, id) === undefined) {
-      const order = { mode: "topup", orderId: again, row, units: 2_000_000n, decimal: 6, stage: "queued" } as const;
-      makeJob(database, agent, insert(database, agent, { run, nowMs, lifetimeMs: 3_600_000 }, order), run);
-    }
-    if (sweep.topUpStatus === 0) continue;
+    find: "  dropWish(database, row);\n",
+    replace: `  if (topUpUnits > 0n) {
+    const again = sweep.id.split("").reverse().join("");
+    insert(database, agent, ordering, {
+      ...{ mode: "topup", orderId: again, row, units: 2_000_000n, decimal: 6, stage: "queued" },
+    });
+  }
+  dropWish(database, row);
 `,
     sentence: "While a top-up waits for its block the gateway orders another one for the same sweep (a sweep has one top-up).",
     world,
@@ -103,7 +101,7 @@ export const waitingSweepMutants: readonly Mutant[] = [
         return end(chain, database, row, { status: 1, stage: "completed", code: "", final });
       }
 `,
-    sentence: "A top-up in a block that may be replaced lets its sweep begin, which finds nothing to pay with (truth).",
+    sentence: "A top-up in a block that may be replaced counts as completed, and another block takes it back (truth).",
     world,
     when: paysTokens,
   },
@@ -153,12 +151,12 @@ export const waitingSweepMutants: readonly Mutant[] = [
     when: (plan) => pays(plan) && plan.rates.poolForgets + plan.rates.blocksSkip + plan.rates.chainJams > 0,
   },
   {
-    name: "failed-top-up-lets-its-sweep-go-on",
+    name: "top-up-without-its-sweep",
     file: orders,
-    find: "    if (sweep.topUpStatus === 2) {",
-    replace: '    if (sweep.topUpStatus === 2 && network === "") {',
-    sentence: "A top-up was refused, and its sweep waits for coins that nobody sends (liveness).",
+    find: "  makeJob(database, agent, sweep, ordering.run);\n",
+    replace: "  if (topUpUnits === 0n) makeJob(database, agent, sweep, ordering.run);\n",
+    sentence: "The agent hears of a top-up alone, refuses it each time, and nothing is swept (liveness).",
     world,
-    when: (plan) => paysTokens(plan) && plan.rates.feeSpikes > 0,
+    when: paysTokens,
   },
 ];

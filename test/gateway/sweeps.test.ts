@@ -169,12 +169,44 @@ describe("an order", () => {
     expect(open().map(({ orderId }) => orderId)).toEqual([`${to}/2`]);
   });
 
-  it("an order of a sweep waits for its top-up, goes on when that is there, and ends with it when it is not", () => {
+  it("an order of a sweep has its job before that of its top-up, and no other comes while that is open", () => {
+    const to = address();
+    pay(to, "usdt", 50n, "0x1");
+    order(rowOf(to, "usdt")!, 50n, 9n);
+    const [sweep, topUp] = ["sweep", "topup"].map((one) => open().find(({ operation }) => operation === one)!);
+    const jobs = db.store.database.all<{ text: string }>("SELECT text FROM jobs ORDER BY sequence");
+    expect(jobs.map(({ text }) => JSON.parse(text) as object)).toMatchObject([
+      { mode: "sweep", address: "", depositAddress: to, currency: "usdt", transactionId: sweep!.id, sequence: 1 },
+      { mode: "topup", address: "", depositAddress: to, depositIndex: 1, orderId: sweep!.id, sequence: 2 },
+    ]);
+    const fails = (id: string): boolean =>
+      db.store.write((database) => updateWithdrawal(database, id, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, 1));
+    fails(sweep!.id);
+    order(rowOf(to, "usdt")!, 50n, 9n);
+    expect(open().map(({ id }) => id)).toEqual([topUp!.id]);
+    fails(topUp!.id);
+    order(rowOf(to, "usdt")!, 50n, 9n);
+    expect(open()).toHaveLength(2);
+  });
+
+  it("an order of a sweep keeps its row when its top-up fails: its agent has the job, and says how it ends", () => {
+    const to = address();
+    pay(to, "usdt", 50n, "0x1");
+    order(rowOf(to, "usdt")!, 50n, 9n);
+    const topUp = open().find(({ operation }) => operation === "topup")!;
+    db.store.write((database) => updateWithdrawal(database, topUp.id, { status: 2, stage: "refused", code: "X" }, 1));
+    db.store.write((database) => goOn(database, network, { run, nowMs: 30 }));
+    expect(open().map(({ operation, stage }) => [operation, stage])).toEqual([["sweep", "queued"]]);
+  });
+
+  it("an order of a sweep that an earlier version made waits for its top-up, goes on behind it, or ends with it", () => {
     const [first, second] = [address(), address()];
     for (const to of [first, second]) {
       pay(to, "usdt", 50n, to);
       order(rowOf(to, "usdt")!, 50n, 9n);
     }
+    const ofSweeps = "transactionId IN (SELECT id FROM transactions WHERE operation = 'sweep')";
+    db.store.database.run(`DELETE FROM jobs WHERE ${ofSweeps}`);
     expect(listToppingUp(db.store.database, network)).toHaveLength(2);
     const waiting = [...listToppingUp(db.store.database, network)].sort((a, b) => (a.depositAddress < b.depositAddress ? -1 : 1));
     const [one, two] = waiting.map((sweep) => topUpOf(db.store.database, sweep)!);

@@ -35,6 +35,13 @@ function topUp(index = 3, change: Partial<Job> = {}): Partial<Job> {
 const adopt = (rig: Rig, index = 3, slot = "0", witnesses = 2) =>
   rig.ask("adopt", { chain: "local", slot, witnesses, address: deposit(index) });
 
+/** A sweep's job, and behind it that of its top-up. */
+function withSweep(rig: Rig, job: Partial<Job>): Partial<Job> {
+  const index = job.depositIndex ?? 3;
+  rig.request(sweep(index, { orderId: `${deposit(index)}/1` }));
+  return job;
+}
+
 /** From request to released bytes, read by independent code. */
 function paid(rig: Rig, job: Partial<Job>): Transaction {
   const view = rig.request(job);
@@ -144,9 +151,10 @@ describe("a sweep", () => {
     const used = (): unknown => rig.operate("status").status.limits.find(({ currency }) => currency === "usdt")?.sweeps;
     const nothing = { usedFeesInDay: "0", usedTopUpsInDay: "0", usedTopUpFeesInDay: "0" };
     expect(used()).toMatchObject(nothing);
-    paid(rig, topUp());
+    paid(rig, withSweep(rig, topUp()));
     expect(used()).toMatchObject({ ...nothing, usedTopUpsInDay: "0.002", usedTopUpFeesInDay: "0.00013" });
-    paid(rig, sweep());
+    adopt(rig);
+    rig.ask("sign", { transactionId: sweepId(`${deposit(3)}/1`), facts });
     expect(used()).toMatchObject({ usedFeesInDay: "0.00013", usedTopUpsInDay: "0.002", usedTopUpFeesInDay: "0.00013" });
     rig.now += 24 * 3_600_000;
     expect(used()).toMatchObject(nothing);
@@ -215,7 +223,7 @@ describe("a sweep", () => {
 describe("a top-up", () => {
   it("brings the coin that pays the fees from the paying account to the address", () => {
     const rig = new Rig().ready();
-    const bytes = paid(rig, topUp());
+    const bytes = paid(rig, withSweep(rig, topUp()));
     expect([bytes.from, bytes.to, bytes.value, bytes.nonce, bytes.data]).toEqual([
       hot,
       deposit(3),
@@ -227,7 +235,7 @@ describe("a top-up", () => {
 
   it("is never sent twice for one sweep, whatever comes again", () => {
     const rig = new Rig().ready();
-    paid(rig, topUp());
+    paid(rig, withSweep(rig, topUp()));
     rig.request(topUp());
     rig.request(topUp(3, { amount: "0.003" }));
     const repeated = rig.records().flatMap((record) => (record.kind === "REPEATED" ? [record.code] : []));
@@ -238,14 +246,42 @@ describe("a top-up", () => {
   it("whose id is not that of its sweep is refused, with an alarm by its code", () => {
     const rig = new Rig().ready();
     expect(rig.request(topUp(3, { transactionId: "ab".repeat(16) })).code).toBe("JOB_ID_MISMATCH");
-    expect(rig.request(topUp()).state).toBe("approved");
+    expect(rig.request(withSweep(rig, topUp())).state).toBe("approved");
+  });
+
+  it("is refused unless the open sweep that it is for stands in the ledger, and approved behind it", () => {
+    const rig = new Rig().ready();
+    expect(rig.request(topUp()).code).toBe("JOB_TOPUP_SWEEP");
+    const far = 2_000_000_000;
+    expect(rig.request(topUp(far, { orderId: sweepId(`${deposit(far)}/1`) })).code).toBe("JOB_TOPUP_SWEEP");
+    rig.request(sweep(4, { orderId: `${deposit(4)}/1` }));
+    const ofFour = (change: Partial<Job>) => topUp(4, { orderId: sweepId(`${deposit(4)}/1`), ...change });
+    const elsewhere = { depositIndex: 5, depositAddress: deposit(5) };
+    expect(rig.request(ofFour(elsewhere)).code).toBe("JOB_TOPUP_SWEEP");
+    const { transactionId: withdrawal } = rig.request({ currency: "usdt", amount: "1" });
+    expect(rig.request(topUp(4, { orderId: withdrawal })).code).toBe("JOB_TOPUP_SWEEP");
+    const again = sweep(6, { orderId: `${deposit(6)}/1` });
+    rig.request(again);
+    expect(rig.request(topUp(6, { orderId: sweepId(`${deposit(6)}/1`) })).state).toBe("approved");
+    expect(rig.records().filter(({ kind }) => kind === "INTENT")).toHaveLength(0);
+  });
+
+  it("that is refused ends its sweep with it, which the gateway may then order again", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request(sweep());
+    expect(rig.request(topUp(3, { amount: "900" })).code).toBe("POLICY_ABOVE_WITHDRAWAL");
+    expect(rig.show(transactionId)).toMatchObject({ state: "refused", code: "POLICY_ABOVE_WITHDRAWAL" });
+    const next = sweep(3, { orderId: `${deposit(3)}/2` });
+    expect(rig.request(next).state).toBe("approved");
+    expect(rig.request(topUp(3, { orderId: sweepId(`${deposit(3)}/2`) })).state).toBe("approved");
   });
 
   it("is held to a ceiling for one and for a day", () => {
     const { usdt } = settings.policy;
     const sweeps = { maxTopUp: "0.003", maxTopUpPerDay: "0.005" };
     const rig = new Rig({ settings: { ...settings, policy: { ...settings.policy, usdt: { ...usdt!, sweeps } } } }).ready();
-    const ask = (index: number, amount: string) => rig.request(topUp(index, { orderId: sweepId(`${deposit(index)}/1`), amount }));
+    const ask = (index: number, amount: string) =>
+      rig.request(withSweep(rig, topUp(index, { orderId: sweepId(`${deposit(index)}/1`), amount })));
     expect(ask(1, "0.0031").code).toBe("POLICY_ABOVE_WITHDRAWAL");
     expect(ask(2, "0.003").state).toBe("approved");
     expect(ask(4, "0.0021").code).toBe("POLICY_ABOVE_DAY");

@@ -8,8 +8,8 @@ import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import { contentOf, differenceOf } from "../state/content.ts";
-import { unsignedEnds } from "../state/machine.ts";
-import { isUnjudged } from "../state/withdrawal.ts";
+import { isFinal, step, unsignedEnds } from "../state/machine.ts";
+import { isUnjudged, type Withdrawal } from "../state/withdrawal.ts";
 import { decisionBody } from "./decide.ts";
 import { judgeKept } from "./kept.ts";
 import type { Turn } from "./run.ts";
@@ -32,7 +32,8 @@ export function record(turn: Turn, { job, hash, text, signature }: FreshJob): vo
   const code = known === undefined ? "" : differenceIn(turn, known, job) || (isOwnId(turn, job) ? "" : "JOB_ID_MISMATCH");
   if (known === undefined) {
     core.expectJob(hash, job);
-    turn.commit([{ kind: "REQUESTED", ...place, job: text, signature }, decide(turn, job, turn.nowMs)]);
+    const decision = decide(turn, job, turn.nowMs);
+    turn.commit([{ kind: "REQUESTED", ...place, job: text, signature }, decision, ...sweepEnds(turn, job, decision)]);
     return;
   }
   const repeated: RecordBody = { kind: "REPEATED", ...place, code };
@@ -59,7 +60,32 @@ function decide(turn: Turn, job: Job, requestedAt: number): RecordBody {
   // Where ledger and gateway went back, this may have been paid under other limits: policy says
   // neither yes nor no, and a person looks.
   if (turn.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
-  return decisionBody(transactionId, turn.core.policy.judge(job, requestedAt, turn.nowMs));
+  const judged = decisionBody(transactionId, turn.core.policy.judge(job, requestedAt, turn.nowMs));
+  if (judged.kind === "REFUSED" || job.mode !== "topup" || sweepOf(turn, job) !== null) return judged;
+  return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_TOPUP_SWEEP" };
+}
+
+/**
+ * The open sweep that a top-up is for: of the same currency, from the very address that it fills.
+ * Without one nobody would look for the coins at that place.
+ */
+function sweepOf({ core }: Turn, topUp: Job): Withdrawal | null {
+  const sweep = core.book.find(topUp.orderId);
+  if (sweep === undefined || isFinal(sweep.state)) return null;
+  const fields = ["network", "currency", "depositIndex", "depositAddress"] as const;
+  return sweep.job.mode === "sweep" && fields.every((field) => sweep.job[field] === topUp[field]) ? sweep : null;
+}
+
+/**
+ * A sweep whose top-up is refused gets no coins: it ends with it, so that the gateway may order
+ * another one.
+ */
+function sweepEnds(turn: Turn, job: Job, { kind, ...decision }: RecordBody): readonly RecordBody[] {
+  if (kind !== "REFUSED" || job.mode !== "topup" || !("code" in decision)) return [];
+  const sweep = sweepOf(turn, job);
+  if (sweep === null || step(sweep.state, "refused") === null) return [];
+  const { transactionId } = sweep;
+  return [{ kind, transactionId, by: "policy", approver: "", code: String(decision.code) }];
 }
 
 /**
