@@ -15,6 +15,7 @@ import { beginRun } from "../agent/signer/acts/run.ts";
 import { readRules } from "../agent/signer/policy/rules.ts";
 import { Signer } from "../agent/signer/rim/signer.ts";
 import type { SignerOptions } from "../agent/signer/rim/signer-options.ts";
+import { StopMark } from "../agent/signer/rim/stop-mark.ts";
 import { courierVerbs } from "../agent/signer/sockets/courier.ts";
 import { operatorVerbs } from "../agent/signer/sockets/operator.ts";
 import { Core, type CoreSnapshot } from "../agent/signer/state/core.ts";
@@ -134,6 +135,8 @@ export class Rig {
   readonly #records: LedgerRecord[] = [];
   readonly #options: RigOptions;
   disk: MemoryDisk = new MemoryDisk();
+  /** The state folder around the ledger's. */
+  beside: MemoryDisk = new MemoryDisk();
   /** The time that passes, which is also the gateway's. */
   now = begun;
   /** How far the signer's local clock is ahead of it. */
@@ -201,6 +204,7 @@ export class Rig {
     this.signer = new Signer({
       ...{ core, ledger, run, clock, monotonic, vault: this.keys.vault, chains: this.settings.chains },
       config: this.settings.config,
+      mark: new StopMark(this.beside),
       push: (message) => this.#pushed(message),
       log: (event, message, context) => this.logged.push(`${agentEvents[event][1]} ${context?.code ?? ""} ${message}`),
       ...{ soon: (act) => act(), later: (act) => act(), next: (act) => act(), ...this.#options.turns },

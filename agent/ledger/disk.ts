@@ -66,6 +66,7 @@ export interface LedgerDisk {
 /**
  * A change of the folder: what the disk says of it ends the process, since a later sync may falsely
  * succeed.
+ * @public
  */
 export function writing(act: () => void): void {
   try {

@@ -26,6 +26,7 @@ import { hardenProcess, isolationFacts, isolationLevel } from "./hygiene.ts";
 import { readRules } from "./policy/rules.ts";
 import { createLog } from "./rim/log.ts";
 import { Signer } from "./rim/signer.ts";
+import { StopMark } from "./rim/stop-mark.ts";
 import { courierVerbs } from "./sockets/courier.ts";
 import { type LineConnection, type LineServer, listenLines } from "./sockets/line-server.ts";
 import { operatorVerbs } from "./sockets/operator.ts";
@@ -174,6 +175,7 @@ function run(bootstrap: Bootstrap): void {
   let courierServer: LineServer | null = null;
   const signer = new Signer({
     ...{ core, ledger, vault, run: current, clock, monotonic, chains: settings.chains, config: settings.config, log },
+    mark: new StopMark(ledgerDisk(settings.stateDir)),
     push: (message: Push) => courierServer?.push(message),
     soon: (act) => process.nextTick(act),
     later: (act) => setTimeout(act, lateMs),

@@ -113,8 +113,8 @@ function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Orde
 }
 
 /**
- * Sweeps of an earlier version of the gateway, whose top-up came before their job: one that is there
- * lets its sweep begin, one that failed ends it. Twice is harmless.
+ * Sweeps of an earlier version of the gateway, whose top-up came before their job: one that is
+ * there lets its sweep begin, one that failed ends it. Twice is harmless.
  * @returns the ids of the rows that changed, and the agents to wake
  */
 export function goOn(

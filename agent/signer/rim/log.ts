@@ -6,6 +6,7 @@
  */
 import { type AgentEvent, agentEvents } from "../../../protocol/events.ts";
 import { logLine } from "../../../protocol/log.ts";
+import type { LedgerRecord } from "../../ledger/records.ts";
 
 /** @public */
 export type LogContext = Readonly<Record<string, string | number | boolean>>;
@@ -21,4 +22,14 @@ export function createLog(write: (line: string) => void, clock: () => number): L
     const level = agentEvents[event][1];
     write(`${logLine({ at: clock(), level, process: "signer", event, message }, context)}\n`);
   };
+}
+
+/**
+ * Says of a record what its operator should see at once: an alarm, a lock, another policy.
+ * @public
+ */
+export function logRecord(log: Log, record: LedgerRecord): void {
+  if (record.kind === "ALARM") log("ledger-alarm", record.detail, { code: record.code });
+  if (record.kind === "POLICY") log("policy-changed", "policy changed", { path: record.path, digest: record.digest });
+  if (record.kind === "LOCKED") log("signer-locked", `locked: ${record.detail}`, { code: record.code });
 }

@@ -11,6 +11,7 @@ import type { Run } from "../acts/run.ts";
 import type { Core } from "../state/core.ts";
 import type { Vault } from "../vault/vault.ts";
 import type { Log } from "./log.ts";
+import type { StopMark } from "./stop-mark.ts";
 
 /** @public */
 export interface SignerOptions {
@@ -25,6 +26,8 @@ export interface SignerOptions {
   readonly config: Pick<ConfigSource, "path" | "digest">; // by which the core decides
   readonly push: (message: Push) => void; // to every courier connected
   readonly log: Log;
+  /** Outside the ledger, of what stops signatures; none where a test has no such file. */
+  readonly mark?: StopMark;
   /** Calls back once, at the end of this turn, when what was answered in it is on its way. */
   readonly soon: (act: () => void) => void;
   /**

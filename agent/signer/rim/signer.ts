@@ -35,9 +35,11 @@ import { ledgerTime } from "../state/ledger-time.ts";
 import { showsBytes, stepOf, viewOf, withoutBytes } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { accountOn, sweptAccounts } from "./accounts.ts";
+import { logRecord } from "./log.ts";
 import { Signatures } from "./signatures.ts";
 import type { SignerOptions } from "./signer-options.ts";
 import { slotOn } from "./slots.ts";
+import { heldThere, lockCode } from "./standing.ts";
 import { Statements } from "./statements.ts";
 
 type Answer<V extends keyof CourierAnswers> = Reply<CourierAnswers[V]>;
@@ -76,6 +78,9 @@ export class Signer {
       signerKey: () => vault.signerKey,
       push: options.push,
     });
+    const lost = options.mark?.lost(core) ?? [];
+    this.#append(lost);
+    this.ledger.flush((fault) => fault !== null && options.onPoisoned(fault));
   }
 
   /** The view of one request, at ledger time. */
@@ -168,15 +173,6 @@ export class Signer {
     return viewOf(withdrawal, this.core.policy);
   }
 
-  /**
-   * Up to where the gateway holds this ledger. A locked signer records no acknowledgement; what it
-   * repeated of what the gateway holds would be refused, each time.
-   */
-  get #heldThere(): number {
-    const { telling, echoed } = this.run;
-    return telling?.from ?? Math.max(this.core.heads.acked.seq, echoed ?? 0);
-  }
-
   /** The hot account on each chain. */
   accounts(): CourierAnswers["hello"]["accounts"] {
     return Object.keys(this.#options.chains).map((chain) => this.#viewOn(chain));
@@ -196,17 +192,12 @@ export class Signer {
     const open: WithdrawalView[] = [];
     for (const withdrawal of core.book.open()) if (!isOver(withdrawal)) open.push(this.view(withdrawal));
     const answer = {
-      ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: this.#heldThere },
-      ...{ nonce: run.runId, greeted: run.greeted, locked: this.#lockCode(), open },
+      ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: heldThere(core, run) },
+      ...{ nonce: run.runId, greeted: run.greeted, locked: lockCode(core, run), open },
       accounts: [...this.accounts(), ...sweptAccounts(open, (chain, address) => this.#viewOn(chain, address))],
       paused: core.paused !== null,
     };
     this.whenDurable(() => reply(answer));
-  }
-
-  /** To the courier an order that waits for a person is a lock like any other. */
-  #lockCode(): string {
-    return this.core.locked?.code ?? (this.run.orders.isWhole ? "RECOVERY_OFFERED" : "");
   }
 
   admit(frame: Uint8Array, reply: Answer<"admit">): void {
@@ -356,6 +347,7 @@ export class Signer {
     const record = this.ledger.rotate(text, leaving, body, opened.heads.at);
     this.core.load(JSON.parse(text) as CoreSnapshot);
     this.core.fold(record);
+    this.#keepMark();
   }
 
   #commit(bodies: readonly RecordBody[]): ReturnType<Turn["commit"]> {
@@ -372,12 +364,15 @@ export class Signer {
     const records = this.ledger.append(bodies);
     for (const record of records) {
       this.core.fold(record);
-      if (record.kind === "ALARM") this.#options.log("ledger-alarm", record.detail, { code: record.code });
-      if (record.kind === "POLICY")
-        this.#options.log("policy-changed", "policy changed", { path: record.path, digest: record.digest });
-      if (record.kind === "LOCKED") this.#options.log("signer-locked", `locked: ${record.detail}`, { code: record.code });
+      logRecord(this.#options.log, record);
     }
+    this.#keepMark();
     return records;
+  }
+
+  #keepMark(): void {
+    const { mark } = this.#options;
+    if (mark?.hold(this.core) === true) this.#whenDurableLater(() => mark.settle(this.core));
   }
 
   #touched(admitted: Admitted): { readonly ok: true; readonly withdrawals: readonly WithdrawalView[] } | Refusal {

@@ -1,0 +1,98 @@
+/**
+ * A mark outside the ledger of what stops signatures: a person's pause, and the lock for a foreign
+ * spend. It is durable before their records are, and goes only when the record of their end is
+ * durable, so a ledger that lost its newest records still starts stopped. Locks that the gateway's
+ * word finds again at each greeting need none. docs/ledger.md, section 7. Touches its file alone,
+ * over the disk that is passed in.
+ */
+import { AgentError } from "../../../protocol/fault.ts";
+import { parseJson } from "../../../protocol/json.ts";
+import { type LedgerDisk, writing } from "../../ledger/disk.ts";
+import type { RecordBody } from "../../ledger/records.ts";
+import type { Core } from "../state/core.ts";
+
+/**
+ * The file's name in the state folder.
+ * @public
+ */
+export const stopMarkName = "stopped.json";
+const bytesMax = 1_024;
+const lockCode = "CHAIN_SLOT_FOREIGN";
+/** Who paused, where the mark does not say it in a form that a record takes. */
+const unnamed = "mark";
+
+interface Stop {
+  readonly paused: string; // the person's name, "" where signing goes on
+  readonly isLocked: boolean;
+}
+
+/** @public */
+export class StopMark {
+  readonly #disk: LedgerDisk;
+  #marked: Stop;
+
+  /** @throws AgentError LEDGER_UNREADABLE, FILE_* when the file is there and cannot be read */
+  constructor(disk: LedgerDisk) {
+    this.#disk = disk;
+    this.#marked = readStop(disk);
+  }
+
+  /** What the mark knows and the ledger does not, as the records that it lost. */
+  lost(core: Core): readonly RecordBody[] {
+    const now = stopOf(core);
+    const { paused, isLocked } = this.#marked;
+    const detail = "the mark beside the ledger knows a lock that the ledger lost";
+    return [
+      ...(paused !== "" && now.paused === "" ? [{ kind: "PAUSED", paused: true, approver: paused } as const] : []),
+      ...(isLocked && core.locked === null ? [{ kind: "LOCKED", code: lockCode, detail } as const] : []),
+    ];
+  }
+
+  /**
+   * After records were folded: what they add is in the mark when this returns.
+   * @returns whether something has ended, which `settle` takes out once those records are durable
+   * @throws AgentError LEDGER_POISONED
+   */
+  hold(core: Core): boolean {
+    const now = stopOf(core);
+    const { paused, isLocked } = this.#marked;
+    this.#keep({ paused: now.paused || paused, isLocked: now.isLocked || isLocked });
+    return now.paused !== this.#marked.paused || now.isLocked !== this.#marked.isLocked;
+  }
+
+  /**
+   * Makes the mark what the ledger says. Twice is harmless. @throws AgentError LEDGER_POISONED
+   */
+  settle(core: Core): void {
+    this.#keep(stopOf(core));
+  }
+
+  #keep(stop: Stop): void {
+    const { paused, isLocked } = this.#marked;
+    if (stop.paused === paused && stop.isLocked === isLocked) return;
+    writing(() => {
+      if (stop.paused !== "" || stop.isLocked) this.#disk.create(stopMarkName, Buffer.from(`${JSON.stringify(stop)}\n`));
+      else this.#disk.remove(stopMarkName);
+    });
+    this.#marked = stop;
+  }
+}
+
+function stopOf({ paused, locked }: Core): Stop {
+  return { paused: paused?.approver ?? "", isLocked: locked?.code === lockCode };
+}
+
+/** A mark that cannot be understood is a pause: it only ever adds. */
+function readStop(disk: LedgerDisk): Stop {
+  if (!disk.list().includes(stopMarkName)) return { paused: "", isLocked: false };
+  try {
+    const value = parseJson(disk.read(stopMarkName, 0, bytesMax), { bytesMax });
+    const { paused, isLocked } = value as { readonly paused?: unknown; readonly isLocked?: unknown };
+    if (paused === "" && isLocked === true) return { paused, isLocked };
+    const isName = typeof paused === "string" && /^[\x21-\x7e]{1,64}$/.test(paused);
+    return { paused: isName ? paused : unnamed, isLocked: isLocked === true };
+  } catch (error) {
+    if (error instanceof AgentError && !error.code.startsWith("JSON_")) throw error;
+    return { paused: unnamed, isLocked: false };
+  }
+}
