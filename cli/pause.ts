@@ -49,7 +49,7 @@ export async function pause(
   return exitCodes.fine;
 }
 
-/** What the gateway does not hold, somebody who may write the ledger could still cut off its end. */
+/** A record that the gateway does not hold can still be cut off by a writer of the ledger file. */
 function heldWords(isHeld: boolean): string {
   return isHeld
     ? "the gateway holds the record"

@@ -38,7 +38,7 @@ export function reasonOf(error: unknown): { readonly code: string; readonly text
 
 const isCode = (code: unknown): code is string => typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code);
 
-/** The errors of each address, or the error itself; one that has no word of its own gives its cause. */
+/** The errors of each address, or the error itself; an error without a word gives its cause. */
 function flat(error: unknown, depth: number): readonly SystemError[] {
   const { errors, cause, code } = (error ?? {}) as SystemError;
   if (depth === 4) return [];

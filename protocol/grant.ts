@@ -8,9 +8,21 @@ import { AgentError } from "./fault.ts";
 import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";
 import { parseJson } from "./json.ts";
-import type { PairingGrant } from "./messages.ts";
 import { gatewayFingerprintOf, transcriptHashOf } from "./pairing.ts";
 import { hex, object, oneOf, type Reader, string } from "./shape.ts";
+
+/**
+ * The gateway's answer, signed by the key whose fingerprint is inside apiKey.
+ * @public
+ */
+export interface PairingGrant {
+  readonly version: 1;
+  readonly agent: string;
+  readonly merchant: string;
+  readonly epoch: number;
+  readonly transcript: string; // SHA-256 of the transcript text, hex
+  readonly at: number;
+}
 
 /** Most bytes of a grant's text. */
 const grantBytesMax = 4096;

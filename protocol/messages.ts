@@ -390,16 +390,3 @@ export interface PairedCurrency {
   readonly decimal: number;
   readonly maxFee: string; // decimal string of the chain's native coin
 }
-
-/**
- * The gateway's answer, signed by the key whose fingerprint is inside apiKey.
- * @public
- */
-export interface PairingGrant {
-  readonly version: 1;
-  readonly agent: string;
-  readonly merchant: string;
-  readonly epoch: number;
-  readonly transcript: string; // SHA-256 of the transcript text, hex
-  readonly at: number;
-}

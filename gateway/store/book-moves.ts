@@ -1,7 +1,7 @@
 /**
  * All that this database says moved an account's balance, as rows with the final block of each:
- * the ground the books stand on. Payments and baselines come in by their own tables; sweeps, top-ups and
- * withdrawals by the transaction that ended them, with its fee. Reads only.
+ * the ground the books stand on. Payments and baselines come in by their own tables; sweeps,
+ * top-ups and withdrawals by the transaction that ended them, with its fee. Reads only.
  */
 import { unattributedOrderOf } from "./forgotten-addresses.ts";
 import type { TransactionRow } from "./rows.ts";

@@ -77,8 +77,8 @@ export class Meter {
   }
 
   /**
-   * Once in so many, by Park and Miller's generator: a strict count would strike the same of several
-   * questions that come in the same order again and again.
+   * Once in so many, by Park and Miller's generator: a strict count would strike the same of
+   * several questions that come in the same order again and again.
    */
   #strikes(every: number): boolean {
     this.#random = (this.#random * 48_271) % 2_147_483_647;

@@ -146,8 +146,8 @@ function disperse(state: State, selector: string, words: string, { contract, cal
 
 /**
  * Lends staked coins' energy to every receiver, or pays each in a call inside that is undone. No
- * coin moves; java-tron lists an entry for each. Sources: tronprotocol/java-tron#5945 for the first,
- * trezor/blockbook#1682 for the second.
+ * coin moves; java-tron lists an entry for each. Sources: tronprotocol/java-tron#5945 for the
+ * first, trezor/blockbook#1682 for the second.
  */
 function stake(selector: string, words: string, { contract, sun }: Call): CallResult {
   const isUndone = selector === selectors.payAndUndo;

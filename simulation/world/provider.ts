@@ -56,7 +56,7 @@ export class Provider {
     return told(refusedCall(this.#profile, { id: 0, method, params }), method);
   }
 
-  /** What the node says of a send in the place of its own answer; `isTaken` where the chain has it. */
+  /** The answer to a send in the place of the node's own; `isTaken` where the chain has it. */
   send(): { readonly isTaken: boolean; readonly answer: () => Envelope; readonly code: string } | null {
     const trouble = this.#meter.send();
     if (trouble === null) return null;

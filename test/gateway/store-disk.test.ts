@@ -1,6 +1,6 @@
 /**
- * A database that cannot be used, by cause: only a damaged one is answered with a backup. Reports of
- * the kind: gitea go-gitea/gitea #2040 and grafana/grafana #10727, where a full disk read as a
+ * A database that cannot be used, by cause: only a damaged one is answered with a backup. Reports
+ * of the kind: gitea go-gitea/gitea #2040 and grafana/grafana #10727, where a full disk read as a
  * broken database.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

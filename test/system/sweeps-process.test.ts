@@ -104,7 +104,7 @@ describe("what was paid in", () => {
           addresses.push(await paidIn(rig!, shop, currency, amount, units));
           return;
         } catch (error) {
-          if (!/fetch failed|unreachable|ECONNREFUSED|no answer/i.test(String(error))) throw error;
+          if (!/fetch failed|unreachable|ECONNREFUSED|no answer|unavailable/i.test(String(error))) throw error;
         }
       }
     };
