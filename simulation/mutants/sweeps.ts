@@ -115,4 +115,12 @@ export const sweepMutants: readonly Mutant[] = [
     sentence: "Nobody asks the nodes what an address for deposits has, and its sweep waits for ever (liveness).",
     world,
   },
+  {
+    name: "last-block-of-a-run-unread",
+    file: "gateway/watcher/deposits.ts",
+    find: "    for (const payment of payments.filter((one) => !isClaim(one)))\n",
+    replace: "    for (const payment of payments.filter((one) => !isClaim(one) && one.block < reached.number))\n",
+    sentence: "The cursor passes a block whose payments were not kept, and their balance is credited without them (truth).",
+    world,
+  },
 ];
