@@ -44,13 +44,26 @@ export interface Shop {
   balance(currency: string): Promise<{ available: string; pending: string; sweeping: string; reserved: string; total: string }>;
 }
 
-/** A shop with the merchant's own key; nothing is retried here. */
+/** A deposit's address is not to be had for a moment after pairing and after a restore: 503. */
+const depositTries = 45;
+const depositPauseMs = 2_000;
+
+/** A shop with the merchant's own key; only an order of a deposit that gets 503 is sent again. */
 export function createShop(merchant: { readonly gatewayUrl: string; readonly shopKey: string }): Shop {
   const client = createClient({ baseUrl: merchant.gatewayUrl, key: { apiKey: merchant.shopKey }, language: "en" });
   const answerOf = async (asked: ReturnType<typeof client.autoWithdraw>): Promise<ShopAnswer> => {
     const result = await asked;
     if (result.ok) return { status: 200, transactionId: result.value.transactionId, code: "", message: result.value.message };
     return { status: result.status, transactionId: result.transactionId ?? "", code: result.code, message: result.message };
+  };
+  const ordered = async (order: Parameters<typeof client.createTransactionRequest>[0]): Promise<Deposit> => {
+    for (let tries = 1; ; tries += 1) {
+      const result = await client.createTransactionRequest(order);
+      if (result.ok) return result.value;
+      const isLater = result.status === 503 && result.code === "unavailable" && tries < depositTries;
+      if (!isLater) throw new Error(`deposit request ${order.orderId}: ${result.code} ${result.message}`);
+      await new Promise((resolve) => setTimeout(resolve, depositPauseMs));
+    }
   };
   return {
     autoWithdraw: ({ currency, amount, orderId, receiver }) =>
@@ -64,15 +77,10 @@ export function createShop(merchant: { readonly gatewayUrl: string; readonly sho
       return { status, stage, code, txHash, amountReceived };
     },
     async deposit(currency, amount, orderId) {
-      const result = await client.createTransactionRequest({ currency, amount, orderId });
-      if (!result.ok) throw new Error(`deposit request ${orderId}: ${result.code} ${result.message}`);
-      return { address: result.value.address, transactionId: result.value.transactionId };
+      const { address, transactionId } = await ordered({ currency, amount, orderId });
+      return { address, transactionId };
     },
-    async fiatDeposit(order) {
-      const result = await client.createTransactionRequest(order);
-      if (!result.ok) throw new Error(`deposit request ${order.orderId}: ${result.code} ${result.message}`);
-      return result.value;
-    },
+    fiatDeposit: ordered,
     async balance(currency) {
       const result = await client.balance(currency);
       if (!result.ok) throw new Error(`balance of ${currency}: ${result.code} ${result.message}`);
