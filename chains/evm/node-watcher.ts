@@ -177,6 +177,7 @@ async function tokenPayments(
 ): Promise<readonly SeenPayment[]> {
   const byKey = new Map(contracts.map((contract) => [contract.toLowerCase(), contract]));
   const logs = await transfers(blocks.map(contentOf), contracts);
+  // Some nodes count logs in each transaction, so the hash belongs to the name of a payment.
   const found = new Map<string, SeenPayment>();
   for (const one of logs) {
     const address = index.find(receiverKeyOf(one));
@@ -188,7 +189,15 @@ async function tokenPayments(
     const { txHash, logIndex, blockNumber: block, blockHash } = log;
     const contract = byKey.get(one.address) as string;
     const { amountUnits } = transfer;
-    found.set(`${blockHash} ${logIndex}`, { txHash, index: logIndex, address, contract, amountUnits, block, blockHash });
+    found.set(`${blockHash} ${txHash} ${logIndex}`, {
+      txHash,
+      index: logIndex,
+      address,
+      contract,
+      amountUnits,
+      block,
+      blockHash,
+    });
   }
   return [...found.values()];
 }

@@ -309,3 +309,15 @@ group("the cost of many addresses", () => {
     expect(await costOf(100_000)).toEqual(few);
   });
 });
+
+it("two payments of one block are both credited where a node counts logs in each transaction", async () => {
+  const pay = (units: bigint) => ({
+    ...{ hash: hashOf(`pay ${units}`), from: stranger, to: token },
+    transfers: [{ contract: token, from: stranger, to: address, units }],
+  });
+  const top = chain.mine(pay(5n), pay(6n));
+  const { reader } = await watchedBy((call, honest) =>
+    call.method === "eth_getLogs" ? { result: (honest as Fields[]).map((log) => ({ ...log, logIndex: "0x0" })) } : null,
+  );
+  expect(unitsOf(await found(reader, top, top))).toEqual([5n, 6n]);
+});
