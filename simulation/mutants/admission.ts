@@ -32,8 +32,8 @@ export const admissionMutants: readonly Mutant[] = [
   {
     name: "ledger-time-follows-any-clock",
     file: "agent/signer/state/ledger-time.ts",
-    find: "Math.floor(Math.min(localMs, gatewayAt + (monotonicMs - heardAt) + skewMaxMs))",
-    replace: "Math.floor(localMs)",
+    find: "  return Math.floor(byClocks(heard, localMs, monotonicMs));",
+    replace: "  return Math.floor(localMs);",
     sentence: "Ledger time leaps with the local clock, so a day's limit can be spent many times in one day (policy).",
     when: ({ rates }) => rates.clockJumps > 0,
   },

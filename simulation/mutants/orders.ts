@@ -16,6 +16,7 @@ export const orderMutants: readonly Mutant[] = [
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
+    if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     makeJob(database, checked.agent, row, service.run);
     return { row, newFor: checked.agent.id };
@@ -27,6 +28,7 @@ export const orderMutants: readonly Mutant[] = [
     const checked = checkWithdrawal(database, service.config, request, order);
     if (isAnswer(checked)) return checked;
     const row = rowOf(service, request, order, checked);
+    if (isOverAtOnce(checked.agent, row)) return say("agent_clock_ahead", {}, { "Retry-After": "600" });
     insertWithdrawal(database, row);
     agents.push(checked.agent);
     return { row, newFor: checked.agent.id };

@@ -54,16 +54,18 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "hours-of-the-calendar",
     file: window,
-    find: "      if (entry.atMs > nowMs - this.#spanMs) break;\n      sum -= entry.units;",
-    replace: "      if (entry.atMs >= nowMs - (nowMs % this.#spanMs)) break;\n      sum -= entry.units;",
+    find: "      if (entry.atMs > nowMs - this.#spanMs) break;\n      if (entry.standing === standing) units += entry.units;",
+    replace:
+      "      if (entry.atMs >= nowMs - (nowMs % this.#spanMs)) break;\n      if (entry.standing === standing) units += entry.units;",
     sentence: "Limits start anew at each full hour and day, so twice the limit passes around midnight (policy).",
     when: ({ policy, orders }) => (policy === "narrow" || policy === "daily") && orders.length > 2,
   },
   {
     name: "window-a-minute-short",
     file: window,
-    find: "      if (entry.atMs > nowMs - this.#spanMs) break;\n      sum -= entry.units;",
-    replace: "      if (entry.atMs > nowMs - this.#spanMs + 60_000) break;\n      sum -= entry.units;",
+    find: "      if (entry.atMs > nowMs - this.#spanMs) break;\n      if (entry.standing === standing) units += entry.units;",
+    replace:
+      "      if (entry.atMs > nowMs - this.#spanMs + 60_000) break;\n      if (entry.standing === standing) units += entry.units;",
     sentence: "Amounts leave the window a minute early (policy).",
     when: ({ rates, policy, orders }) => policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
   },
@@ -90,7 +92,7 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "person-overrules-the-day",
     file: policy,
-    find: "    if (above !== null) return above;\n",
+    find: "    if (above !== null) return refuse(above);\n",
     replace: "",
     sentence: "A person's yes is taken above the limits of hour and day (policy).",
     when: ({ policy, orders }) => (policy === "narrow" || policy === "daily") && orders.length > 2,
@@ -112,36 +114,24 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "bump-above-its-ceiling",
     file: policy,
-    find: `      belowFloor(description) ??
-      unbounded(asset, description) ??
-      aboveTip(limits, description, built) ??
-      this.#aboveFees(transactionId, currency, limits,`,
-    replace: `      belowFloor(description) ??
-      unbounded(asset, description) ??
-      aboveTip(limits, description, built) ??
-      this.#aboveFees(transactionId, currency, built.version > 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
+    find: `      this.#aboveFees(countKeyOf(network, transactionId, built.version), currency, limits,`,
+    replace: `      this.#aboveFees(countKeyOf(network, transactionId, built.version), currency, built.version > 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
     sentence: "A dearer version may name any fee, and a courier that lies about the market spends it (policy).",
     when: ({ rates }) => rates.hostileCourier + rates.feeSpikes > 0,
   },
   {
     name: "no-ceiling-for-a-first-version",
     file: policy,
-    find: `      belowFloor(description) ??
-      unbounded(asset, description) ??
-      aboveTip(limits, description, built) ??
-      this.#aboveFees(transactionId, currency, limits,`,
-    replace: `      belowFloor(description) ??
-      unbounded(asset, description) ??
-      aboveTip(limits, description, built) ??
-      this.#aboveFees(transactionId, currency, built.version === 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
+    find: `      this.#aboveFees(countKeyOf(network, transactionId, built.version), currency, limits,`,
+    replace: `      this.#aboveFees(countKeyOf(network, transactionId, built.version), currency, built.version === 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
     sentence: "A first version may name any fee, and a courier that lies about the market spends it (policy).",
     when: ({ rates }) => rates.hostileCourier > 0,
   },
   {
     name: "no-ceiling-for-the-day",
     file: policy,
-    find: "    const isAboveDay = fees.sumAt(nowMs) - counted + dearest > limits.maxFeePerDayUnits;",
-    replace: "    const isAboveDay = dearest > limits.maxFeePerDayUnits;",
+    find: "    const isAboveDay = isAboveLimit(fees, limits.maxFeePerDayUnits, { key, units: feeMaxUnits }, nowMs);",
+    replace: "    const isAboveDay = feeMaxUnits > limits.maxFeePerDayUnits;",
     sentence: "Each fee is held against the day's ceiling alone, and their sum against nothing (policy).",
     when: ({ rates, orders }) => rates.hostileCourier > 0 && orders.length > 1,
   },

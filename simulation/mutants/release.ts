@@ -58,7 +58,7 @@ export const releaseMutants: readonly Mutant[] = [
   {
     name: "signed-after-the-lock",
     file: "agent/signer/rim/signatures.ts",
-    find: "    const closed = closedGate(this.#options);",
+    find: "    const closed = closedGate(this.#options.turn());",
     replace: "    const closed: ReturnType<typeof closedGate> = null;",
     sentence: "What was recorded before a lock is signed after it (monotone).",
     when: (plan) => mayLock(plan) && plan.rates.slowDisk > 0,

@@ -9,8 +9,8 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "no-greeting-needed",
     file: "agent/signer/acts/run.ts",
-    find: '  return run.greeted ? null : refuse("SIGNER_NOT_GREETED");',
-    replace: "  return null;",
+    find: '  return run.greeted ? aheadOfBlocks(turn) : refuse("SIGNER_NOT_GREETED");',
+    replace: "  return aheadOfBlocks(turn);",
     sentence: "A restored ledger signs before the gateway has told what it holds (monotone).",
     when: ({ rates }) => rates.ledgerRestored > 0 && rates.hostileCourier > 0,
   },
@@ -82,8 +82,8 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "waiting-jobs-stay-waiting",
     file: "gateway/hub/intake.ts",
-    find: "keepHeard(database, agentId, run) ? placeJobs(database, agentId) : 0;",
-    replace: "keepHeard(database, agentId, run) ? 0 : placeJobs(database, agentId);",
+    find: "    return { ...done, standing, placed: placeJobs(database, agentId) };",
+    replace: "    return { ...done, standing, placed: 0 };",
     sentence: "What the shop asked for before its agent was heard is never asked of it (liveness).",
     when: ({ rates }) => rates.gatewayRestored + rates.gatewayDies > 0,
   },

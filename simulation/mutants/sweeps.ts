@@ -63,8 +63,8 @@ export const sweepMutants: readonly Mutant[] = [
   {
     name: "second-slot-for-a-sweep",
     file: "gateway/store/sweeps.ts",
-    find: "    coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0\n      AND s.depositAddress = h.address AND s.network = h.network LIMIT 1), '') AS open, w.at AS wishedAt",
-    replace: "    '' AS open, w.at AS wishedAt",
+    find: "coalesce((SELECT s.id FROM transactions s WHERE s.operation = 'sweep' AND s.status = 0\n      AND s.depositAddress = h.address AND s.network = h.network LIMIT 1),\n    (SELECT u.id",
+    replace: "coalesce((SELECT u.id",
     sentence: "What comes while a sweep is on its way is swept beside it, and one of the two may find nothing left (bijection).",
     world,
     when: ({ deposits }) => deposits.some(({ moreMs }) => moreMs > 0),
