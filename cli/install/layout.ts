@@ -87,7 +87,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
       { path: `${installedState}/signer`, mode: 0o700, owner: "autowithdraw-signer", holds: "keystore and ledger" },
       { path: `${installedState}/courier`, mode: 0o700, owner: "autowithdraw", holds: "the link's key" },
     ],
-    rooms: ["protocol", "notices", "metrics", "notify", "chains", "agent", "cli", "client"],
+    rooms: ["protocol", "notices", "outgoing", "metrics", "notify", "chains", "agent", "cli", "client"],
     files: [
       ...papers,
       "pair.js",
@@ -110,7 +110,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
     users: [{ name: gatewayUser, does: "the payment service" }],
     groups: [],
     folders: [{ path: gatewayState, mode: 0o700, owner: gatewayUser, holds: "its key, configuration and database" }],
-    rooms: ["protocol", "notices", "metrics", "notify", "chains", "gateway"],
+    rooms: ["protocol", "notices", "outgoing", "metrics", "notify", "chains", "gateway"],
     files: [...papers, "gateway/gateway.js"],
     helps: [manual("autowithdraw-gateway"), completion("autowithdraw-gateway")],
   },

@@ -44,6 +44,7 @@ export class StubAgent {
   readonly #entries: EntryBody[] = [];
   readonly #texts: string[] = [];
   #acked = 0; // head.seq; the ledger's first record, its pairing, has no entry
+  #ceiling = 0; // of deposit addresses
   #link: LinkAgent | null = null;
 
   /** `send` brings a payment into a block; without it that happens at once, and two more follow. */
@@ -112,7 +113,11 @@ export class StubAgent {
       for (;;) for (const text of (await link.next("jobs")).jobs) this.#admit(text);
     };
     const acks = async (): Promise<void> => {
-      for (;;) this.#release((await link.next("ack")).head);
+      for (;;) {
+        const { head, ceiling } = await link.next("ack");
+        this.#keepCeiling(ceiling);
+        this.#release(head);
+      }
     };
     await Promise.race([jobs(), acks()]);
   }
@@ -157,6 +162,15 @@ export class StubAgent {
       link.state(statementOf(this.#keys.id, said, [], { epoch: 1, at: Date.now(), greeted: link.nonce, head, entries }));
       said = head.seq;
     } while (said < this.#top);
+  }
+
+  /** A ledger holds the highest ceiling of deposit addresses that it was asked to hold. */
+  #keepCeiling(ceiling = 0): void {
+    if (ceiling <= this.#ceiling) return;
+    this.#ceiling = ceiling;
+    const after = this.#top;
+    this.#entries.push({ kind: "ceiling", ceiling });
+    if (this.#link !== null) this.#state(this.#link, after);
   }
 
   #release(head: Head): void {

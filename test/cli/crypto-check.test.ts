@@ -26,7 +26,21 @@ const block = {
   hash: `0x${"ab".repeat(32)}`,
   parentHash: `0x${"cd".repeat(32)}`,
   baseFeePerGas: "0x1",
-  timestamp: "0x6",
+  timestamp: `0x${Math.floor(Date.now() / 1_000).toString(16)}`,
+  transactions: [],
+};
+/** Answers to the questions that payments and deposits ask beside blocks and calls. */
+const answers: Readonly<Record<string, unknown>> = {
+  eth_getCode: "0x60",
+  eth_getBalance: "0x1",
+  eth_getTransactionCount: "0x0",
+  eth_estimateGas: "0x5208",
+  eth_gasPrice: "0x1",
+  eth_maxPriorityFeePerGas: "0x1",
+  eth_getLogs: [],
+  eth_getBlockReceipts: [],
+  eth_getTransactionReceipt: null,
+  eth_getTransactionByHash: null,
 };
 
 beforeEach(async () => {
@@ -35,7 +49,7 @@ beforeEach(async () => {
   node = await startFakeNode({
     answer: ({ method, params }) => {
       if (method === "eth_chainId") return { result: chain.id };
-      if (method === "eth_getCode") return { result: "0x60" };
+      if (method in answers) return { result: answers[method] };
       const to = (params[0] as { to?: string }).to ?? "";
       const decimals = chain.decimals[to.toLowerCase()] ?? 2;
       return { result: method === "eth_call" ? `0x${decimals.toString(16).padStart(64, "0")}` : block };

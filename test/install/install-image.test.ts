@@ -158,7 +158,7 @@ describe.runIf(isRoot)("install --root", () => {
       "systemd",
     ]);
     expect(readdirSync(at(`${program}/dist`))).toEqual([
-      ...[".built", "chains", "completion", "gateway", "man", "metrics", "notices", "notify", "protocol"],
+      ...[".built", "chains", "completion", "gateway", "man", "metrics", "notices", "notify", "outgoing", "protocol"],
     ]);
     expect(readdirSync(at("/usr/local/share/man/man1"))).toEqual([...["autowithdraw-gateway.1", "autowithdraw.1", "crypto.1"]]);
     const completions = "/usr/local/share/bash-completion/completions";

@@ -89,7 +89,7 @@ describe("the archive", () => {
     );
     const outside = files.filter(
       (path) =>
-        !/^(dist\/(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(
+        !/^(dist\/(protocol|notices|outgoing|metrics|notify|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(
           path,
         ),
     );
@@ -115,6 +115,7 @@ describe("the archive", () => {
     for (const room of [
       "protocol",
       "notices",
+      "outgoing",
       "metrics",
       "notify",
       "chains",
@@ -183,7 +184,7 @@ describe("the packages of a release", () => {
     expect(done.code, done.output).toBe(0);
     for (const path of namesIn(lockOf(folder))) expect(existsSync(join(place, path, "package.json")), path).toBe(true);
     // Every import of the built program is among them.
-    const beneath = ["protocol", "notices", "metrics", "notify", "chains"];
+    const beneath = ["protocol", "notices", "outgoing", "metrics", "notify", "chains"];
     const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "client"] : ["gateway"])];
     const wanted = rooms.flatMap((room) => importsUnder(join(unpacked, "dist", room)));
     expect(new Set(wanted).size).toBeGreaterThan(4);
@@ -253,7 +254,7 @@ describe("the parts list", () => {
     expect(new Map(libraries.map((one) => [one["bom-ref"], (one.properties ?? []).map(({ value }) => value)]))).toEqual(wanted);
     for (const one of libraries) expect(one.hashes, one.name).toHaveLength(1);
     const tree = new Map(dependencies.map(({ ref, dependsOn = [] }) => [ref, dependsOn]));
-    expect(tree.get("autowithdraw")).toHaveLength(13);
+    expect(tree.get("autowithdraw")).toHaveLength(14);
     expect(tree.get("autowithdraw-gateway")?.some((ref) => ref.startsWith("pkg:npm/fastify@"))).toBe(true);
     const reached = new Set(["autowithdraw", "autowithdraw-gateway"]);
     for (const ref of reached) for (const next of tree.get(ref) ?? []) reached.add(next);
