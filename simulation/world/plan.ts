@@ -169,7 +169,7 @@ const providersFrom = 77_000_000_000;
  */
 const undrawn: ReadonlySet<string> = new Set([
   ...["rollup whose deposits have no nonce", "rollup with transaction kinds of its own", "contracts of other kinds"],
-  ...["few methods", "HTML pages of a proxy", "torn bodies"],
+  ...["few methods", "HTML pages of a proxy", "torn bodies", "no finalized tag"],
 ]);
 
 /** When a twin is asked for at the latest. */
