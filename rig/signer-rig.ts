@@ -1,7 +1,6 @@
 /**
- * A whole signer in memory: real core, real ledger on a disk in memory, real vault; beside it the
- * gateway's side of the talk, honest unless told otherwise. Time stands until the test moves it,
- * and nothing becomes durable before `settle`.
+ * A signer in memory (real core, ledger and vault) and the gateway's side of the talk, honest by
+ * default. Time stands until a test moves it; nothing becomes durable before `settle`.
  */
 import { createPublicKey, type KeyObject } from "node:crypto";
 import { mnemonicToSeedSync } from "bip39";
@@ -378,10 +377,7 @@ export class Rig {
     return message;
   }
 
-  /**
-   * Verified and read as the gateway does; the reader refuses a head that does not cover its
-   * entries.
-   */
+  /** Verified and read as the gateway does; a head that does not cover its entries is refused. */
   #open(frame: Uint8Array): Statement {
     const publicKey = createPublicKey(this.keys.vault.signerKey);
     return parseStatement(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);

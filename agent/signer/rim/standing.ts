@@ -1,4 +1,4 @@
-/** How the signer stands with the gateway and with people, as its courier hears it. Touches nothing. */
+/** How the signer stands with the gateway and with people, for its courier. Touches nothing. */
 import type { Run } from "../acts/run.ts";
 import type { Core } from "../state/core.ts";
 
