@@ -4,7 +4,6 @@
  * docs/api.md, section on the token.
  */
 import { createHash, createHmac, createPrivateKey, type KeyObject, randomBytes, sign } from "node:crypto";
-import { oddityOf } from "../protocol/invisible.ts";
 
 /**
  * What signs: an apiKey `<keyId>.<secret>.<fingerprint>` as the gateway printed it (for an EdDSA
@@ -56,12 +55,20 @@ function withPrivateKey(keyId: string, privateKey: KeyObject): TokenSigner {
   return { keyId, alg: "EdDSA", sign: (text) => sign(null, Buffer.from(text, "utf8"), privateKey) };
 }
 
+/** The first character that no apiKey has, by number and place alone: it may not show. "" for none. */
+function oddityOf(apiKey: string): string {
+  const characters = [...apiKey];
+  const place = characters.findIndex((character) => !/^[A-Za-z0-9._-]$/.test(character));
+  const codePoint = characters[place]?.codePointAt(0);
+  if (codePoint === undefined) return "";
+  return `: character ${place + 1} is U+${codePoint.toString(16).toUpperCase().padStart(4, "0")}`;
+}
+
 function signerOf(key: TokenKey): TokenSigner {
   if ("privateKey" in key) return withPrivateKey(key.keyId, key.privateKey);
   const [, keyId, secret] = apiKeyPattern.exec(key.apiKey) ?? [];
   if (keyId === undefined || secret === undefined) {
-    const oddity = oddityOf(Buffer.from(key.apiKey, "utf8"));
-    throw new TypeError(`apiKey is not keyId.secret.fingerprint${oddity === "" ? "" : `: it has ${oddity}`}`);
+    throw new TypeError(`apiKey is not keyId.secret.fingerprint${oddityOf(key.apiKey)}`);
   }
   if (key.alg === "EdDSA") {
     const der = Buffer.concat([pkcs8Prefix, Buffer.from(secret, "base64url").subarray(0, seedBytes)]);

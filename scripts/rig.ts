@@ -50,6 +50,12 @@ export interface RigOptions {
   readonly readyMs?: number;
 }
 
+/** An answer of `/ready`. */
+export interface Ready {
+  readonly ok: boolean;
+  readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
+}
+
 export interface Rig {
   readonly dir: string;
   readonly stateDir: string;
@@ -71,7 +77,8 @@ export interface Rig {
    * Resolves when it has read every chain; `withinMs` is for one that is far behind, 20 seconds
    * unless told.
    */
-  startGateway(withinMs?: number): Promise<void>;
+  /** Ends once `/ready` says so; `isReady` is for a gateway that is never ready and serves all the same. */
+  startGateway(withinMs?: number, isReady?: (ready: Ready) => boolean): Promise<void>;
   pair(): Promise<{ code: number | null; output: string }>;
   startCrypto(): Promise<void>;
   /** Process ids of the running signer and courier. */
@@ -220,12 +227,14 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     hotAddress: "",
     gateway: null,
     crypto: null,
-    async startGateway(withinMs = options.readyMs ?? 20_000) {
+    async startGateway(withinMs = options.readyMs ?? 20_000, isReady = ({ ok }) => ok) {
       const started = start(node, [gatewayJs, "start", "--config", gatewayConfigPath], { cwd: dir, logFile: log("gateway") });
       rig.gateway = started;
       const ready = async (): Promise<true | undefined> => {
         if (started.child.exitCode !== null) throw new Error(`the gateway ended with ${started.child.exitCode}`);
-        return (await fetch(`${rig.gatewayUrl}/ready`)).ok ? true : undefined;
+        const answer = await fetch(`${rig.gatewayUrl}/ready`);
+        const { checks } = (await answer.json()) as Pick<Ready, "checks">;
+        return isReady({ ok: answer.ok, checks }) ? true : undefined;
       };
       await until("gateway ready", withinMs, ready, started.output);
     },

@@ -14,7 +14,7 @@ export const csvType = "text/csv; charset=utf-8; header=present";
 export const csvColumns = [
   ...["transactionId", "transactionType", "orderId", "currency", "amount", "status", "stage", "code", "createdAt", "changedAt"],
   ...["expiresAt", "receiverAddress", "depositAddress", "tag", "network", "txHash", "confirmations", "amountReceived", "late"],
-  ...["mode", "fee", "callbackStatus", "paymentUri", "quote", "metadata", "explorerUrl"],
+  ...["mode", "fee", "callbackStatus", "paymentUri", "paymentTolerance", "quote", "metadata", "explorerUrl"],
 ] as const;
 
 /** @public */

@@ -55,13 +55,12 @@ it("a node that stands still is named by /ready, health, status and doctor", { t
   stillAt = Number(await rpc(anvil.url, "eth_blockNumber", []));
   // As many blocks as half a minute has, at once, and their own times with them.
   await rpc(anvil.url, "anvil_mine", ["0x50", "0x1"]);
-  const ready = await until("a word in /ready", waitMs, async () => {
-    const said = await says();
-    return said.status === 503 ? said : undefined;
+  // The first 503 may still tell the blocks that the node was behind when it was asked last.
+  const words = new RegExp(`NODE_LAG.*${name} is \\d+ blocks behind: its newest block is ${stillAt}, of [0-9:]{8} UTC`);
+  await until("a word in /ready", waitMs, async () => {
+    const { status, detail } = await says();
+    return status === 503 && words.test(detail) ? true : undefined;
   });
-  expect(ready.detail).toMatch(
-    new RegExp(`NODE_LAG.*${name} is \\d+ blocks behind: its newest block is ${stillAt}, of [0-9:]{8} UTC`),
-  );
   await expect(rig.operate("health")).rejects.toThrow(`${name} is `);
   const status = await until("a word in status", waitMs, async () => {
     const { code, output } = await rig!.cli("status");
