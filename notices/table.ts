@@ -48,7 +48,13 @@ export const noticeTable = table({
     "the gateway offers a recovery: nothing is signed before it is taken",
     "look at it with recover",
   ],
-  "disk-room-low": ["courier", "error", "ledger", "the ledger's disk is full, or will be soon, see `freeBytes`", "make room"],
+  "disk-room-low": [
+    "courier, gateway",
+    "error",
+    "ledger, or database",
+    "the disk of the ledger, or of the gateway's database, is full or will be soon, see `freeBytes`",
+    "make room",
+  ],
   "link-down": [
     "courier",
     "warn",

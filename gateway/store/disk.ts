@@ -12,9 +12,19 @@ import { AgentError } from "../../protocol/fault.ts";
  * @public
  */
 export const roomBytesMin = 64 * 1024 * 1024;
+/**
+ * People are told below this many times as much, while there is time to make room.
+ * @public
+ */
+export const roomWarningFactor = 4;
 
 const primaryCodeMask = 0xff;
 const full = { sqlite: [13], system: ["ENOSPC", "EDQUOT"] } as const;
+/**
+ * SQLITE_IOERR_SHMSIZE: the file of shared memory beside the database cannot grow, which is an
+ * error of input and output by its number and a full disk by its cause.
+ */
+const noRoomBeside = 4874;
 // Results of a file that is none of SQLite's, or whose pages contradict each other.
 const damaged = { sqlite: [11, 26], system: [] } as const;
 const refused = { sqlite: [3, 14, 23], system: ["EACCES", "EPERM", "EMFILE", "ENFILE"] } as const;
@@ -35,7 +45,8 @@ function isOf(error: unknown, { sqlite, system }: Cause): boolean {
  * @public
  */
 export function isDiskFull(error: unknown): boolean {
-  return isOf(error, full);
+  const isBeside = (error as { readonly errcode?: unknown } | null)?.errcode === noRoomBeside;
+  return isBeside || isOf(error, full);
 }
 
 /**

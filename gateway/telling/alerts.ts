@@ -1,7 +1,7 @@
 /**
  * Tells the receiver of `alerts` of agents without a link, of locked agents, of chains and nodes in
- * trouble, and of alarms. Looks at database, hub and watcher every few seconds; notices/core.ts
- * decides which are due. Reads the database only.
+ * trouble, of a disk that is nearly full, and of alarms. Looks at database, hub, watcher and disk
+ * every few seconds; notices/core.ts decides which are due. Reads the database only.
  */
 import { type Condition, observe, type Standings } from "../../notices/core.ts";
 import { createLoggedTeller } from "../../notices/logged-teller.ts";
@@ -11,6 +11,7 @@ import type { GatewayAlerts } from "../config.ts";
 import type { Hub } from "../hub/hub.ts";
 import { listPairedAgents } from "../store/agents.ts";
 import { type AlarmRow, listAlarmsAfter, newestActBefore } from "../store/audit.ts";
+import { roomBytesMin, roomWarningFactor } from "../store/disk.ts";
 import type { Database } from "../store/store.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 
@@ -20,6 +21,7 @@ export interface AlertsOptions {
   readonly database: Database;
   readonly hub: Pick<Hub, "online">;
   readonly watcher: () => Pick<Watcher, "chainStatus"> | null;
+  readonly freeBytes: () => number | null; // on the database's disk; null where that cannot be told
   readonly deliver: Deliver;
   readonly clock: () => number; // Unix milliseconds
   readonly monotonic: () => number; // milliseconds
@@ -57,11 +59,8 @@ export function startAlerts(options: AlertsOptions): Alerts {
   const look = (): void => {
     const times = { at: clock(), nowMs: monotonic() };
     const origin = { process: "gateway" } as const;
-    const seen = observe(
-      standings,
-      { ...times, conditions: [...agentConditions(options), ...chainConditions(options)], unknown: [] },
-      origin,
-    );
+    const conditions = [...agentConditions(options), ...chainConditions(options), ...roomConditions(options)];
+    const seen = observe(standings, { ...times, conditions, unknown: [] }, origin);
     standings = seen.standings;
     const alarms = listAlarmsAfter(database, lastAlarm, alarmsMax);
     lastAlarm = alarms.at(-1)?.id ?? lastAlarm;
@@ -104,6 +103,14 @@ function chainConditions({ watcher, alerts }: AlertsOptions): readonly Condition
         return { event: "node-poor", subject: `${chain} ${url}`, message, context: { detail: why }, afterMs };
       });
   });
+}
+
+function roomConditions({ freeBytes }: AlertsOptions): readonly Condition[] {
+  const free = freeBytes();
+  if (free === null || free >= roomBytesMin * roomWarningFactor) return [];
+  const message = `the disk of the gateway's database is ${free < roomBytesMin ? "full" : "nearly full"}`;
+  const context = { freeBytes: free, freeBytesMin: roomBytesMin };
+  return [{ event: "disk-room-low", subject: "database", message, context, afterMs: 0 }];
 }
 
 function awayFor(id: string, minutes: number): Condition {

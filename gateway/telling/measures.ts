@@ -13,6 +13,7 @@ import type { Hub } from "../hub/hub.ts";
 import { listPairedAgents } from "../store/agents.ts";
 import { readCursor } from "../store/cursors.ts";
 import { listPendingDepositsByStage } from "../store/deposits.ts";
+import { roomBytesMin } from "../store/disk.ts";
 import { countUnanswered } from "../store/jobs.ts";
 import type { Database } from "../store/store.ts";
 import { listOpenSweepsByStage } from "../store/sweeps.ts";
@@ -26,6 +27,7 @@ export interface MeasuresOptions {
   readonly database: Database;
   readonly hub: Pick<Hub, "online">;
   readonly watcher: () => Pick<Watcher, "chainStatus"> | null;
+  readonly freeBytes: () => number | null; // on the database's disk; null where that cannot be told
   readonly notices: () => TellerCounts | null; // null without `alerts`
   readonly clock: () => number; // Unix milliseconds
   readonly residentBytes: () => number;
@@ -51,6 +53,12 @@ export function createMeasures(options: MeasuresOptions): { readonly contentType
   const gauge: AddGauge = (name, help, labelNames, read) => givenGauge(registry, { name, help, labelNames }, read);
   gauge("autowithdraw_gateway_build_info", "1, with the version", ["version"], () => [[version, 1]]);
   gauge("autowithdraw_gateway_resident_bytes", "Resident memory", [], () => [[options.residentBytes()]]);
+  gauge("autowithdraw_gateway_free_bytes", "Room on the disk of the gateway's database", [], () => {
+    const free = options.freeBytes();
+    return free === null ? [] : [[free]];
+  });
+  const minHelp = "Room below which the gateway says that its disk has too little";
+  gauge("autowithdraw_gateway_free_bytes_min", minHelp, [], () => [[roomBytesMin]]);
   addWithdrawalGauges(gauge, options);
   addDepositGauges(gauge, options);
   addAgentGauges(gauge, options);

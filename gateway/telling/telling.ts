@@ -9,6 +9,7 @@ import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayConfig } from "../config.ts";
 import type { Hub } from "../hub/hub.ts";
 import { countAllWaiting } from "../store/callback-deliveries.ts";
+import { freeBytesOf } from "../store/disk.ts";
 import type { Store } from "../store/store.ts";
 import type { TimedStore } from "../store/timed.ts";
 import type { Watcher } from "../watcher/watcher.ts";
@@ -21,7 +22,7 @@ export interface TellingOptions {
   readonly store: Store;
   readonly hub: Hub;
   readonly watcher: () => Watcher | null;
-  readonly config: Pick<GatewayConfig, "alerts" | "metrics">;
+  readonly config: Pick<GatewayConfig, "alerts" | "metrics" | "database">;
   readonly log: GatewayLog;
   readonly clock: () => number; // Unix milliseconds
   readonly databaseTimes: TimedStore["times"];
@@ -31,11 +32,12 @@ export interface TellingOptions {
 export function startTelling(options: TellingOptions): { close(): void } {
   const { server, store, hub, watcher, config, log, clock } = options;
   const { database } = store;
+  const freeBytes = (): number | null => freeBytesOf(config.database);
   const alerts =
     config.alerts === null
       ? null
       : startAlerts({
-          ...{ alerts: config.alerts, database, hub, watcher, log, clock },
+          ...{ alerts: config.alerts, database, hub, watcher, freeBytes, log, clock },
           deliver: createDoor(config.alerts.target),
           monotonic: () => performance.now(),
         });
@@ -45,7 +47,7 @@ export function startTelling(options: TellingOptions): { close(): void } {
       : serveMetrics({
           place: config.metrics,
           ...createMeasures({
-            ...{ server, database, hub, watcher, clock },
+            ...{ server, database, hub, watcher, freeBytes, clock },
             notices: () => alerts?.counts() ?? null,
             databaseTimes: options.databaseTimes,
             callbacksWaiting: () => countAllWaiting(database),

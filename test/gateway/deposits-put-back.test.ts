@@ -1,8 +1,9 @@
 /**
  * A database put back between every two steps of a deposit: no address belongs to two orders, no
  * order is completed by another's payment, and every unit that came is in a list. Reports of the
- * same kind: btcpayserver/btcpayserver issues on reused deposit addresses after a restore, and
- * lightningnetwork/lnd on a wallet whose address index went back.
+ * same kind: btcpayserver/btcpayserver #3817 (an image was put back, and invoices had used
+ * addresses), bitcoin/bitcoin #3791 and #9741 (an old wallet file gives old addresses again) and
+ * lightninglabs/taproot-assets #2221 (a recovery set the count of keys back).
  */
 import { rmSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";

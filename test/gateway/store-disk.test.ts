@@ -1,7 +1,9 @@
 /**
  * A database that cannot be used, by cause: only a damaged one is answered with a backup. Reports
- * of the kind: gitea go-gitea/gitea #2040 and grafana/grafana #10727, where a full disk read as a
- * broken database.
+ * of the kind: groue/GRDB.swift #1251 (a full disk, and the database was wiped for it),
+ * atuinsh/atuin #2334 (a full disk read as an error of input and output, 4874),
+ * go-gitea/gitea #7413 (no word of the disk) and dolthub/doltlite #1409 (SQLITE_FULL read as a
+ * general error).
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -25,6 +27,7 @@ const system = (code: string): Error => Object.assign(new Error("from the system
 
 it.each([
   ["a full database file", sqlite(13), "GATEWAY_DISK_FULL"],
+  ["no room for the shared memory beside it", sqlite(4874), "GATEWAY_DISK_FULL"],
   ["no space for a file", system("ENOSPC"), "GATEWAY_DISK_FULL"],
   ["a quota that is used up", system("EDQUOT"), "GATEWAY_DISK_FULL"],
   ["an error of the disk while syncing", sqlite(10 | (4 << 8)), "GATEWAY_DISK_FAILED"],

@@ -48,6 +48,9 @@ async function courierText(): Promise<string> {
   return createMetricsText({ metrics, watchman, clock: Date.now, version: "9.9.9", residentBytes: () => 1 }).text();
 }
 
+/** From here on the gateway's disk has room enough. */
+const roomLow = 4 * 64 * 1024 * 1024;
+
 async function gatewayText(): Promise<{ readonly text: string; readonly told: readonly string[] }> {
   const told: string[] = [];
   const gateway = await startTestGateway();
@@ -57,9 +60,10 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   expect((await gateway.pair()).status).toBe(200);
   const agent = store.database.get<{ id: string }>("SELECT id FROM agents")?.id ?? "";
   let nowMs = 0;
+  let freeBytes: number | null = null;
   const alerts = startAlerts({
     ...{ alerts: { agentAwayMinutes: 10 }, database: store.database, hub, watcher: () => null, log: pino({ level: "silent" }) },
-    ...{ clock: () => gateway.clock.nowMs, monotonic: () => nowMs },
+    ...{ clock: () => gateway.clock.nowMs, monotonic: () => nowMs, freeBytes: () => freeBytes },
     deliver: async (body) => {
       const { event, subject, ...more } = JSON.parse(body) as { event: string; subject: string };
       if (Object.hasOwn(more, "agent")) told.push("a field agent, which the courier's notices alone have");
@@ -82,7 +86,11 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
   alerts.look();
   online.add(agent);
   alerts.look();
-  await until(() => told.length === 4);
+  freeBytes = roomLow - 1;
+  alerts.look();
+  freeBytes = roomLow;
+  alerts.look();
+  await until(() => told.length === 6);
   const { fastify } = await import("fastify");
   // milliseconds: one reading of four, one transaction of two thousand
   const ticks = [0, 4, 4, 2_004];
@@ -100,6 +108,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
     ...{ server: server as never, database: store.database, hub, notices: alerts.counts, clock: () => gateway.clock.nowMs },
     watcher: () => ({ chainStatus: () => [{ ...readChain, nodes: [answering, { ...answering, ok: false, since: outAt }] }] }),
     residentBytes: () => 1,
+    freeBytes: () => freeBytes,
     callbacksWaiting: () => 7,
     databaseTimes: clocked.times,
   });
@@ -121,7 +130,8 @@ describe("metrics", () => {
   it("of a live courier and of a gateway are in the document, and all that rules and dashboard name is among them", async () => {
     const agent = await courierText();
     const { text: gateway, told } = await gatewayText();
-    expect(told).toEqual(["agent-away AGENT", "agent-locked AGENT", "alarm HUB_CONTRADICTION AGENT", "agent-away-over AGENT"]);
+    const agentTold = ["agent-away AGENT", "agent-locked AGENT", "alarm HUB_CONTRADICTION AGENT", "agent-away-over AGENT"];
+    expect(told).toEqual([...agentTold, "disk-room-low database", "disk-room-low-over database"]);
 
     expect(agent).toContain('autowithdraw_withdrawals{state="paid"} 1');
     expect(agent).toContain('autowithdraw_withdrawals{state="held"} 1');
@@ -134,6 +144,8 @@ describe("metrics", () => {
     expect(gateway).toContain('autowithdraw_gateway_deposits{stage="waiting"} 1');
     expect(gateway).toContain('autowithdraw_gateway_deposit_oldest_seconds{stage="waiting"} 90');
     expect(gateway).toContain("autowithdraw_gateway_callbacks_waiting 7");
+    expect(gateway).toContain(`autowithdraw_gateway_free_bytes ${roomLow}`);
+    expect(gateway).toContain("autowithdraw_gateway_free_bytes_min 67108864");
     expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="0.0025",kind="read"} 0');
     expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="0.005",kind="read"} 1');
     expect(gateway).toContain('autowithdraw_gateway_database_seconds_bucket{le="1",kind="write"} 0');
