@@ -299,6 +299,12 @@ export interface WatcherNodes extends Watched {
   balance(account: string, contract: string, block: number): Promise<bigint>;
   /** As `balance` for each question, in their order, in bounded batches; rejects when one does. */
   balances(questions: readonly BalanceQuestion[], block: number): Promise<readonly bigint[]>;
+  /**
+   * Whether each account was ever used, as far as the chain keeps that: it sent a transaction, or,
+   * where accounts are made by their first coins, it exists. At the end of a block as `balance`,
+   * agreed.
+   */
+  wereUsed(accounts: readonly string[], block: number): Promise<readonly boolean[]>;
   /** True where `balance` may be of a later block. */
   readonly tellsNewestBalances?: boolean;
   /** The decimals that a token names, agreed. */

@@ -63,7 +63,7 @@ export const gatewayCodes = {
     "none",
     "operator",
     "an address for deposits was used before it was given out, and is passed over",
-    "see whether this wallet or xpub is used elsewhere; what lies there is not credited",
+    "see whether this wallet or xpub is used elsewhere: scan shows what lies there, which is not credited",
   ],
   WATCHER_FINAL_REORG: [
     "alarm",

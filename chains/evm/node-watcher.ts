@@ -97,6 +97,11 @@ export function watcherOf(reader: Reader): WatcherNodes {
       const isAlike = first !== undefined && others.every((other) => String(other) === String(first));
       return isAlike && first !== null ? first : oneByOne();
     },
+    wereUsed: (accounts, number) =>
+      inWaves(accounts, balancesAtOnce, async (account) => {
+        const ask = (nodes: EvmNodes): Promise<bigint> => nodes.sent(account, number);
+        return (await agreement(each, ask, String, `transactions of ${account}`)) > 0n;
+      }),
     async decimals(contract) {
       const ask = (nodes: EvmNodes): Promise<string> => nodes.call(contract, decimalsCall, "latest");
       const data = await agreement(each, ask, String, `decimals of ${contract}`);

@@ -14,7 +14,7 @@ import type { FeeModel } from "./fee-model.ts";
 import { txHashOf } from "./hash.ts";
 import { createFinality, createSeenReceipts, hexOf, receiptQuestion } from "./node-finality.ts";
 import { createPool, type NodePool, type PoolNode, type Question } from "./node-pool.ts";
-import { askHead, balanceQuestion, callQuestion, codeQuestion } from "./node-questions.ts";
+import { askHead, balanceQuestion, callQuestion, codeQuestion, countQuestion } from "./node-questions.ts";
 import { logsByReceipts } from "./node-receipts.ts";
 import { createWitnessed, type Witnessed } from "./node-witnessed.ts";
 
@@ -70,6 +70,8 @@ export interface EvmNodes extends Witnessed {
   counters(address: string): Promise<Counters>;
   /** Wei, or base units of the token when `contract` is not "". */
   balance(address: string, contract: string, block: number | "latest"): Promise<bigint>;
+  /** Transactions that the account sent, up to the end of the block. */
+  sent(address: string, block: number): Promise<bigint>;
   /**
    * At the end of the block; "0x" for an account without code. Nodes forget the state of old blocks
    * and say so, NODE_ERROR.
@@ -133,7 +135,7 @@ export function createEvmNodes(options: EvmNodesOptions): EvmNodes {
   };
 }
 
-type Reads = Pick<EvmNodes, "head" | "balance" | "code" | "receipt" | "block" | "logs" | "blockLogs" | "call">;
+type Reads = Pick<EvmNodes, "head" | "balance" | "sent" | "code" | "receipt" | "block" | "logs" | "blockLogs" | "call">;
 
 function createReads(pool: NodePool, answerBytesMax: number): Reads {
   /** One node's answer, never null. */
@@ -148,6 +150,7 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
       return pool.first((node) => askHead(pool, node)) as Promise<BlockHead>;
     },
     balance: (address, contract, block) => read(balanceQuestion(address, contract, block)),
+    sent: (address, block) => read(countQuestion(address, hexOf(block))),
     code: (address, block) => read(codeQuestion(address, block)),
     receipt: (txHash) => pool.first((node) => pool.ask(node, receiptQuestion(txHash))),
     block: async (number, { full }) => {

@@ -71,6 +71,14 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
     balance: (account, contract, block) => balanceAt(pool, account, contract, block),
     balances: (questions, block) =>
       inWaves(questions, balancesAtOnce, ({ account, contract }) => balanceAt(pool, account, contract, block)),
+    wereUsed: (accounts, block) =>
+      inWaves(accounts, balancesAtOnce, async (account) => {
+        const ask = async (node: PoolNode): Promise<boolean> => {
+          await reached(pool, node, block);
+          return (await pool.ask(node, accountQuestion("/walletsolidity", account))).exists;
+        };
+        return pool.agree(ask, String, `account ${account}`);
+      }),
     decimals: (contract) =>
       pool.agree((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)), String, `decimals of ${contract}`),
     payments: async (some, contracts, addresses, isAgreed) => {
@@ -106,12 +114,17 @@ function contentOf({ content }: WatchedBlock): Block {
  */
 function balanceAt(pool: NodePool, account: string, contract: string, block: number): Promise<bigint> {
   const ask = async (node: PoolNode): Promise<bigint> => {
-    const { number } = await pool.ask(node, headQuestion("/walletsolidity", null));
-    if (number < block) throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
+    await reached(pool, node, block);
     if (contract !== "") return pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
     return (await pool.ask(node, accountQuestion("/walletsolidity", account))).balanceSun;
   };
   return agreedBalance(pool, ask, `balance of ${account}`);
+}
+
+/** @throws AgentError NODE_NO_BLOCK */
+async function reached(pool: NodePool, node: PoolNode, block: number): Promise<void> {
+  const { number } = await pool.ask(node, headQuestion("/walletsolidity", null));
+  if (number < block) throw new AgentError("NODE_NO_BLOCK", "none", "the node has not come so far", { number });
 }
 
 async function paymentsIn(

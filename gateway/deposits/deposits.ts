@@ -104,8 +104,8 @@ function make(service: Service, request: DepositRequest, order: Order): Promise<
     if (service.outOfService(amount.currency.id) !== "") {
       return say("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
     }
-    const { addressMarks, isRead, clock } = service;
-    const payee = takeAddress(database, request.merchant, amount.currency, { marks: addressMarks, isRead, nowMs: clock() });
+    const { addressMarks: marks, isRead, clock, run } = service;
+    const payee = takeAddress(database, request.merchant, amount.currency, { marks, isRead, nowMs: clock(), run });
     if (isAnswer(payee)) return payee;
     return { row: insert(service, database, request, order, { payee, ...asked, ...amount }), payee };
   });

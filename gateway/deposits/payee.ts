@@ -8,7 +8,7 @@ import { familyOf } from "../../chains/families.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import type { GatewayCurrency } from "../config.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
-import { wasUsed } from "../store/address-states.ts";
+import { issuedAddress, lookMs, readAddressState, wasLookedAt, wasUsed } from "../store/address-states.ts";
 import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts";
 import { skipDepositIndexes } from "../store/agents.ts";
 import { hasReceivingKey, moveReceivingKey, receivingKeyOf } from "../store/receiving-keys.ts";
@@ -30,6 +30,7 @@ export interface Beside {
   readonly marks: AddressMarks;
   readonly isRead: (network: string, sinceMs: number) => boolean;
   readonly nowMs: number;
+  readonly run: string; // names this process (store/owner.ts)
 }
 
 /** A while after which the same order may find what it lacks now, in seconds. */
@@ -52,10 +53,11 @@ export function takeAddress(database: Database, merchant: string, currency: Gate
   }
   const place = placeUnderKey(database, key, askedOf(key.firstDepositAddress, currency, beside));
   if (!place.ok) return later(place);
-  const unused = firstUnused(database, place.index, (index) => family.depositAddress(key.xpub, index));
-  moveReceivingKey(database, key, unused.addressIndex + 1);
+  const unused = firstUnused(database, place.index, (index) => family.depositAddress(key.xpub, index), currency, beside);
+  moveReceivingKey(database, key, unused.next);
   if (unused.address === "") return later({ ok: false, reason: "addresses_used" });
-  return { agent: null, account: key.firstDepositAddress, ...unused };
+  const { addressIndex, address } = unused;
+  return { agent: null, account: key.firstDepositAddress, addressIndex, address };
 }
 
 const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, isRead, nowMs }: Beside) => ({
@@ -79,10 +81,11 @@ function underAgent(
   const place = placeUnderAgent(database, agent, askedOf(firstAddress, currency, beside));
   if (!place.ok) return later(place);
   const family = familyOf(currency.network);
-  const unused = firstUnused(database, place.index, (index) => family.depositAddress(id, index));
-  skipDepositIndexes(database, agent.id, unused.addressIndex + 1);
+  const unused = firstUnused(database, place.index, (index) => family.depositAddress(id, index), currency, beside);
+  skipDepositIndexes(database, agent.id, unused.next);
   if (unused.address === "") return later({ ok: false, reason: "addresses_used" });
-  return { agent: agent.id, account: firstAddress, ...unused };
+  const { addressIndex, address } = unused;
+  return { agent: agent.id, account: firstAddress, addressIndex, address };
 }
 
 /**
@@ -92,17 +95,28 @@ function underAgent(
 const passedOverMax = 100;
 
 /**
- * The first place whose address nobody used: what lies on a used one is nobody's payment. The last
- * place that was tried, without an address, where all were used.
+ * The first place whose address nobody used: what lies on a used one is nobody's payment. Behind a
+ * used one nothing leaves that this process has not looked at: the account was used elsewhere.
+ * Without an address where there is none yet; `next` is the place to go on from.
  */
 function firstUnused(
   database: Database,
-  next: number,
+  first: number,
   addressAt: (index: number) => string,
-): Pick<Payee, "addressIndex" | "address"> {
-  for (let addressIndex = next; addressIndex < next + passedOverMax; addressIndex += 1) {
+  { network }: GatewayCurrency,
+  { run, nowMs }: Beside,
+): Pick<Payee, "addressIndex" | "address"> & { readonly next: number } {
+  let isDoubtful = false;
+  for (let addressIndex = first; addressIndex < first + passedOverMax; addressIndex += 1) {
     const address = addressAt(addressIndex);
-    if (!wasUsed(database, address)) return { addressIndex, address };
+    if (issuedAddress(database, address) !== undefined) continue;
+    if (wasUsed(database, address)) isDoubtful = true;
+    else {
+      const state = readAddressState(database, network, address);
+      const isKnown = !isDoubtful || wasLookedAt(state, run, nowMs - lookMs);
+      return isKnown ? { addressIndex, address, next: addressIndex + 1 } : { addressIndex, address: "", next: addressIndex };
+    }
   }
-  return { addressIndex: next + passedOverMax - 1, address: "" };
+  const next = first + passedOverMax;
+  return { addressIndex: next - 1, address: "", next };
 }

@@ -101,13 +101,11 @@ export function wasLookedAt(state: AddressStateRow | undefined, run: string, sin
 }
 
 /**
- * Whether something lay on an address before it left, or it left before.
+ * Whether an address was used on the chain before it left.
  * @public
  */
 export function wasUsed(database: Database, address: string): boolean {
-  const used = "SELECT 1 FROM addressStates WHERE address = ? AND isUsed = 1";
-  const left = "SELECT 1 FROM depositAddresses WHERE address = ?";
-  return database.get(used, address) !== undefined || database.get(left, address) !== undefined;
+  return database.get("SELECT 1 FROM addressStates WHERE address = ? AND isUsed = 1", address) !== undefined;
 }
 
 /**

@@ -1,8 +1,9 @@
 /**
  * Looks at the addresses that leave next: nothing lies on one that was never used, so its baseline
- * is known before anybody can pay. One on which something lies was used by somebody else before,
- * and is passed over. What an earlier process found counts for nothing: the database may have been
- * put back since. Source: docs/architecture.md section 8.
+ * is known before anybody can pay. One on which something lies, or whose account was ever used, was
+ * used by somebody else before, and is passed over. Whether an account was used is asked once in a
+ * run. What an earlier process found counts for nothing: the database may have been put back since.
+ * Source: docs/architecture.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
@@ -25,11 +26,12 @@ const addressesMaxEach = 8;
 /** A cache of what the accounts derive, and whose turn is next. */
 export interface AheadMemory {
   readonly derived: Map<string, string>; // address by account and place
+  readonly unused: Set<string>; // addresses that the chain called unused in this run
   turn: number;
 }
 
 export function newAheadMemory(): AheadMemory {
-  return { derived: new Map(), turn: 0 };
+  return { derived: new Map(), unused: new Set(), turn: 0 };
 }
 
 /** @throws AgentError NODE_* */
@@ -40,19 +42,25 @@ export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final:
   const currencies = chain.currencies.filter(({ id }) => !chain.tokens.out.has(id));
   const questions = wanted.flatMap((address) => currencies.map(({ contract }) => ({ account: address, contract })));
   const units = await reader.balances(questions, final.number);
+  const holds = (at: number): boolean =>
+    units.slice(at * currencies.length, (at + 1) * currencies.length).some((each) => each > 0n);
+  const asked = wanted.filter((address, at) => !holds(at) && !memory.unused.has(address));
+  const answers = await reader.wereUsed(asked, final.number);
+  const spent = new Set(asked.filter((_, at) => answers[at] === true));
   store.write((database) => {
     for (const [at, address] of wanted.entries()) {
-      const lies = units.slice(at * currencies.length, (at + 1) * currencies.length);
-      const isUsed = lies.some((each) => each > 0n);
+      const isUsed = holds(at) || spent.has(address);
       const state = { network, address, block: final.number, comparedAt: chain.clock(), run: chain.run };
       keepAhead(database, { ...state, isUsed: isUsed ? 1 : 0 });
-      if (isUsed) tellUsed(chain, database, address);
+      if (isUsed) tellUsed(chain, database, address, holds(at) ? "holds something" : "was used");
     }
   });
+  if (memory.unused.size >= derivedMax) memory.unused.clear();
+  for (const address of asked) if (!spent.has(address)) memory.unused.add(address);
 }
 
-function tellUsed(chain: WatchedChain, database: Database, address: string): void {
-  const detail = `${address} holds something before it was given out to anybody; the next deposits pass it over`;
+function tellUsed(chain: WatchedChain, database: Database, address: string, what: string): void {
+  const detail = `${address} ${what} before it was given out to anybody; the next deposits pass it over`;
   raiseAlarm(chain, database, "WATCHER_ADDRESS_USED", address, detail);
 }
 

@@ -53,6 +53,17 @@ group("on an EVM chain", () => {
     expect(await reader.balances([], 3)).toEqual([]);
   });
 
+  it("an account was used that ever sent something, up to the block asked for, as two nodes say alike", async () => {
+    const chain = paidChain();
+    chain.mine({ hash: hashOf("sent"), from: addressAt(0), to: addressAt(5), nonce: 0 });
+    const reader = await twoNodes(chain);
+    const accounts = [addressAt(0), addressAt(1), addressAt(7)];
+    expect(await reader.wereUsed(accounts, 4)).toEqual([true, false, false]);
+    expect(await reader.wereUsed(accounts, 3)).toEqual([false, false, false]);
+    nodes[1]!.lie = (method, _params, honest) => (method === "eth_getTransactionCount" ? "0x9" : honest);
+    await expect(reader.wereUsed(accounts, 4)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
+  });
+
   it("one balance that two nodes tell differently fails the call, and the same one told alike does not", async () => {
     const lie: Lie = (method, params, honest) => (method === "eth_getBalance" && params[0] === addressAt(0) ? "0x63" : honest);
     const reader = await twoNodes(paidChain(), lie);
@@ -130,5 +141,15 @@ group("on Tron", () => {
     const expected = [9n, ...accounts.map((_, at) => BigInt(at + 1))];
     expect(await watcher.balances(questions, number)).toEqual(expected);
     await expect(watcher.balances(questions, number + 1)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
+  });
+
+  it("an account was used that exists, and one of a block to come is a fault", async () => {
+    town = await startTown({ fronts: [{}, {}] });
+    watcher = createTronWatcher({ urls: town.node.urls, chainId: town.node.chainId, log: () => undefined });
+    const [known, unknown] = ["known", "unknown"].map((name) => inhabitant(name).address);
+    town.node.fund(known!, 1n);
+    const { number } = await watcher.finalTip();
+    expect(await watcher.wereUsed([unknown!, known!], number)).toEqual([false, true]);
+    await expect(watcher.wereUsed([known!], number + 1)).rejects.toMatchObject({ code: "NODE_NO_BLOCK" });
   });
 });

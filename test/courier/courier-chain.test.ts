@@ -30,6 +30,7 @@ describe("the door to the chain", () => {
       finalBlock: never,
       counters: never,
       balance: never,
+      sent: never,
       code: never,
       fees: never,
       agreedBalance: never,

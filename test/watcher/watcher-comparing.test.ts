@@ -78,6 +78,29 @@ describe("what lay on an address before it was given out", () => {
     expect(taken).toMatchObject({ addressIndex: 3, address: addresses[3] });
   });
 
+  it("an address whose account ever sent something is passed over, though nothing lies there, and what follows is looked at first", async () => {
+    const addresses = [0, 1, 2].map((index) => depositAddressOf(depositXpub, index));
+    chain.mine({ hash: hashOf("swept"), from: addresses[0]!, to: stranger, value: 0n });
+    chain.mineEmpty(4);
+    let counts = 0;
+    nodes[0]!.lie = counting((method, _params, honest) => {
+      if (method === "eth_getTransactionCount") counts += 1;
+      return honest;
+    });
+    await start();
+    await until(() => audit().includes("alarm WATCHER_ADDRESS_USED"));
+    const asked = counts;
+    db.store.database.run("UPDATE agents SET currencies = ?", JSON.stringify([paidEth]));
+    const take = () => db.store.write((database) => takeAddress(database, "m1", currency("eth", ""), beside));
+    db.store.database.run("DELETE FROM addressStates WHERE address = ?", addresses[1]!);
+    expect(take()).toMatchObject({ kind: "code", code: "unavailable", extra: { reason: "addresses_used" } });
+    const isLookedAt = () => db.store.database.get("SELECT 1 FROM addressStates WHERE address = ?", addresses[1]!);
+    await until(() => isLookedAt() !== undefined);
+    expect(take()).toMatchObject({ addressIndex: 1, address: addresses[1] });
+    // Once in a run, however often an address is looked at.
+    expect(counts - asked).toBeLessThanOrEqual(1);
+  });
+
   it("a look at an address counts for a quarter of an hour and for the process that looked", async () => {
     await start();
     const address = depositAddressOf(depositXpub, 0);
@@ -96,6 +119,7 @@ const beside = {
   marks: marksOver(new Map(), { append: () => {}, syncNow: () => {}, sync: () => {}, close: () => {} }),
   isRead: () => true,
   nowMs: 0,
+  run: "",
 };
 const paidEth = { id: "eth", network, contract: "", decimal: 18, maxFee: "1" };
 
