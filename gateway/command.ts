@@ -36,6 +36,7 @@ import { addMerchantCommands } from "./operator/merchants.ts";
 import { addPriceCommand } from "./operator/prices.ts";
 import { addReconcileCommand } from "./operator/reconcile.ts";
 import { Reload } from "./operator/reload.ts";
+import { addScanCommand } from "./operator/scan.ts";
 import { addSweepCommands } from "./operator/sweeps.ts";
 import { addWithdrawalCommands } from "./operator/withdrawals.ts";
 import { configOption, jsonOption, withBoth } from "./operator/words.ts";
@@ -105,6 +106,7 @@ export function tree(): Command {
   addWithdrawalCommands(program);
   addSweepCommands(program);
   addReconcileCommand(program);
+  addScanCommand(program);
   addCurrencyCommand(program);
   addPriceCommand(program);
   addCallbackCommands(program, withBoth);

@@ -99,6 +99,46 @@ function skip(database: Database, holder: Holder, to: number, nowMs: number): nu
   return to - holder.next;
 }
 
+/**
+ * Every account for deposits that a merchant ever had here, with the first place of which no
+ * address has left, and the ceiling that the agent's ledger holds.
+ * @public
+ */
+export function listDepositAccounts(database: Database, merchant: string): readonly DepositAccount[] {
+  const own = holders(database).filter((holder) => holder.merchant === merchant);
+  return own.flatMap(({ agent, next, accounts }) => {
+    const ceiling = agent === null ? 0 : (readAgent(database, agent)?.depositCeiling ?? 0);
+    return accounts.map((account) => ({ ...account, merchant, agent, next, ceiling }));
+  });
+}
+
+/** @public */
+export interface DepositAccount {
+  readonly family: string;
+  readonly id: string; // the text that addresses are derived from
+  readonly firstAddress: string;
+  readonly merchant: string;
+  readonly agent: string | null; // null: nobody here has its key
+  readonly next: number;
+  readonly ceiling: number; // 0 where no ledger holds one
+}
+
+/**
+ * Says that every place below `to` of an account may have left: no order gets one of them. Their
+ * addresses are watched by whoever calls. Runs in the caller's transaction; twice is harmless.
+ * @returns how many places that passes over
+ * @public
+ */
+export function passOver(database: Database, firstAddress: string, to: number): number {
+  let passed = 0;
+  for (const holder of holders(database)) {
+    if (to <= holder.next || !holder.accounts.some((account) => account.firstAddress === firstAddress)) continue;
+    holder.skipTo(database, to);
+    passed = Math.max(passed, to - holder.next);
+  }
+  return passed;
+}
+
 const farBehind = ({ next }: Holder): number => next + Math.max(farPlaces, next);
 
 /**

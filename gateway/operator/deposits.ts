@@ -1,12 +1,13 @@
 /**
  * `deposits`: listed, shown with every payment, noted upon, and credited when the money came after
- * the end. A credit is the one way from Failed to Completed; a person types it with a reason, which
- * stays in the audit table.
+ * the end or to an address that names no request. A credit is the one way from Failed to Completed;
+ * a person types it with a reason, which stays in the audit table.
  */
 import type { Command } from "commander";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import type { GatewayConfig } from "../config.ts";
 import { type Act, listActsOn, recordAct } from "../store/audit.ts";
+import { type LeftPayment, listCreditedWith, listCreditsTo, listUnattributed } from "../store/credits.ts";
 import { completeExpiredDeposit } from "../store/deposits.ts";
 import type { PaymentRow } from "../store/rows.ts";
 import {
@@ -17,6 +18,7 @@ import {
   type TransactionQuery,
 } from "../store/transaction-lists.ts";
 import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { creditPayments, paymentName } from "./crediting.ts";
 import { areKnown } from "./named.ts";
 import type { Operator } from "./people.ts";
 import {
@@ -29,7 +31,7 @@ import {
   queryOf,
   withFilters,
 } from "./records.ts";
-import { remark, withBoth } from "./words.ts";
+import { remark, rowCount, withBoth } from "./words.ts";
 
 /** @public */
 export function listDeposits({ store }: Operator, query: TransactionQuery): readonly NamedTransaction[] {
@@ -40,7 +42,9 @@ export function listDeposits({ store }: Operator, query: TransactionQuery): read
 export interface ShownDeposit {
   readonly ok: true;
   readonly row: NamedTransaction;
-  readonly payments: readonly PaymentRow[];
+  readonly payments: readonly PaymentRow[]; // to its address
+  readonly credits: ReturnType<typeof listCreditsTo>; // to other addresses, by a person's word
+  readonly creditedTo: ReadonlyMap<string, readonly string[]>; // other requests, by the name of a payment here
   readonly acts: readonly Act[];
 }
 
@@ -51,7 +55,9 @@ export interface ShownDeposit {
 export function showDeposit({ store: { database } }: Operator, id: string): ShownDeposit | Refusal {
   const row = namedTransaction(database, "deposit", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
-  return { ok: true, row, payments: listPaymentsTo(database, id), acts: listActsOn(database, id) };
+  const payments = listPaymentsTo(database, id);
+  const creditedTo = new Map(payments.map((payment) => [paymentName(payment), listCreditedWith(database, payment)]));
+  return { ok: true, row, payments, credits: listCreditsTo(database, id), creditedTo, acts: listActsOn(database, id) };
 }
 
 /**
@@ -81,7 +87,7 @@ function creditProblem(row: NamedTransaction, isShortFine: boolean): string | nu
   if (row.status === 0) return "the deposit is open: it completes by itself once its payments are final";
   const received = BigInt(row.amountReceivedUnits);
   if (received === 0n) return "nothing that is final was paid to its address in its currency";
-  if (received >= BigInt(row.amountUnits) || isShortFine) return null;
+  if (received >= BigInt(row.amountUnits) - BigInt(row.toleranceUnits) || isShortFine) return null;
   return "less was paid than it asked for; --short credits it all the same";
 }
 
@@ -121,28 +127,78 @@ function show(id: string, options: JsonOption): void {
   asOperator(options, (by, config) => {
     const shown = showDeposit(by, id);
     if (!allowed(shown)) return;
-    const { row, payments, acts } = shown;
+    const { row, payments, credits, acts } = shown;
+    const creditedTo = (payment: PaymentRow): readonly string[] => shown.creditedTo.get(paymentName(payment)) ?? [];
     if (options.json === true) {
-      const paid = payments.map((payment) => paymentOf(config, payment));
-      printJson({ ...listedRecord(row, config), payments: paid, acts: listedActs(acts) });
+      const paid = payments.map((payment) => ({ ...paymentOf(config, payment), creditedTo: creditedTo(payment) }));
+      const more = credits.map(({ creditedUnits: units, ...one }) => ({
+        ...paymentOf(config, { ...one, units }),
+        address: one.address,
+      }));
+      printJson({ ...listedRecord(row, config), payments: paid, credited: more, acts: listedActs(acts) });
       return;
     }
     print(`${describeRecord(row, received(config, row))}\n  address ${row.depositAddress} (${row.network})`);
     for (const one of payments) {
       const { txHash, block, final } = paymentOf(config, one);
       const place = `block ${block}${final ? "" : ", not final"}`;
-      print(`  paid ${amountText(config, one.currency, one.units)}, ${place}, ${txHash || "by a contract"}`);
+      const away = creditedTo(one)
+        .map((id) => `, credited to ${id}`)
+        .join("");
+      print(`  paid ${amountText(config, one.currency, one.units)}, ${place}, ${txHash || "by a contract"}${away}`);
     }
+    for (const { creditedUnits, currency, block, address } of credits)
+      print(`  credited ${amountText(config, currency, creditedUnits)}, block ${block}, that came to ${address}`);
     if (acts.length > 0) print(describeActs(acts));
   });
 }
 
-function credit(id: string, options: JsonOption & { readonly reason: string; readonly short?: boolean }): void {
+interface CreditOptions extends JsonOption {
+  readonly reason: string;
+  readonly short?: boolean;
+  readonly payment?: readonly string[];
+}
+
+function credit(id: string, { reason, short, payment: payments, ...options }: CreditOptions): void {
   asOperator(options, (by, config) => {
-    const credited = creditDeposit(by, id, { reason: options.reason, isShortFine: options.short === true });
+    const how = { reason, isShortFine: short === true };
+    const credited = payments === undefined ? creditDeposit(by, id, how) : creditPayments(by, id, { ...how, payments });
     if (!allowed(credited)) return;
-    if (options.json === true) printJson(listedRecord(credited.row, config));
-    else print(`Credited ${id}: it is Completed, with ${received(config, credited.row)} received.`);
+    const { row } = credited;
+    const state = row.status === 1 ? "is Completed" : "stays open";
+    if (options.json === true) printJson(listedRecord(row, config));
+    else print(`Credited ${id}: it ${state}, with ${received(config, row)} received.`);
+  });
+}
+
+interface UnattributedOptions extends JsonOption {
+  readonly merchant?: string;
+  readonly limit: number;
+}
+
+const listedPayment = (config: GatewayConfig, payment: LeftPayment) => {
+  const { txHash, currency, amount, block } = paymentOf(config, { ...payment, units: `${payment.leftUnits}` });
+  const { network, address, merchant: merchantId, merchantName: merchant, transactionId, orderId } = payment;
+  return {
+    ...{ payment: paymentName(payment), merchantId, merchant, network, currency, amount, address },
+    ...{ txHash, block, transactionId, orderId },
+  };
+};
+
+function unattributed(options: UnattributedOptions): void {
+  asOperator(options, (by, config) => {
+    if (!allowed(areKnown(by, options))) return;
+    const rows = listUnattributed(by.store.database, options.merchant ?? null, options.limit);
+    if (options.json === true) {
+      printJson(rows.map((row) => listedPayment(config, row)));
+      return;
+    }
+    if (rows.length === 0) print("No payment waits for a request.");
+    for (const row of rows) {
+      const { payment, merchant, merchantId, network, address, block, orderId } = listedPayment(config, row);
+      print(`${payment}\n  ${amountText(config, row.currency, `${row.leftUnits}`)} to ${address}, ${network} block ${block}`);
+      print(`  of ${merchant} (${merchantId}), order ${orderId}`);
+    }
   });
 }
 
@@ -161,8 +217,18 @@ export function addDepositCommands(program: Command): void {
     .option("--late", "those alone that were paid after their end")
     .action(list);
   withBoth(deposits.command("show").description("one, with its payments and notes").argument("<transactionId>")).action(show);
-  withBoth(deposits.command("credit").description("make one Completed that was paid late").argument("<transactionId>"))
+  withBoth(deposits.command("unattributed").description("payments that count for no deposit, until a person credits them"))
+    .option("--merchant <id>", "whose")
+    .option("--limit <number>", "how many, the newest first", rowCount, 50)
+    .action(unattributed);
+  withBoth(
+    deposits
+      .command("credit")
+      .description("make one Completed that was paid late, or credit payments to it that came elsewhere")
+      .argument("<transactionId>"),
+  )
     .requiredOption("--reason <text>", "why, for whoever looks later", remark)
+    .option("--payment <payment...>", "as deposits unattributed names it: counts for this deposit from now on")
     .option("--short", "also when less was paid than it asked for")
     .action(credit);
   withBoth(

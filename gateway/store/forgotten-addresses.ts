@@ -1,7 +1,8 @@
 /**
- * Addresses for deposits that may have left before the database was put back, and that belong to no
- * request here. They are watched as all others are. The first payment to one makes a request of its
- * own for it, which nobody asked for: a person credits the money to the request that it was for.
+ * Addresses for deposits that may have left before the database was put back, or that a scan found
+ * in use, and that belong to no request here. They are watched as all others are. The first payment
+ * to one makes a request of its own for it, which nobody asked for: a person credits the money to
+ * the request that it was for.
  */
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { insertDepositAddress } from "./deposit-addresses.ts";
@@ -18,7 +19,11 @@ const nobodys = "";
  */
 export const unattributedOrderOf = (address: string): string => `unattributed/${address}`;
 
-const idOf = ({ merchant, address }: Pick<ForgottenAddressRow, "merchant" | "address">): string =>
+/**
+ * The id of the request that an address' payments belong to while no other names it.
+ * @public
+ */
+export const unattributedIdOf = ({ merchant, address }: Pick<ForgottenAddressRow, "merchant" | "address">): string =>
   transactionIdOf({ merchant, operation: "deposit", orderId: unattributedOrderOf(address) });
 
 /**
@@ -43,7 +48,12 @@ export function listForgottenAfter(
 ): readonly { readonly place: number; readonly address: string; readonly namespace: string; readonly transactionId: string }[] {
   const sql = "SELECT rowid AS place, * FROM forgottenAddresses WHERE rowid > ? ORDER BY rowid";
   const rows = database.all<ForgottenAddressRow & { readonly place: number }>(sql, place);
-  return rows.map((row) => ({ place: row.place, address: row.address, namespace: row.namespace, transactionId: idOf(row) }));
+  return rows.map((row) => ({
+    place: row.place,
+    address: row.address,
+    namespace: row.namespace,
+    transactionId: unattributedIdOf(row),
+  }));
 }
 
 /**
@@ -61,10 +71,26 @@ export function newestForgotten(database: Database): number {
 export function nameForgotten(database: Database, payment: PaymentRow): void {
   if (database.get("SELECT 1 FROM transactions WHERE id = ?", payment.transactionId) !== undefined) return;
   const row = database.get<ForgottenAddressRow>("SELECT * FROM forgottenAddresses WHERE address = ?", payment.address);
-  if (row === undefined) return;
+  if (row !== undefined) makeRequest(database, row, payment);
+}
+
+/**
+ * Makes the request of a forgotten address before any payment to it is kept. Not for calling twice.
+ * @returns false where nothing was made, since its place is another address' here
+ */
+export function nameFound(database: Database, row: ForgottenAddressRow, of: Pick<PaymentRow, "currency" | "network">): boolean {
+  const isFree = isPlaceFree(database, row.agent, row.addressIndex);
+  if (isFree) makeRequest(database, row, of);
+  return isFree;
+}
+
+function makeRequest(
+  database: Database,
+  row: ForgottenAddressRow,
+  { currency, network }: Pick<PaymentRow, "currency" | "network">,
+): void {
   const { merchant, agent, address, addressIndex, at } = row;
-  const id = idOf(row);
-  const { currency, network } = payment;
+  const id = unattributedIdOf(row);
   insertTransaction(database, {
     ...{ id, merchant, operation: "deposit", mode: "", orderId: unattributedOrderOf(address), contentHash: nobodys },
     ...{ currency, network, amount: "0", amountUnits: "0", receiverAddress: address, depositAddress: address },

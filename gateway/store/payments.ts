@@ -118,22 +118,6 @@ export function listPaidIn(database: Database, network: string, currency: string
 }
 
 /**
- * Payments to one request in one currency, in the order of the chain.
- * @public
- */
-export function listPaymentsOf(
-  database: Database,
-  transactionId: string,
-  currency: string,
-  network: string,
-): readonly PaymentRow[] {
-  return database.all<PaymentRow>(
-    "SELECT * FROM payments WHERE transactionId = ? AND currency = ? AND network = ? ORDER BY block, txHash, logIndex",
-    ...[transactionId, currency, network],
-  );
-}
-
-/**
  * The sum of the final payments to one request in one currency.
  * @public
  */

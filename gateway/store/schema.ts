@@ -11,7 +11,7 @@ import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers 
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 22;
+export const schemaVersion = 23;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -230,6 +230,20 @@ ALTER TABLE transactions ADD COLUMN toleranceUnits TEXT NOT NULL DEFAULT '0';
 `;
 
 /**
+ * What version 23 added: payments that a person credited to another request than their address
+ * names (credits.ts), and the block from which payments to an address that a scan found count
+ * (found-addresses.ts).
+ */
+const creditsAndFinds = `
+CREATE TABLE depositCredits (
+  network TEXT NOT NULL, txHash TEXT NOT NULL, logIndex INTEGER NOT NULL, transactionId TEXT NOT NULL REFERENCES transactions(id),
+  units TEXT NOT NULL, ofUnits TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (network, txHash, logIndex, transactionId)) STRICT;
+CREATE INDEX depositCreditsByTransaction ON depositCredits (transactionId);
+CREATE TABLE foundAddresses (
+  network TEXT NOT NULL, address TEXT NOT NULL, block INTEGER NOT NULL, PRIMARY KEY (address, network)) STRICT;
+`;
+
+/**
  * A table's own constraints change with the table alone; foreign keys are off meanwhile (store.ts).
  */
 const sweepsUpgrade = `${dropCallbackTriggers}
@@ -297,6 +311,7 @@ export const upgrades: Readonly<Record<number, string>> = {
   20: `ALTER TABLE agents ADD COLUMN ${ledgerAt};`,
   21: `${addressStates}
     INSERT INTO meta (name, value) SELECT 'baselinesAfter', coalesce(max(rowid), 0) FROM depositAddresses;`,
+  22: creditsAndFinds,
 };
 
 /** @public */
@@ -345,4 +360,4 @@ CREATE TABLE balances (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
-${recoveries}${recoveryMark}${spends}${expiries}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}${forgotten}${books}${addressStates}`;
+${recoveries}${recoveryMark}${spends}${expiries}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}${forgotten}${books}${addressStates}${creditsAndFinds}`;

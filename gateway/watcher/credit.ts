@@ -11,6 +11,8 @@ export interface Payment {
   readonly final: boolean;
   readonly block: number;
   readonly txHash: string;
+  /** A person's word: it came to another address, and counts whenever it came. */
+  readonly isCredited?: boolean;
 }
 
 export interface Request {
@@ -43,7 +45,8 @@ export interface Credit {
 export function judgeDeposit(request: Request, payments: readonly Payment[], scannedAt: number): Credit {
   const final = payments.filter((payment) => payment.final);
   const { endBlock } = request;
-  const isInTime = ({ block }: Payment): boolean => request.status !== 0 || endBlock === null || block <= endBlock;
+  const isInTime = ({ block, isCredited }: Payment): boolean =>
+    request.status !== 0 || isCredited === true || endBlock === null || block <= endBlock;
   const inTime = payments.filter(isInTime);
   const counted = final.filter(isInTime);
   const receivedUnits = sum(counted);

@@ -8,6 +8,7 @@ import type { AddressBook, Judgement, Spend, WatchedBlock } from "../../chains/n
 import { inWaves } from "../../chains/waves.ts";
 import { listDepositAddressesAfter } from "../store/deposit-addresses.ts";
 import { listForgottenAfter, newestForgotten } from "../store/forgotten-addresses.ts";
+import { isInFoundBalance } from "../store/found-addresses.ts";
 import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import { signedBy } from "../store/signatures.ts";
 import { listSpendingAccounts, pendingSlotOwner, type Slot } from "../store/slots.ts";
@@ -99,7 +100,8 @@ export async function findPayments(
     final: agreed ? (1 as const) : (0 as const),
   }));
   // What a top-up brings to its own address is the wallet's own, and was paid by nobody.
-  return rows.filter((row) => !isOwnTopUp(chain.store.database, row));
+  const { database } = chain.store;
+  return rows.filter((row) => !isOwnTopUp(database, row) && !isInFoundBalance(database, row));
 }
 
 /** Final, agreed blocks only: foreign uses of open withdrawals' slots. */

@@ -4,10 +4,11 @@
  * transaction credited in one final block is never credited again in another. Sources: docs/api.md,
  * stages of a deposit; docs/architecture.md section 8.
  */
-import { depositEnd, updateDeposit } from "../store/deposits.ts";
+import { listCounted } from "../store/credits.ts";
+import { type DepositCredit, depositEnd, updateDeposit } from "../store/deposits.ts";
 import { keepUnjudged } from "../store/meta.ts";
-import { finalInOtherBlock, keepFinalPayment, listPaymentsOf } from "../store/payments.ts";
-import type { PaymentRow } from "../store/rows.ts";
+import { finalInOtherBlock, keepFinalPayment } from "../store/payments.ts";
+import type { PaymentRow, TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
@@ -52,25 +53,23 @@ export function judgeRequests(
   return [...new Set(ids)].filter((id) => judgeRequest(chain, database, id, scannedAt));
 }
 
-function judgeRequest(chain: WatchedChain, database: Database, id: string, scannedAt: number): boolean {
-  const row = readTransaction(database, id);
-  if (row === undefined || row.operation !== "deposit") return false;
-  if (chain.tokens.out.has(row.currency)) {
-    keepUnjudged(database, row.network, row.currency);
-    return false;
-  }
-  const payments = listPaymentsOf(database, id, row.currency, row.network);
-  const { status: before, expiresAt } = row;
+/**
+ * A deposit request as what counts for it makes it; writes nothing. `scannedAt`: everything
+ * included in a block before this time has been seen, milliseconds.
+ * @public
+ */
+export function judgementOf(database: Database, row: TransactionRow, scannedAt: number): Omit<DepositCredit, "changedAt"> {
+  const { id, status, stage, expiresAt } = row;
   const units = {
     ...{ amountUnits: BigInt(row.amountUnits), toleranceUnits: BigInt(row.toleranceUnits) },
     receivedUnits: BigInt(row.amountReceivedUnits),
   };
   const credit = judgeDeposit(
-    { status: before, stage: row.stage, ...units, expiresAt, late: row.late === 1, endBlock: depositEnd(database, id) },
-    payments.map(({ units, final, block, txHash }) => ({ units: BigInt(units), final: final === 1, block, txHash })),
+    { status, stage, ...units, expiresAt, late: row.late === 1, endBlock: depositEnd(database, id) },
+    listCounted(database, row),
     scannedAt,
   );
-  const next = {
+  return {
     status: credit.status,
     stage: credit.stage,
     code: credit.code,
@@ -79,6 +78,16 @@ function judgeRequest(chain: WatchedChain, database: Database, id: string, scann
     txHash: credit.txHash.startsWith("internal:") ? "" : credit.txHash,
     finalBlock: credit.finalBlock,
   };
+}
+
+function judgeRequest(chain: WatchedChain, database: Database, id: string, scannedAt: number): boolean {
+  const row = readTransaction(database, id);
+  if (row === undefined || row.operation !== "deposit") return false;
+  if (chain.tokens.out.has(row.currency)) {
+    keepUnjudged(database, row.network, row.currency);
+    return false;
+  }
+  const next = judgementOf(database, row, scannedAt);
   if ((Object.keys(next) as (keyof typeof next)[]).every((field) => row[field] === next[field])) return false;
   const { stage } = next;
   updateDeposit(database, id, { ...next, changedAt: chain.clock() });

@@ -123,7 +123,8 @@ class Names {
       .replace(/\b([mk])_[0-9a-f]{16}\b/g, (id, kind: string) => this.#name(id, kind))
       .replaceAll(gateway.service.key.fingerprint, "FINGERPRINT")
       .replace(/20(?!35)\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, "TIME")
-      .replace(/"copiedAt":\d+/g, '"copiedAt":TIME');
+      .replace(/"copiedAt":\d+/g, '"copiedAt":TIME')
+      .replace(/(schema(?: +|":))\d+/g, "$1NUMBER");
   }
 
   say(word: string): string {

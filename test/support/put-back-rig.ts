@@ -156,6 +156,10 @@ export class PutBackRig {
     this.chain.mine({ hash: hashOf(`payment ${this.#hashes}`), from: stranger, to: address, value: units });
   }
 
+  get nodeUrl(): string {
+    return this.#node.url;
+  }
+
   /** What was mined becomes final and is read. */
   async settle(): Promise<void> {
     this.chain.mineEmpty(confirmations + 1);

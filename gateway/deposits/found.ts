@@ -1,0 +1,125 @@
+/**
+ * Takes in what a scan found: its addresses are watched from now on, what lies on them becomes a
+ * payment that counts for no request yet, and no order gets a place up to the last one found. Works
+ * beside a gateway that runs, in short transactions.
+ */
+import { familyNamed } from "../../chains/families.ts";
+import type { BlockId } from "../../chains/nodes.ts";
+import { recordAct } from "../store/audit.ts";
+import { moveCursor, readCursor } from "../store/cursors.ts";
+import { insertForgotten } from "../store/forgotten-addresses.ts";
+import { takeFound } from "../store/found-addresses.ts";
+import type { Database, Store } from "../store/store.ts";
+import { type DepositAccount, passOver } from "./ceilings.ts";
+import type { Found, Scanned } from "./scan.ts";
+
+/**
+ * What was found on one chain.
+ * @public
+ */
+export interface FoundOn {
+  readonly network: string;
+  readonly scanned: Scanned;
+}
+
+/** @public */
+export interface TakenIn {
+  readonly watched: number; // addresses
+  readonly passedOver: number; // places that no order gets any more
+  readonly unswept: readonly string[]; // their place is another address' here: watched, and nothing else
+}
+
+const sliceMax = 250;
+
+/**
+ * Durable when it returns; twice is harmless. `networks` are those of the configuration.
+ * @throws AgentError GATEWAY_STORE_*
+ * @public
+ */
+export function takeInFound(
+  store: Store,
+  accounts: readonly DepositAccount[],
+  chains: readonly FoundOn[],
+  { networks, nowMs }: { readonly networks: readonly string[]; readonly nowMs: number },
+): TakenIn {
+  const found = chains.flatMap(({ network, scanned }) => scanned.found.map((one) => ({ network, ...one })));
+  const ends = new Map(accounts.map((account) => [account, endOf(account, accounts, found)]));
+  // Watched first: whatever happens in between, no place is passed over unwatched.
+  for (const [account, end] of ends) watchUpTo(store, account, end, nowMs);
+  return store.write((database) => {
+    const unswept: string[] = [];
+    const addresses = new Set<string>();
+    for (const one of found) {
+      const account = accounts.find(({ firstAddress }) => firstAddress === one.account.firstAddress);
+      if (account === undefined) continue;
+      addresses.add(one.address);
+      const { place: addressIndex, address } = one;
+      const namespace = familyNamed(account.family)?.namespace ?? "";
+      const row = { address, merchant: account.merchant, agent: account.agent, addressIndex, namespace, at: nowMs };
+      const [held] = one.balances;
+      if (held === undefined) {
+        insertForgotten(database, row);
+        continue;
+      }
+      const blocks = blocksOf(database, chains, networks, namespace);
+      if (!takeFound(database, row, { currency: held.currency, network: one.network }, blocks)) unswept.push(address);
+    }
+    const passedOver = [...ends].reduce((sum, [{ firstAddress }, end]) => sum + passOver(database, firstAddress, end), 0);
+    for (const { network, scanned } of chains) readAgainFrom(database, network, scanned.first);
+    for (const merchant of new Set(accounts.map((one) => one.merchant))) {
+      const detail = `${addresses.size} addresses that a scan found, ${passedOver} places passed over`;
+      recordAct(database, { at: nowMs, actor: "operator", act: "addresses watched", subject: merchant, detail });
+    }
+    return { watched: addresses.size, passedOver, unswept };
+  });
+}
+
+/**
+ * The place behind the last one found, where that is beyond what the database counts. The accounts
+ * of an agent share one count.
+ */
+function endOf(account: DepositAccount, accounts: readonly DepositAccount[], found: readonly Found[]): number {
+  const counted = accounts.filter(({ agent }) => agent !== null && agent === account.agent);
+  const own = new Set([account, ...counted].map(({ firstAddress }) => firstAddress));
+  return found.reduce((end, one) => (own.has(one.account.firstAddress) ? Math.max(end, one.place + 1) : end), account.next);
+}
+
+function watchUpTo(store: Store, account: DepositAccount, end: number, nowMs: number): void {
+  const family = familyNamed(account.family);
+  if (family === undefined) return;
+  const { merchant, agent, id } = account;
+  const { namespace } = family;
+  for (let from = account.next; from < end; from += sliceMax) {
+    const size = Math.min(sliceMax, end - from);
+    const rows = Array.from({ length: size }, (_, at) => ({
+      ...{ address: family.depositAddress(id, from + at), addressIndex: from + at },
+      ...{ merchant, agent, namespace, at: nowMs },
+    }));
+    store.write((database) => {
+      for (const row of rows) insertForgotten(database, row);
+    });
+  }
+}
+
+/** From which block on payments count by name: from where each chain is read on. */
+function blocksOf(
+  database: Database,
+  chains: readonly FoundOn[],
+  networks: readonly string[],
+  namespace: string,
+): ReadonlyMap<string, number> {
+  const blocks = new Map<string, number>();
+  for (const network of networks.filter((one) => one.startsWith(`${namespace}:`))) {
+    const cursor = readCursor(database, network)?.block;
+    const scanned = chains.find((one) => one.network === network)?.scanned.first.number;
+    const known = [cursor, scanned].filter((block) => block !== undefined);
+    blocks.set(network, known.length === 0 ? 0 : Math.min(...known));
+  }
+  return blocks;
+}
+
+/** What came since the scan looked, to an address that was not watched then, is read again. */
+function readAgainFrom(database: Database, network: string, { number: block, hash }: BlockId): void {
+  const cursor = readCursor(database, network);
+  if (cursor !== undefined && cursor.block > block) moveCursor(database, { network, block, hash });
+}

@@ -1,0 +1,163 @@
+/**
+ * Looks for addresses of accounts for deposits that the chain knows and the database does not: by
+ * the account's extended public key alone, place after place, at one final block. Asks the nodes
+ * that it is handed in bounded batches, with a rest after each as long as it took; writes nothing.
+ * Sources: BIP-44 (account discovery, gap limit); docs/recovering.md section 7.
+ */
+import { familyNamed } from "../../chains/families.ts";
+import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
+import { AgentError } from "../../protocol/fault.ts";
+
+/**
+ * So many places in a row that nobody used end a scan. Wallets stop after 20 (BIP-44); here each
+ * order takes a place, paid or not, so the limit is the step of the ceilings.
+ * @public
+ */
+export const gapDefault = 1_000;
+
+/**
+ * An account as a scan knows it.
+ * @public
+ */
+export interface ScannedAccount {
+  readonly family: string;
+  readonly id: string; // an account's extended public key
+  readonly firstAddress: string;
+  readonly known: number; // places below it may have left: the gap counts from there on
+}
+
+/** @public */
+export type ScanNodes = Pick<WatcherNodes, "balances" | "wereUsed" | "finalTip">;
+
+/** @public */
+export interface ScanOptions {
+  readonly reader: ScanNodes;
+  readonly currencies: readonly { readonly id: string; readonly contract: string }[]; // of the chain
+  readonly from: number;
+  readonly to: number | null; // the last place; null: until the gap ends it
+  readonly gap: number;
+  /** Whether a request of the database names the address, so that it is not asked for. */
+  readonly isNamed: (address: string) => boolean;
+  readonly clock: () => number; // milliseconds
+  readonly rest: (ms: number) => Promise<void>;
+  readonly onProgress: (place: number) => void;
+}
+
+/**
+ * An address in use that no request names.
+ * @public
+ */
+export interface Found {
+  readonly account: ScannedAccount;
+  readonly place: number;
+  readonly address: string;
+  readonly block: number; // at whose end it was looked at
+  readonly balances: readonly { readonly currency: string; readonly units: bigint }[]; // above 0
+  readonly wasUsed: boolean; // the account sent something, or exists on the chain
+}
+
+/** @public */
+export interface Scanned {
+  readonly first: BlockId; // payments in later blocks may not be in what was found
+  readonly last: number; // another block where the nodes did not keep the first one's state
+  readonly asked: number; // addresses
+  readonly named: number; // addresses that requests name
+  readonly end: number; // the place behind the last one that was looked at, of any account
+  readonly found: readonly Found[];
+}
+
+const sliceMax = 250; // a door's own batch has about as many
+const restMinMs = 5;
+const restMaxMs = 10_000;
+const triesMax = 4;
+const retryMs = 500;
+
+/**
+ * Scans accounts of a chain's family, one after the other.
+ * @throws AgentError NODE_*
+ * @public
+ */
+export async function scanAccounts(accounts: readonly ScannedAccount[], options: ScanOptions): Promise<Scanned> {
+  const first = await options.reader.finalTip();
+  const state = { block: first.number, asked: 0, named: 0, end: options.from };
+  const found: Found[] = [];
+  for (const account of accounts) {
+    const last = options.to ?? Number.MAX_SAFE_INTEGER;
+    let bound = Math.max(options.from, account.known) + options.gap;
+    for (let place = options.from; place <= last && place < bound; ) {
+      const size = Math.min(sliceMax, last + 1 - place, bound - place);
+      const slice = await look(account, place, size, state, options);
+      found.push(...slice);
+      place += size;
+      const used = slice.at(-1)?.place;
+      if (used !== undefined) bound = Math.max(bound, used + 1 + options.gap);
+      state.end = Math.max(state.end, place);
+      options.onProgress(place);
+    }
+  }
+  return { first, last: state.block, asked: state.asked, named: state.named, end: state.end, found };
+}
+
+interface State {
+  block: number;
+  asked: number;
+  named: number;
+}
+
+async function look(
+  account: ScannedAccount,
+  from: number,
+  size: number,
+  state: State,
+  options: ScanOptions,
+): Promise<readonly Found[]> {
+  const family = familyNamed(account.family);
+  if (family === undefined) return [];
+  const places = Array.from({ length: size }, (_, at) => ({
+    place: from + at,
+    address: family.depositAddress(account.id, from + at),
+  }));
+  const unnamed = places.filter(({ address }) => !options.isNamed(address));
+  state.asked += unnamed.length;
+  state.named += places.length - unnamed.length;
+  if (unnamed.length === 0) return [];
+  const { block, balances, used } = await ask(
+    unnamed.map(({ address }) => address),
+    state,
+    options,
+  );
+  return unnamed.flatMap(({ place, address }, at) => {
+    const held = balances[at]?.filter(({ units }) => units > 0n) ?? [];
+    const wasUsed = used[at] === true;
+    return held.length === 0 && !wasUsed ? [] : [{ account, place, address, block, balances: held, wasUsed }];
+  });
+}
+
+interface Answer {
+  readonly block: number;
+  readonly balances: readonly Found["balances"][];
+  readonly used: readonly boolean[];
+}
+
+/** Nodes that have dropped a block's state answer for a newer one: the scan then goes on there. */
+async function ask(addresses: readonly string[], state: State, options: ScanOptions): Promise<Answer> {
+  const { reader, currencies, clock, rest } = options;
+  for (let tries = 1; ; tries += 1) {
+    const { block } = state;
+    const askedAt = clock();
+    try {
+      const questions = addresses.flatMap((account) => currencies.map(({ contract }) => ({ account, contract })));
+      const units = await reader.balances(questions, block);
+      const used = await reader.wereUsed(addresses, block);
+      await rest(Math.min(restMaxMs, Math.max(restMinMs, clock() - askedAt)));
+      const balances = addresses.map((_, at) =>
+        currencies.map(({ id }, nth) => ({ currency: id, units: units[at * currencies.length + nth] ?? 0n })),
+      );
+      return { block, balances, used };
+    } catch (error) {
+      if (!(error instanceof AgentError) || error.code === "NODE_CLOSED" || tries === triesMax) throw error;
+    }
+    await rest(retryMs * 2 ** tries);
+    state.block = Math.max(block, (await reader.finalTip()).number);
+  }
+}

@@ -1,0 +1,110 @@
+/**
+ * Credits payments that count for no request to the request that they were for: money on an address
+ * which the database had forgotten, or in another currency than its address was asked for. A person
+ * names payment and request, and the reason stays in the audit table of both.
+ */
+import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { recordAct } from "../store/audit.ts";
+import { findUnattributed, keepCredit, type LeftPayment, listCreditedWith } from "../store/credits.ts";
+import { updateDeposit } from "../store/deposits.ts";
+import { isUnattributed } from "../store/forgotten-addresses.ts";
+import type { PaymentRow, TransactionRow } from "../store/rows.ts";
+import type { Database } from "../store/store.ts";
+import { type NamedTransaction, namedTransaction } from "../store/transaction-lists.ts";
+import { readTransaction } from "../store/transactions.ts";
+import { judgementOf } from "../watcher/payments.ts";
+import type { Operator } from "./people.ts";
+
+/**
+ * A payment's name on its network, as lists show it and commands take it.
+ * @public
+ */
+export const paymentName = ({ txHash, logIndex }: Pick<PaymentRow, "txHash" | "logIndex">): string => `${txHash}:${logIndex}`;
+
+/** @public */
+export interface Crediting {
+  readonly payments: readonly string[]; // by name, or by hash where that is enough
+  readonly reason: string;
+  readonly isShortFine: boolean;
+}
+
+/**
+ * Credits payments to a request of the same merchant, network and currency. One that is open counts
+ * them from now on; an expired one becomes Completed. Twice is harmless: what was credited to this
+ * request already is left as it is. Refuses GATEWAY_UNKNOWN_RECORD; GATEWAY_NOT_CREDITED for a
+ * payment that is not there or belongs elsewhere, for a Completed request, and for an expired one
+ * that received less than it asked for unless `isShortFine`. Nothing is written then.
+ * @public
+ */
+export function creditPayments(
+  by: Operator,
+  id: string,
+  { payments, reason, isShortFine }: Crediting,
+): { readonly ok: true; readonly row: NamedTransaction } | Refusal {
+  return by.store.writeIfOk((database) => {
+    const row = namedTransaction(database, "deposit", id);
+    if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
+    const fresh: LeftPayment[] = [];
+    for (const name of new Set(payments)) {
+      const found = paymentFor(database, row, name);
+      if (!found.ok) return found;
+      if (found.payment.leftUnits > 0n) fresh.push(found.payment);
+    }
+    if (fresh.length === 0) return { ok: true, row };
+    if (row.status === 1) return refuse("GATEWAY_NOT_CREDITED", "the deposit is Completed already");
+    for (const payment of fresh) keepCredit(database, payment, id, by.nowMs);
+    const done = count(database, row, isShortFine, by.nowMs);
+    if (done !== null) return done;
+    const names = fresh.map(paymentName).join(" ");
+    recordAct(database, { at: by.nowMs, ...act, subject: id, detail: `${names}: ${reason}` });
+    for (const from of new Set(fresh.map(({ transactionId }) => transactionId))) {
+      countAgain(database, from, by.nowMs);
+      recordAct(database, { at: by.nowMs, ...act, subject: from, detail: `${names} to ${id}: ${reason}` });
+    }
+    return { ok: true, row: namedTransaction(database, "deposit", id) ?? row };
+  });
+}
+
+const act = { actor: "operator", act: "payment credited" } as const;
+
+function paymentFor(
+  database: Database,
+  row: TransactionRow,
+  name: string,
+): { readonly ok: true; readonly payment: LeftPayment } | Refusal {
+  const no = (words: string): Refusal => refuse("GATEWAY_NOT_CREDITED", words);
+  if (isUnattributed(row)) return no("nobody asked for this deposit; name the request that the money was for");
+  const [, txHash = name, index = ""] = /^(.+):(-?\d+)$/.exec(name) ?? [];
+  const found = findUnattributed(database, row.network, txHash);
+  const [payment, ...others] = found.filter(({ logIndex }) => index === "" || logIndex === Number(index));
+  if (payment === undefined)
+    return no(`${row.network} has no final payment ${name} that counts for no deposit; deposits unattributed lists them`);
+  if (others.length > 0)
+    return no(`${found.length} payments came by that transaction; name one: ${found.map(paymentName).join(", ")}`);
+  if (payment.merchant !== row.merchant) return no(`${name} came to another merchant`);
+  if (payment.currency !== row.currency) return no(`${name} came in ${payment.currency}, and the deposit is in ${row.currency}`);
+  if (payment.leftUnits > 0n || listCreditedWith(database, payment).includes(row.id)) return { ok: true, payment };
+  return no(`${name} was credited to ${listCreditedWith(database, payment).join(", ")}`);
+}
+
+/** Brings the request to what counts for it now, or says why it is not to be credited. */
+function count(database: Database, row: TransactionRow, isShortFine: boolean, nowMs: number): Refusal | null {
+  const next = judgementOf(database, row, 0);
+  if (row.status === 0) {
+    updateDeposit(database, row.id, { ...next, changedAt: nowMs });
+    return null;
+  }
+  const isEnough = BigInt(next.amountReceivedUnits) >= BigInt(row.amountUnits) - BigInt(row.toleranceUnits);
+  if (!isEnough && !isShortFine)
+    return refuse("GATEWAY_NOT_CREDITED", "less was paid than it asked for; --short credits it all the same");
+  updateDeposit(database, row.id, { ...next, status: 1, stage: "completed", code: "", late: 1, changedAt: nowMs });
+  return null;
+}
+
+/** The request whose address the money came to holds it no more. */
+function countAgain(database: Database, id: string, nowMs: number): void {
+  const row = readTransaction(database, id);
+  if (row === undefined) return;
+  const next = judgementOf(database, row, 0);
+  if (next.amountReceivedUnits !== row.amountReceivedUnits) updateDeposit(database, id, { ...next, changedAt: nowMs });
+}

@@ -1,0 +1,238 @@
+/**
+ * `scan`: finds money and used addresses on accounts for deposits that the database does not know,
+ * from the public half of an account alone, beside a gateway that runs; with `--watch` a person has
+ * them watched. Sources: BIP-44, SLIP-44; docs/recovering.md section 7.
+ */
+import { type Command, InvalidArgumentError } from "commander";
+import { openWatcher } from "../../chains/connect.ts";
+import { familyNamed, familyOf } from "../../chains/families.ts";
+import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import { type DepositAccount, listDepositAccounts } from "../deposits/ceilings.ts";
+import { type FoundOn, type TakenIn, takeInFound } from "../deposits/found.ts";
+import { type Found, gapDefault, type Scanned, type ScannedAccount, scanAccounts } from "../deposits/scan.ts";
+import { unattributedIdOf } from "../store/forgotten-addresses.ts";
+import { isKnownAddress } from "../store/found-addresses.ts";
+import { nodeLog } from "../watcher/node-log.ts";
+import { allowed, asOperator, clock, exit, type JsonOption, makeLog, print, printJson } from "./command.ts";
+import { areKnown } from "./named.ts";
+import type { Operator } from "./people.ts";
+import { amountText } from "./records.ts";
+import { withBoth } from "./words.ts";
+import { readAccount } from "./xpub.ts";
+
+interface ScanOptions extends JsonOption {
+  readonly merchant?: string;
+  readonly xpub?: string;
+  readonly currency?: string;
+  readonly from: number;
+  readonly to?: number;
+  readonly gap: number;
+  readonly watch?: boolean;
+}
+
+/** What a scan of one chain came to. */
+interface ChainScan {
+  readonly chain: string;
+  readonly network: string;
+  readonly code: string; // of the fault that ended it; "" none
+  readonly scanned: Scanned | null;
+}
+
+/** An account with its path, as far as that is known here. */
+interface NamedAccount extends ScannedAccount {
+  readonly path: string; // in front of the place
+  readonly merchant: string;
+}
+
+const placeMax = 2 ** 31 - 1; // BIP-32: an unhardened child
+const gapMax = 1_000_000;
+
+function place(text: string): number {
+  const index = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(index <= placeMax)) throw new InvalidArgumentError(`a place in the account, 0 to ${placeMax}`);
+  return index;
+}
+
+function gapOf(text: string): number {
+  const gap = /^[1-9]\d{0,6}$/.test(text) ? Number(text) : Number.NaN;
+  if (!(gap <= gapMax)) throw new InvalidArgumentError(`a number from 1 to ${gapMax}`);
+  return gap;
+}
+
+/** The path of an address, but for its place (BIP-44). */
+function pathOf({ family, agent }: Pick<DepositAccount, "family" | "agent">): string {
+  const paths = familyNamed(family)?.paths;
+  const number = paths?.accounts.find(({ purpose }) => purpose === "deposits")?.number;
+  // Whose account it is brought it by itself: only its levels below are known.
+  return agent === null || paths === undefined ? "0" : `m/44'/${paths.coinType}'/${number}'/${paths.deposits.join("/")}`;
+}
+
+const asNamed = (account: DepositAccount): NamedAccount => ({
+  ...{ family: account.family, id: account.id, firstAddress: account.firstAddress, merchant: account.merchant },
+  ...{ known: Math.max(account.next, account.ceiling), path: pathOf(account) },
+});
+
+function accountsOf(
+  { store: { database } }: Operator,
+  { merchant, xpub }: ScanOptions,
+): { readonly ok: true; readonly own: readonly DepositAccount[]; readonly accounts: readonly NamedAccount[] } | Refusal {
+  if (xpub !== undefined) {
+    const read = readAccount(xpub);
+    if ("problem" in read) throw new InvalidArgumentError(`--xpub: ${read.problem}`);
+    const { family, xpub: id, firstDepositAddress: firstAddress } = read;
+    return { ok: true, own: [], accounts: [{ family, id, firstAddress, merchant: "", known: 0, path: "0" }] };
+  }
+  const own = listDepositAccounts(database, merchant ?? "");
+  const accounts = new Map(own.map((account) => [account.firstAddress, asNamed(account)]));
+  return { ok: true, own, accounts: [...accounts.values()] };
+}
+
+async function scanChain(
+  { store: { database } }: Operator,
+  config: GatewayConfig,
+  name: string,
+  accounts: readonly NamedAccount[],
+  { currency, from, to, gap }: ScanOptions,
+): Promise<ChainScan | null> {
+  const chain = config.chains[name];
+  if (chain === undefined) return null;
+  const { network } = chain;
+  const currencies = Object.values(config.currencies).filter(
+    (one: GatewayCurrency) => one.network === network && (currency === undefined || one.id === currency),
+  );
+  const own = accounts.filter(({ family }) => family === familyOf(network).name);
+  if (currencies.length === 0 || own.length === 0) return null;
+  const owners = [...new Set(own.map(({ merchant }) => merchant))];
+  const isNamed = (address: string): boolean =>
+    owners.some((merchant) => isKnownAddress(database, address, unattributedIdOf({ merchant, address })));
+  const reader = openWatcher({ chain, log: nodeLog(makeLog("error"), name) });
+  const onProgress = progressOf(name);
+  try {
+    const scanned = await scanAccounts(own, {
+      ...{ reader, currencies, from, to: to ?? null, gap, isNamed, clock, rest, onProgress },
+    });
+    return { chain: name, network, code: "", scanned };
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code.startsWith("GATEWAY_STORE_")) throw error;
+    return { chain: name, network, code: error.code, scanned: null };
+  } finally {
+    onProgress(-1);
+    reader.close();
+  }
+}
+
+const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+const progressMs = 200;
+
+/** One line of a terminal that is written over; nothing where stderr is none. Below 0 clears it. */
+function progressOf(name: string): (at: number) => void {
+  let saidAt = 0;
+  return (at) => {
+    if (!process.stderr.isTTY || (at >= 0 && clock() - saidAt < progressMs)) return;
+    saidAt = clock();
+    process.stderr.write(at < 0 ? "\r\u001b[K" : `\r\u001b[K${name}: looked at places up to ${at}`);
+  };
+}
+
+function scan(options: ScanOptions): Promise<void> | void {
+  return asOperator(options, async (by, config) => {
+    const refused = problemOf(by, config, options);
+    if (!allowed(refused)) return;
+    const asked = accountsOf(by, options);
+    if (!allowed(asked)) return;
+    const chains: ChainScan[] = [];
+    for (const name of Object.keys(config.chains)) {
+      const scanned = await scanChain(by, config, name, asked.accounts, options);
+      if (scanned !== null) chains.push(scanned);
+    }
+    const taken = options.watch === true ? takeIn(by, config, asked.own, chains) : null;
+    tell(config, options, chains, asked.accounts, taken);
+    const isFound = chains.some(({ scanned }) => (scanned?.found.length ?? 0) > 0);
+    if (isFound && taken === null) process.exitCode = exit.no;
+    else process.exitCode = chains.some(({ code }) => code !== "") ? exit.unreachable : exit.fine;
+  });
+}
+
+function problemOf(by: Operator, config: GatewayConfig, options: ScanOptions): { readonly ok: true } | Refusal {
+  const { merchant, xpub, currency, watch, from, to } = options;
+  if ((merchant === undefined) === (xpub === undefined)) throw new InvalidArgumentError("give --merchant or --xpub");
+  if (watch === true && merchant === undefined) throw new InvalidArgumentError("--watch wants --merchant");
+  if (to !== undefined && to < from) throw new InvalidArgumentError("--to lies below --from");
+  if (currency !== undefined && !Object.hasOwn(config.currencies, currency))
+    return refuse("GATEWAY_UNKNOWN_CURRENCY", `there is no currency ${currency}`);
+  return areKnown(by, merchant === undefined ? {} : { merchant });
+}
+
+function takeIn(by: Operator, config: GatewayConfig, own: readonly DepositAccount[], chains: readonly ChainScan[]): TakenIn {
+  const read = chains.flatMap(({ network, scanned }): FoundOn[] => (scanned === null ? [] : [{ network, scanned }]));
+  const networks = Object.values(config.chains).map(({ network }) => network);
+  if (read.every(({ scanned }) => scanned.found.length === 0)) return { watched: 0, passedOver: 0, unswept: [] };
+  return takeInFound(by.store, own, read, { networks, nowMs: by.nowMs });
+}
+
+function tell(
+  config: GatewayConfig,
+  options: ScanOptions,
+  chains: readonly ChainScan[],
+  accounts: readonly NamedAccount[],
+  taken: TakenIn | null,
+): void {
+  const pathTo = ({ account, place: at }: Found): string =>
+    `${accounts.find(({ firstAddress }) => firstAddress === account.firstAddress)?.path ?? "0"}/${at}`;
+  if (options.json === true) {
+    printJson({ ...listed(config, chains, pathTo), gap: options.gap, taken });
+    return;
+  }
+  if (chains.length === 0) print("No account for deposits is on any chain that was asked for.");
+  for (const { chain, code, scanned } of chains) {
+    print(scanned === null ? `${chain}: not scanned: ${code}` : `${chain}: ${scannedWords(scanned)}`);
+    for (const one of scanned?.found ?? []) print(foundWords(config, one, pathTo(one)));
+  }
+  if (taken === null) return;
+  print(`Watched from now on: ${taken.watched}; places that no order gets any more: ${taken.passedOver}.`);
+  for (const address of taken.unswept) print(`  ${address} is watched and cannot be swept: its place is another address' here`);
+  if (taken.watched > 0) print("What lies there stands in deposits unattributed once the gateway has compared the balances.");
+}
+
+function scannedWords({ first, last, asked, named, end, found }: Scanned): string {
+  const blocks = first.number === last ? `block ${last}` : `blocks ${first.number} to ${last}`;
+  return `at ${blocks}, places below ${end}: ${asked} addresses asked, ${named} known, ${found.length} found that are not`;
+}
+
+function foundWords(config: GatewayConfig, { address, balances, wasUsed }: Found, path: string): string {
+  const amounts = balances.map(({ currency, units }) => amountText(config, currency, `${units}`)).join(", ");
+  const used = wasUsed ? "its account was used" : "its account sent nothing";
+  return `  ${address}  ${path}  ${amounts === "" ? "holds nothing" : amounts}; ${used}`;
+}
+
+function listed(config: GatewayConfig, chains: readonly ChainScan[], pathTo: (found: Found) => string) {
+  const found = chains.flatMap(({ chain, network, scanned }) =>
+    (scanned?.found ?? []).map((one) => ({
+      ...{ chain, network, address: one.address, path: pathTo(one), place: one.place, block: one.block },
+      balances: one.balances.map(({ currency, units }) => ({
+        currency,
+        amount: amountText(config, currency, `${units}`).split(" ")[0] ?? "",
+      })),
+      wasUsed: one.wasUsed,
+    })),
+  );
+  const read = chains.map(({ chain, network, code, scanned }) => ({
+    ...{ chain, network, code, firstBlock: scanned?.first.number ?? null, lastBlock: scanned?.last ?? null },
+    ...{ asked: scanned?.asked ?? 0, known: scanned?.named ?? 0, end: scanned?.end ?? 0 },
+  }));
+  return { ok: found.length === 0 && chains.every(({ code }) => code === ""), chains: read, found };
+}
+
+/** @public */
+export function addScanCommand(program: Command): void {
+  withBoth(program.command("scan").description("find money on deposit addresses that the database does not know"))
+    .option("--merchant <id>", "whose accounts for deposits")
+    .option("--xpub <account>", "[FAMILY=]XPUB of an account that nobody has here; nothing is written")
+    .option("--currency <id>", "this one alone")
+    .option("--from <place>", "the first place of each account", place, 0)
+    .option("--to <place>", "the last one; without it until so many places in a row as --gap says are unused", place)
+    .option("--gap <number>", "unused places in a row that end the scan", gapOf, gapDefault)
+    .option("--watch", "watch what was found from now on, and give none of these places to an order")
+    .action(scan);
+}

@@ -1,0 +1,151 @@
+/**
+ * Payments that a person credited to a request which their address does not name. The payment stays
+ * where it came, so that the balance of its address is explained as before; it counts for the
+ * request named here, and no longer for the one of its address. What came is credited once: a row
+ * holds so much of a payment as was left of it.
+ */
+import type { PaymentRow, TransactionRow } from "./rows.ts";
+import type { Statements as Database } from "./statements.ts";
+import { ownTopUp } from "./top-ups.ts";
+
+/**
+ * Names a payment on its network.
+ * @public
+ */
+export type PaymentPlace = Pick<PaymentRow, "network" | "txHash" | "logIndex">;
+
+/**
+ * A payment as far as it counts for a request.
+ * @public
+ */
+export interface CountedPayment {
+  readonly units: bigint;
+  readonly final: boolean;
+  readonly block: number;
+  readonly txHash: string;
+  readonly isCredited: boolean; // by a person's word
+}
+
+/**
+ * A payment with what of it no person has credited yet.
+ * @public
+ */
+export interface LeftPayment extends PaymentRow {
+  readonly merchant: string;
+  readonly merchantName: string;
+  readonly orderId: string; // of the request that its address names
+  readonly leftUnits: bigint;
+}
+
+type WithCredits = PaymentRow & { readonly credited: string };
+
+const creditsOf = `(SELECT json_group_array(c.units) FROM depositCredits c
+  WHERE c.network = p.network AND c.txHash = p.txHash AND c.logIndex = p.logIndex) AS credited`;
+
+function leftOf({ units, credited }: WithCredits): bigint {
+  return (JSON.parse(credited) as readonly string[]).reduce((left, one) => left - BigInt(one), BigInt(units));
+}
+
+/**
+ * What counts for a request in its own currency: payments to its address but for what was credited
+ * elsewhere, and what was credited to it, in the order of the chain.
+ * @public
+ */
+export function listCounted(
+  database: Database,
+  { id, currency, network }: Pick<TransactionRow, "id" | "currency" | "network">,
+): readonly CountedPayment[] {
+  const own = database.all<WithCredits>(
+    `SELECT p.*, ${creditsOf} FROM payments p WHERE p.transactionId = ? AND p.currency = ? AND p.network = ?
+     ORDER BY p.block, p.txHash, p.logIndex`,
+    ...[id, currency, network],
+  );
+  const left = own.map((row) => ({ row, units: leftOf(row), isCredited: false }));
+  const credited = listCreditsTo(database, id).map((row) => ({ row, units: BigInt(row.creditedUnits), isCredited: true }));
+  return [...left, ...credited]
+    .filter(({ units }) => units > 0n)
+    .map(({ row: { final, block, txHash }, units, isCredited }) => ({ units, final: final === 1, block, txHash, isCredited }));
+}
+
+/**
+ * Payments that were credited to a request, in the order of the chain.
+ * @public
+ */
+export function listCreditsTo(
+  database: Database,
+  transactionId: string,
+): readonly (PaymentRow & { readonly creditedUnits: string })[] {
+  return database.all(
+    `SELECT p.*, c.units AS creditedUnits FROM depositCredits c
+       JOIN payments p ON p.network = c.network AND p.txHash = c.txHash AND p.logIndex = c.logIndex
+     WHERE c.transactionId = ? ORDER BY p.block, p.txHash, p.logIndex`,
+    transactionId,
+  );
+}
+
+/**
+ * Requests that a payment was credited to.
+ * @public
+ */
+export function listCreditedWith(database: Database, { network, txHash, logIndex }: PaymentPlace): readonly string[] {
+  const sql = "SELECT transactionId AS id FROM depositCredits WHERE network = ? AND txHash = ? AND logIndex = ?";
+  return database.all<{ id: string }>(sql, network, txHash, logIndex).map(({ id }) => id);
+}
+
+/**
+ * A final payment that counts for no request: nobody asked for its address here, or it came in
+ * another currency than was asked for. The wallet's own top-ups are none.
+ */
+const nobodys = `p.final = 1 AND t.operation = 'deposit'
+  AND (t.contentHash = '' OR t.currency <> p.currency OR t.network <> p.network) AND NOT EXISTS (${ownTopUp})`;
+const named = `SELECT p.*, t.merchant, m.name AS merchantName, t.orderId, ${creditsOf}
+  FROM payments p JOIN transactions t ON t.id = p.transactionId JOIN merchants m ON m.id = t.merchant`;
+
+const asLeft = (row: Omit<LeftPayment, "leftUnits"> & WithCredits): LeftPayment => ({ ...row, leftUnits: leftOf(row) });
+
+/**
+ * Payments that count for no request and are not credited, newest first, at most `most`.
+ * @public
+ */
+export function listUnattributed(database: Database, merchant: string | null, most: number): readonly LeftPayment[] {
+  const rows = database.all<Omit<LeftPayment, "leftUnits"> & WithCredits>(
+    `${named} WHERE ${nobodys} AND (? IS NULL OR t.merchant = ?)
+       AND NOT EXISTS (SELECT 1 FROM depositCredits c
+         WHERE c.network = p.network AND c.txHash = p.txHash AND c.logIndex = p.logIndex AND c.ofUnits = p.units)
+     ORDER BY p.rowid DESC LIMIT ?`,
+    ...[merchant, merchant, most],
+  );
+  return rows.map(asLeft);
+}
+
+/**
+ * Payments on a network by the transaction that made them, which count for no request; also
+ * credited ones.
+ * @public
+ */
+export function findUnattributed(database: Database, network: string, txHash: string): readonly LeftPayment[] {
+  const sql = `${named} WHERE ${nobodys} AND p.network = ? AND p.txHash IN (?, lower(?)) ORDER BY p.logIndex`;
+  return database.all<Omit<LeftPayment, "leftUnits"> & WithCredits>(sql, network, txHash, txHash).map(asLeft);
+}
+
+/**
+ * Credits all that is left of a payment to a request, inside the caller's transaction. Nothing is
+ * left after it, so a second call changes nothing.
+ * @public
+ */
+export function keepCredit(
+  database: Database,
+  payment: PaymentPlace & Pick<LeftPayment, "leftUnits" | "units">,
+  transactionId: string,
+  nowMs: number,
+): void {
+  const { network, txHash, logIndex, leftUnits, units } = payment;
+  const where = "network = ? AND txHash = ? AND logIndex = ? AND transactionId = ?";
+  const place = [network, txHash, logIndex, transactionId] as const;
+  const before = database.get<{ units: string }>(`SELECT units FROM depositCredits WHERE ${where}`, ...place);
+  database.run(`DELETE FROM depositCredits WHERE ${where}`, ...place);
+  database.run(
+    "INSERT INTO depositCredits (network, txHash, logIndex, transactionId, units, ofUnits, at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+    ...[...place, (leftUnits + BigInt(before?.units ?? "0")).toString(), units, nowMs],
+  );
+}

@@ -1,0 +1,262 @@
+/**
+ * `scan` finds money of deposit addresses by an account's public half alone, and what a person has
+ * watched is a payment, once. Reports of the kind: lightningnetwork/lnd #2691 and decred/dcrwallet
+ * #106 (a recovery that looked too short a way), btcpayserver/btcpayserver-docker #53 (the gap that
+ * unpaid invoices make) and btcpayserver/btcpayserver #3711 (funds behind another wallet's gap).
+ */
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { openWatcher } from "../../chains/connect.ts";
+import { depositAddressOf } from "../../chains/evm/address.ts";
+import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
+import { run } from "../../gateway/command.ts";
+import { parseConfig } from "../../gateway/config.ts";
+import { listDepositAccounts } from "../../gateway/deposits/ceilings.ts";
+import { takeInFound } from "../../gateway/deposits/found.ts";
+import { type ScanNodes, type Scanned, scanAccounts } from "../../gateway/deposits/scan.ts";
+import { listUnattributed } from "../../gateway/store/credits.ts";
+import { unattributedIdOf } from "../../gateway/store/forgotten-addresses.ts";
+import { isKnownAddress } from "../../gateway/store/found-addresses.ts";
+import { heldUnitsOf } from "../../gateway/store/holdings.ts";
+import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
+import { createStore } from "../../gateway/store/store.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { type ChainNode, FakeChain, hashOf, serveChain } from "../../rig/fake-chain.ts";
+import { depositXpub, silentLog } from "../../rig/gateway-database.ts";
+import { testConfig } from "../../rig/gateway-server.ts";
+import { PutBackRig } from "../support/put-back-rig.ts";
+import { until } from "../support/until.ts";
+import { configOf, eth, network, stranger } from "../support/watched-chain.ts";
+
+vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farPlaces: 30 }));
+
+const at = (place: number): string => depositAddressOf(depositXpub, place);
+const account = { family: "evm", id: depositXpub, firstAddress: at(0), known: 0 };
+
+/** A chain whose nodes are answered for here. */
+function nodesOf(held: ReadonlyMap<string, bigint>, used: ReadonlySet<string> = new Set()) {
+  const asked: { balances: number; mostAtOnce: number; blocks: Set<number> } = { balances: 0, mostAtOnce: 0, blocks: new Set() };
+  let top = 100;
+  let forgets = false;
+  const reader: ScanNodes = {
+    finalTip: async () => ({ number: top, hash: `${top}` }),
+    balances: async (questions, block) => {
+      if (forgets && block < top) throw new AgentError("NODE_ERROR", "none", "missing trie node");
+      asked.balances += questions.length;
+      asked.mostAtOnce = Math.max(asked.mostAtOnce, questions.length);
+      asked.blocks.add(block);
+      return questions.map(({ account: address, contract }) => (contract === "" ? (held.get(address) ?? 0n) : 0n));
+    },
+    wereUsed: async (accounts) => accounts.map((address) => used.has(address)),
+  };
+  const forget = (): void => {
+    forgets = true;
+    top += 50;
+  };
+  return { reader, asked, forget };
+}
+
+const currencies = [
+  { id: "eth", contract: "" },
+  { id: "usd", contract: "0x5FbDB2315678afecb367f032d93F642f64180aa3" },
+];
+const scan = (reader: ScanNodes, change: object = {}): Promise<Scanned> =>
+  scanAccounts([account], {
+    ...{ reader, currencies, from: 0, to: null, gap: 20, isNamed: () => false, clock: () => 0 },
+    ...{ rest: async () => {}, onProgress: () => {}, ...change },
+  });
+const placesOf = ({ found }: Scanned): readonly number[] => found.map(({ place }) => place);
+
+describe("a scan of an account", () => {
+  it("a scan of an account goes on until the gap, counted anew from each address in use, swept ones too", async () => {
+    const { reader } = nodesOf(new Map([[at(15), 5n]]), new Set([at(30)]));
+    const scanned = await scan(reader);
+    expect(placesOf(scanned)).toEqual([15, 30]);
+    expect(scanned.found.map(({ balances, wasUsed }) => [balances, wasUsed])).toEqual([
+      [[{ currency: "eth", units: 5n }], false],
+      [[], true],
+    ]);
+    expect(scanned).toMatchObject({ end: 51, asked: 51, named: 0, first: { number: 100 }, last: 100 });
+    // The twin: one place beyond the gap is not seen, and is with a wider one or from there on.
+    const far = nodesOf(new Map([[at(21), 5n]]));
+    expect(placesOf(await scan(far.reader))).toEqual([]);
+    expect(placesOf(await scan(far.reader, { gap: 22 }))).toEqual([21]);
+    expect(placesOf(await scan(far.reader, { from: 21, to: 21 }))).toEqual([21]);
+  });
+
+  it("a scan of an account looks beyond all that may have left, asks for nothing that is known, and in bounded batches", async () => {
+    const { reader, asked } = nodesOf(new Map([[at(615), 5n]]));
+    const known = { ...account, known: 600 };
+    const options = { gap: 20, isNamed: (address: string) => address === at(3) };
+    const scanned = await scanAccounts([known], {
+      ...{ reader, currencies, from: 0, to: null, clock: () => 0, rest: async () => {}, onProgress: () => {}, ...options },
+    });
+    expect(placesOf(scanned)).toEqual([615]);
+    expect(scanned).toMatchObject({ named: 1, asked: 635, end: 636 });
+    expect([asked.balances, asked.mostAtOnce]).toEqual([635 * 2, 500]);
+  });
+
+  it("a scan of an account goes on at a newer block where the nodes have dropped the first one's state", async () => {
+    const { reader, asked, forget } = nodesOf(new Map([[at(2), 5n]]));
+    const scanned = await scan(reader, { onProgress: forget, to: 300 });
+    expect(placesOf(scanned)).toEqual([2]);
+    expect([scanned.first.number, scanned.last, [...asked.blocks]]).toEqual([100, 150, [100, 150]]);
+  });
+});
+
+describe("what a scan found", () => {
+  let rig: PutBackRig;
+  beforeEach(async () => {
+    rig = new PutBackRig();
+    await rig.begin();
+  });
+  afterEach(() => rig.remove());
+
+  const isNamed = (address: string): boolean =>
+    isKnownAddress(rig.store.database, address, unattributedIdOf({ merchant: "m1", address }));
+
+  async function found(): Promise<Scanned> {
+    const reader = openWatcher({ chain: configOf([rig.nodeUrl], 2).chains.local!, log: () => undefined });
+    try {
+      return await scan(reader, { isNamed, gap: 40, currencies: currencies.slice(0, 1) });
+    } finally {
+      reader.close();
+    }
+  }
+  const take = (scanned: Scanned) =>
+    takeInFound(rig.store, listDepositAccounts(rig.store.database, "m1"), [{ network, scanned }], {
+      ...{ networks: [network], nowMs: rig.nowMs },
+    });
+  const listed = () =>
+    listUnattributed(rig.store.database, null, 10).map(({ address, units, txHash }) => [address, units, txHash.split(":")[0]]);
+
+  it("what a scan found is a payment once it is watched, once, whatever is read again, and no order gets its place", async () => {
+    await rig.orderSoon("anna");
+    rig.pay(at(25), 2n * eth);
+    rig.chain.mine({ hash: hashOf("swept"), from: at(27), to: stranger, nonce: 0 });
+    await rig.settle();
+    const start = rig.store.database.get<{ block: number; hash: string }>("SELECT * FROM cursors");
+    rig.pay(at(26));
+    const scanned = await found();
+    expect(placesOf(scanned)).toEqual([25, 27]);
+    expect(listed()).toEqual([]);
+    // Both of these come after the look, to an address that was found and to one that was not.
+    rig.pay(at(25), 3n * eth);
+    await rig.settle();
+    rig.nowMs += 86_400_000; // a clock of these years, beside a chain of 1970
+    expect(take(scanned)).toEqual({ watched: 2, passedOver: 27, unswept: [] });
+    await until(() => listed().length === 3);
+    const lists = [
+      [at(25), `${2n * eth}`, "internal"],
+      [at(25), `${3n * eth}`, hashOf("payment 3")],
+      [at(26), `${eth}`, hashOf("payment 2")],
+    ];
+    expect([...listed()].sort()).toEqual([...lists].sort());
+    expect(heldUnitsOf(rig.store.database, "m1", "eth")).toBe(6n * eth);
+    // The blocks of that very payment are read again by name, and it counts no second time.
+    const early = start!.block - 6;
+    rig.store.database.run("UPDATE cursors SET block = ?, hash = ?", early, rig.chain.blocks[early]!.hash);
+    await rig.settle();
+    expect(listed()).toHaveLength(3);
+    expect(heldUnitsOf(rig.store.database, "m1", "eth")).toBe(6n * eth);
+    expect(take(await found())).toMatchObject({ passedOver: 0 });
+    expect(await rig.orderSoon("bora")).toBe(at(28));
+  });
+
+  it("what a scan found stays where it is without a person's word", async () => {
+    rig.pay(at(25), eth);
+    await rig.settle();
+    expect(placesOf(await found())).toEqual([25]);
+    await rig.settle();
+    expect(listed()).toEqual([]);
+    expect(await rig.orderSoon("anna")).toBe(at(0));
+  });
+});
+
+describe("the command scan", () => {
+  let dir = "";
+  let node: ChainNode;
+  let chain: FakeChain;
+  beforeEach(async () => {
+    dir = mkdtempSync(join(tmpdir(), "gateway-scan-"));
+    chain = new FakeChain();
+    node = await serveChain(chain);
+    const text = JSON.stringify({
+      ...testConfig,
+      ...{ chains: { local: { ...testConfig.chains.local, nodes: [node.url] } }, currencies: { eth: testConfig.currencies.eth } },
+      prices: {},
+    });
+    writeFileSync(join(dir, "gateway.config.json"), text);
+    const config = parseConfig(text, dir, 0);
+    const { fingerprint } = createGatewayKey(config.keyFile);
+    const store = createStore(config.database, fingerprint, silentLog);
+    store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m1', 'Shop', 0)");
+    addReceivingKey(store.database, {
+      merchant: "m1",
+      family: "evm",
+      xpub: depositXpub,
+      firstDepositAddress: at(0),
+      createdAt: 0,
+    });
+    store.close();
+    chain.mine({ hash: hashOf("paid"), from: stranger, to: at(4), value: eth });
+    chain.mineEmpty(3);
+  });
+  afterEach(async () => {
+    await node.close();
+    rmSync(dir, { recursive: true, force: true });
+  });
+
+  async function command(...words: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
+    let text = "";
+    const take = (part: string | Uint8Array): boolean => {
+      text += part.toString();
+      return true;
+    };
+    const spies = [process.stdout, process.stderr].map((stream) => vi.spyOn(stream, "write").mockImplementation(take));
+    const before = process.exitCode;
+    process.exitCode = undefined;
+    try {
+      await run([...words, "--config", join(dir, "gateway.config.json")]);
+      return { text, code: Number(process.exitCode ?? 0) };
+    } finally {
+      process.exitCode = before;
+      for (const spy of spies) spy.mockRestore();
+    }
+  }
+
+  it("the command scan shows what the database does not know, has it watched at a person's word, and then finds nothing", async () => {
+    const first = await command("scan", "--merchant", "m1", "--gap", "5");
+    expect(first.text).toBe(
+      `local: at block 4, places below 10: 10 addresses asked, 0 known, 1 found that are not\n  ${at(4)}  0/4  1 eth; its account sent nothing\n`,
+    );
+    expect(first.code).toBe(1);
+    const watched = await command("scan", "--merchant", "m1", "--gap", "5", "--watch", "--json");
+    expect([watched.code, JSON.parse(watched.text)]).toMatchObject([
+      0,
+      {
+        ok: false,
+        taken: { watched: 1, passedOver: 5, unswept: [] },
+        found: [{ address: at(4), path: "0/4", balances: [{ currency: "eth", amount: "1" }], wasUsed: false }],
+      },
+    ]);
+    const again = await command("scan", "--merchant", "m1", "--gap", "5");
+    expect([again.code, again.text]).toEqual([
+      0,
+      "local: at block 4, places below 10: 9 addresses asked, 1 known, 0 found that are not\n",
+    ]);
+  });
+
+  it("the command scan takes an account that nobody here has, and says what it cannot do", async () => {
+    const scanned = await command("scan", "--xpub", depositXpub, "--to", "4", "--json");
+    expect([scanned.code, JSON.parse(scanned.text)]).toMatchObject([1, { found: [{ place: 4 }], taken: null }]);
+    expect((await command("scan")).code).toBe(2);
+    expect((await command("scan", "--xpub", depositXpub, "--watch")).code).toBe(2);
+    expect((await command("scan", "--merchant", "m9")).code).toBe(1);
+    node.isDown = true;
+    const unread = await command("scan", "--merchant", "m1");
+    expect([unread.code, unread.text]).toEqual([3, expect.stringMatching(/^local: not scanned: NODE_/)]);
+  });
+});
