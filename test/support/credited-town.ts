@@ -183,6 +183,7 @@ export class Town {
           this.#balance(account, contract, tellsNewestBalances ? this.final + this.ahead : block),
         ),
       balance: async (account: string, contract: string, block: number) => this.#balance(account, contract, block),
+      wereUsed: async (accounts: readonly string[]) => accounts.map(() => false),
     } as unknown as WatcherNodes;
   }
 
