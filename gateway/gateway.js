@@ -10,8 +10,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 // loaded.
 process.on("SIGUSR1", () => {});
 
-const [major, minor, patch] = process.versions.node.split(".").map(Number);
-const isOldEnough = major > 18 || (major === 18 && (minor > 19 || (minor === 19 && patch >= 1)));
+// The least version that every package of the gateway runs on; package.json's `engines` names it
+// too. The agent's is older.
+const [major, minor] = process.versions.node.split(".").map(Number);
+const isNewEnough = major > 20 || (major === 20 && minor >= 9);
 const entry = fileURLToPath(new URL("../dist/gateway/command.js", import.meta.url));
 
 function stop(message, hint) {
@@ -19,7 +21,11 @@ function stop(message, hint) {
   process.exit(2);
 }
 
-if (!isOldEnough) stop(`Node ${process.versions.node} is too old`, "install Node 18.19.1 or later");
+if (!isNewEnough)
+  stop(
+    `Node 20.9.0 or later is needed, this is ${process.versions.node}`,
+    "install Node 22 or 24 and start the gateway with it; the agent alone runs on Node 18.19.1 too",
+  );
 // A release comes built, and without what builds.
 const isRelease = !existsSync(new URL("../scripts/build.js", import.meta.url));
 const bring = isRelease ? "node autowithdraw.js install --gateway, as root" : "npm ci --ignore-scripts && npm run build";

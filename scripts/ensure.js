@@ -24,8 +24,15 @@ function run(command, args, failed) {
 }
 
 const [major = 0, minor = 0, patch = 0] = process.versions.node.split(".").map(Number);
-if (major * 1e6 + minor * 1e3 + patch < 18_019_001) {
+const version = major * 1e6 + minor * 1e3 + patch;
+if (version < 18_019_001) {
   stop(`Node 18.19.1 or later is needed, this is ${process.versions.node}`, "Node 22 or 24 is recommended");
+}
+// Commands with a local chain run the gateway too, whose packages want a newer Node than the
+// agent's.
+if (process.argv.includes("--chain") && version < 20_009_000) {
+  const hint = "install Node 22 or 24; the agent alone runs on this one";
+  stop(`the gateway runs here too, and needs Node 20.9.0 or later; this is ${process.versions.node}`, hint);
 }
 
 /**

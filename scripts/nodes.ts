@@ -1,7 +1,7 @@
 /**
- * `npm run nodes [-- 22 24 26]`: proves the built agent on real Node binaries: pairing, one
- * withdrawal to Completed. The binaries are exact packages with a lock file each (test/runtimes),
- * kept under .cache.
+ * `npm run nodes [-- 22 24 26]`: proves the built agent and gateway on real Node binaries: pairing,
+ * one withdrawal to Completed. The binaries are exact packages with a lock file each
+ * (test/runtimes), kept under .cache.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -12,9 +12,10 @@ import { projectRoot, startPairedRig } from "./rig.ts";
 import { balanceWei } from "./rpc.ts";
 import { createShop } from "./shop.ts";
 
-/** What one proof found. */
+/** The findings of one proof. */
 export interface RuntimeProof {
-  readonly version: string;
+  readonly version: string; // of the agent's Node
+  readonly gatewayVersion: string;
   readonly transactionId: string;
   readonly txHash: string;
   readonly elapsedMs: number;
@@ -44,15 +45,18 @@ export async function runtimeBinary(major: string): Promise<string | null> {
 }
 
 /**
- * Gateway, pairing, crypto and one withdrawal to Completed on the given Node major; throws when
- * anything does not hold.
+ * Gateway, pairing, crypto and one withdrawal to Completed on the given Node major, the gateway on
+ * one of its own where `gatewayMajor` says so; throws when anything does not hold.
  */
-export async function proveOn(major: string): Promise<RuntimeProof | null> {
+export async function proveOn(major: string, gatewayMajor = major): Promise<RuntimeProof | null> {
   const began = Date.now();
   const node = await runtimeBinary(major);
-  if (node === null) return null;
-  const asked = await run(node, ["--version"], { logFile: "/dev/null" });
-  const rig = await startPairedRig({ node, confirmations: 1 });
+  const gatewayNode = await runtimeBinary(gatewayMajor);
+  if (node === null || gatewayNode === null) return null;
+  const versionOf = async (binary: string): Promise<string> =>
+    (await run(binary, ["--version"], { logFile: "/dev/null" })).output.trim();
+  const [version, gatewayVersion] = [await versionOf(node), await versionOf(gatewayNode)];
+  const rig = await startPairedRig({ node, gatewayNode, confirmations: 1 });
   try {
     const shop = createShop(rig);
     const receiver = `0x${"18".repeat(20)}`;
@@ -68,7 +72,7 @@ export async function proveOn(major: string): Promise<RuntimeProof | null> {
     if ((await balanceWei(rig.anvil.url, receiver)) !== 750_000_000_000_000_000n)
       throw new Error("the receiver does not hold the exact amount");
     return {
-      version: asked.output.trim(),
+      ...{ version, gatewayVersion },
       transactionId: answer.transactionId,
       txHash: record.txHash,
       elapsedMs: Date.now() - began,
@@ -82,7 +86,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const runtimes = readdirSync(join(projectRoot, "test", "runtimes")).map((name) => name.replace("node-", ""));
   const { operands, stop } = readCommandLine({
     name: "nodes",
-    does: `Proves the built agent on Node of these majors (22 24 26): pairing, one withdrawal to Completed. There are ${runtimes.join(", ")}.`,
+    does: `Proves the built agent and gateway on Node of these majors (22 24 26): pairing, one withdrawal to Completed. There are ${runtimes.join(", ")}.`,
     operands: "MAJOR",
     options: {},
   });

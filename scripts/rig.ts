@@ -27,8 +27,10 @@ export interface Served {
 }
 
 export interface RigOptions {
-  /** The Node binary that runs gateway and agent; this process's own by default. */
+  /** The Node binary that runs the agent; this process's own by default. */
   readonly node?: string;
+  /** The Node binary that runs the gateway; `node` by default. */
+  readonly gatewayNode?: string;
   /** Agent's and gateway's `confirmations`. */
   readonly confirmations?: number | "finalized";
   readonly blockTimeMs?: number;
@@ -152,6 +154,7 @@ const rigPolicy: Record<string, Record<string, unknown>> = {
 export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const root = options.root ?? projectRoot;
   const node = options.node ?? process.execPath;
+  const gatewayNode = options.gatewayNode ?? node;
   const confirmations = options.confirmations ?? "finalized";
   const dir = mkdtempSync(join(tmpdir(), "autowithdraw-"));
   const log = (name: string): string => join(dir, `${name}.log`);
@@ -163,7 +166,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
   mkdirSync(gatewayDir, { mode: 0o700 });
   const gatewayJs = join(root, "gateway", "gateway.js");
   const command = async (...args: string[]): Promise<string> => {
-    const done = await run(node, [gatewayJs, ...args], { cwd: dir, logFile: log("gateway-commands") });
+    const done = await run(gatewayNode, [gatewayJs, ...args], { cwd: dir, logFile: log("gateway-commands") });
     if (done.code !== 0) throw new Error(`gateway ${args.join(" ")} ended with ${done.code}:\n${done.output}`);
     return done.output;
   };
@@ -228,7 +231,10 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     gateway: null,
     crypto: null,
     async startGateway(withinMs = options.readyMs ?? 20_000, isReady = ({ ok }) => ok) {
-      const started = start(node, [gatewayJs, "start", "--config", gatewayConfigPath], { cwd: dir, logFile: log("gateway") });
+      const started = start(gatewayNode, [gatewayJs, "start", "--config", gatewayConfigPath], {
+        cwd: dir,
+        logFile: log("gateway"),
+      });
       rig.gateway = started;
       const ready = async (): Promise<true | undefined> => {
         if (started.child.exitCode !== null) throw new Error(`the gateway ended with ${started.child.exitCode}`);

@@ -7,7 +7,7 @@ import { installedConfig, installedCredential, installedState } from "../../agen
 import { systemEnvironment } from "../../protocol/system-path.ts";
 import { gatewayConfig, type Layout, partOfUnit, unitFolder } from "./layout.ts";
 import type { Facts, FolderFact } from "./plan.ts";
-import { isSameProgram, npmEnvironment, programVersion } from "./program.ts";
+import { isSameProgram, leastNode, npmEnvironment, programVersion } from "./program.ts";
 import { type RemovalFacts, removalPaths } from "./removal.ts";
 import { commandText, unitText } from "./texts.ts";
 
@@ -32,6 +32,7 @@ export async function gatherFacts(layout: Layout, from: string, root: string): P
     ]),
   );
   const config = layout.part === "agent" ? installedConfig : gatewayConfig;
+  const hasPart = existsSync(join(from, layout.launcher)) && layout.rooms.every((room) => existsSync(join(from, "dist", room)));
   return {
     isRoot: process.getuid?.() === 0,
     platform: process.platform,
@@ -44,7 +45,8 @@ export async function gatherFacts(layout: Layout, from: string, root: string): P
     folders: new Map(layout.folders.flatMap(({ path, owner }) => folderFact(path, at(path), owner !== "root"))),
     source: {
       version: programVersion(from) ?? "",
-      hasPart: existsSync(join(from, layout.launcher)) && layout.rooms.every((room) => existsSync(join(from, "dist", room))),
+      nodeLeast: hasPart ? await leastNode(from, layout.part) : "",
+      hasPart,
       units,
       command: commandText(node, layout),
       helps: new Map(layout.helps.flatMap(({ file, path }) => textFact(path, join(from, file)))),

@@ -44,6 +44,7 @@ export interface Facts {
   readonly folders: ReadonlyMap<string, FolderFact>;
   readonly source: {
     readonly version: string;
+    readonly nodeLeast: string; // the least version of Node for the part; "" without it
     readonly hasPart: boolean; // false in a copy of the other part alone
     readonly units: ReadonlyMap<string, string>; // texts to be written, by name
     readonly command: string;
@@ -95,6 +96,12 @@ export function assertFit(facts: Facts, layout: Layout, isForced: boolean): void
     lacks(
       `systemd ${facts.systemd} is too old to seal a credential`,
       `use a system with systemd ${systemdLeast} or later, as Debian 12 has`,
+    );
+  }
+  if (facts.source.hasPart && isOlder(facts.nodeVersion, facts.source.nodeLeast)) {
+    lacks(
+      `the ${layout.part} needs Node ${facts.source.nodeLeast} or later, this is ${facts.nodeVersion}`,
+      "install Node 22 or 24 for the whole machine, and run this again with it",
     );
   }
   if (/^\/(home|root|tmp|run\/user)\//.test(facts.node)) {

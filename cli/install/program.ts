@@ -27,7 +27,7 @@ interface Lock {
 }
 
 interface Project {
-  readonly manifest: object;
+  readonly manifest: { readonly engines: { readonly node: string } };
   readonly lock: Lock;
 }
 
@@ -51,6 +51,16 @@ async function projectOf(from: string, part: Part): Promise<Project> {
     productionProject(root: string, part: Part): Project;
   };
   return packages.productionProject(from, part);
+}
+
+/**
+ * The least version of Node that the part in the folder `from` runs on, such as "18.19.1", by
+ * `engines` of its package.json.
+ * @public
+ */
+export async function leastNode(from: string, part: Part): Promise<string> {
+  const { engines } = (await projectOf(from, part)).manifest;
+  return engines.node.replace(/^>=/, "");
 }
 
 /** Paths from the root of every file that is installed as it is, sorted. */

@@ -35,6 +35,7 @@ function bare(part: Part = "agent"): Facts {
     folders: new Map(),
     source: {
       version: "0.2.0",
+      nodeLeast: part === "agent" ? "18.19.1" : "20.9.0",
       hasPart: true,
       units,
       command: commandText("/usr/bin/node", layouts[part]),
@@ -212,6 +213,24 @@ describe("a machine that does not fit", () => {
     expect(fits({ node: "/run/user/0/node/bin/node" })).toBe("INSTALL_MACHINE");
     expect(fits({ node: "/opt/node-22/bin/node" })).toBe("ok");
     expect(fits({ source: { ...bare().source, hasPart: false } })).toBe("INSTALL_MACHINE");
+  });
+
+  it("a Node older than the part's own is refused with the version to install, for agent and gateway each", () => {
+    const refusal = (part: Part, nodeVersion: string): string => {
+      try {
+        assertFit({ ...bare(part), nodeVersion }, layouts[part], false);
+        return "";
+      } catch (error) {
+        return error instanceof AgentError ? `${error.code}: ${error.message}; ${error.context.hint}` : String(error);
+      }
+    };
+    const hint = "install Node 22 or 24 for the whole machine, and run this again with it";
+    expect(refusal("agent", "18.19.0")).toBe(`INSTALL_MACHINE: the agent needs Node 18.19.1 or later, this is 18.19.0; ${hint}`);
+    expect(refusal("gateway", "18.20.4")).toBe(
+      `INSTALL_MACHINE: the gateway needs Node 20.9.0 or later, this is 18.20.4; ${hint}`,
+    );
+    for (const version of ["18.19.1", "18.20.4", "24.11.0"]) expect(refusal("agent", version), version).toBe("");
+    for (const version of ["20.9.0", "22.0.0"]) expect(refusal("gateway", version), version).toBe("");
   });
 
   it("goes back to an older version only when that is meant", () => {

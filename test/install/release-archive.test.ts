@@ -1,10 +1,11 @@
 /**
- * The release: what it holds, that it is the same when made twice, its parts list, and that its
- * programs run where it is unpacked.
+ * The release: its content, that it is the same when made twice, its signed checksum, its parts
+ * list, and that its programs run where it is unpacked.
  */
-import { execFileSync } from "node:child_process";
-import { createHash } from "node:crypto";
+import { execFileSync, spawnSync } from "node:child_process";
+import { createHash, generateKeyPairSync } from "node:crypto";
 import {
+  chmodSync,
   cpSync,
   existsSync,
   mkdirSync,
@@ -22,6 +23,7 @@ import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { run } from "../../scripts/processes.ts";
+import { readSigningKey } from "../../scripts/release/signature.ts";
 import { projectRoot } from "../../scripts/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 
@@ -43,13 +45,21 @@ const bytesOf = (folder: string, file: string): string =>
     .update(readFileSync(join(dir, folder, file)))
     .digest("hex");
 
+/** A fresh key of a kind, in a file of its own below the test's folder. */
+function keyFile(file: string, pem: string | Buffer): string {
+  writeFileSync(join(dir, file), pem, { mode: 0o600 });
+  return join(dir, file);
+}
+const freshKey = (): string => generateKeyPairSync("ed25519").privateKey.export({ type: "pkcs8", format: "pem" }).toString();
+const signKey = keyFile("release.key", freshKey());
+
 /**
  * Makes a release of the tree in `root` as `npm run release` does, with other habits of the shell.
  */
 async function make(root: string, out: string, umask: string): Promise<void> {
-  const script = `umask ${umask}; exec "$0" dist/scripts/release.js --out "$1"`;
+  const script = `umask ${umask}; exec "$0" dist/scripts/release.js --out "$1" --sign-key "$2"`;
   const env = { ...process.env, SOURCE_DATE_EPOCH: "1790000000", TZ: "Asia/Tokyo" };
-  execFileSync("sh", ["-c", script, process.execPath, join(dir, out)], { cwd: root, env, stdio: "pipe" });
+  execFileSync("sh", ["-c", script, process.execPath, join(dir, out), signKey], { cwd: root, env, stdio: "pipe" });
 }
 
 beforeAll(async () => {
@@ -70,7 +80,7 @@ describe("the archive", () => {
       writeFileSync(join(other, file), readFileSync(join(projectRoot, file)), { mode: 0o600 });
     symlinkSync(join(projectRoot, "node_modules"), join(other, "node_modules"));
     await make(other, "two", "077");
-    for (const suffix of [".tgz", ".tgz.sha256", ".cdx.json"])
+    for (const suffix of [".tgz", ".tgz.sha256", ".tgz.sha256.sig", ".cdx.json"])
       expect(bytesOf("two", `${name}${suffix}`), suffix).toBe(bytesOf("one", `${name}${suffix}`));
     // The twin: another content gives other bytes.
     writeFileSync(join(other, "LICENSE"), "none");
@@ -81,6 +91,61 @@ describe("the archive", () => {
   it("has a checksum that sha256sum takes", () => {
     const said = execFileSync("sha256sum", ["--check", `${name}.tgz.sha256`], { cwd: join(dir, "one"), encoding: "utf8" });
     expect(said).toBe(`${name}.tgz: OK\n`);
+  });
+
+  // As docs/install.md has the line: the reader's own openssl, and a public key from elsewhere.
+  describe("its signature", () => {
+    const page = readFileSync(join(projectRoot, "docs", "install.md"), "utf8");
+    const line = /^openssl pkeyutl -verify .*$/m.exec(page)?.[0] ?? "no such line";
+    const verified = (folder: string, key: string): string => {
+      const typed = line.replace("/etc/autowithdraw-release.pub", key).replaceAll("autowithdraw-0.1.0", name);
+      const done = spawnSync("sh", ["-c", typed], { cwd: folder, encoding: "utf8" });
+      return done.status === 0 ? done.stdout.trim() : "refused";
+    };
+    const copyOf = (file: string, change: (bytes: Buffer) => void): string => {
+      const folder = mkdtempSync(join(dir, "copy-"));
+      for (const suffix of [".tgz.sha256", ".tgz.sha256.sig"])
+        cpSync(join(dir, "one", `${name}${suffix}`), join(folder, `${name}${suffix}`));
+      const bytes = readFileSync(join(folder, file));
+      change(bytes);
+      writeFileSync(join(folder, file), bytes);
+      return folder;
+    };
+    const publicKey = join(dir, "one", "autowithdraw-release.pub");
+
+    it("is verified by the documented command, with a fresh key", () => {
+      expect(verified(join(dir, "one"), publicKey)).toBe("Signature Verified Successfully");
+    });
+
+    it("one changed byte of the checksum or of the signature is refused, and so is another key", () => {
+      const flipped = (bytes: Buffer): void => void bytes.writeUInt8(bytes.readUInt8(10) ^ 1, 10);
+      expect(
+        verified(
+          copyOf(`${name}.tgz.sha256`, () => {}),
+          publicKey,
+        ),
+      ).toBe("Signature Verified Successfully");
+      expect(verified(copyOf(`${name}.tgz.sha256`, flipped), publicKey)).toBe("refused");
+      expect(verified(copyOf(`${name}.tgz.sha256.sig`, flipped), publicKey)).toBe("refused");
+      const stranger = generateKeyPairSync("ed25519").publicKey.export({ type: "spki", format: "pem" });
+      expect(verified(join(dir, "one"), keyFile("stranger.pub", stranger))).toBe("refused");
+    });
+
+    it("takes a key from outside of the tree alone, closed to others and of the right kind", () => {
+      const why = (path: string): string => {
+        const read = readSigningKey(path, projectRoot);
+        return read.ok ? "" : read.why;
+      };
+      expect(why(signKey)).toBe("");
+      expect(why(join(dir, "nothing"))).toContain("is not there");
+      expect(why(join(projectRoot, "package.json"))).toContain("lies in the project's folder");
+      const open = keyFile("open.key", freshKey());
+      chmodSync(open, 0o640);
+      expect(why(open)).toContain(`is open to others: chmod 600 ${open}`);
+      const other = generateKeyPairSync("x25519").privateKey.export({ type: "pkcs8", format: "pem" });
+      expect(why(keyFile("other.key", other))).toContain("a key of the kind x25519");
+      expect(why(keyFile("none.key", "none"))).toContain("holds no private key in PEM");
+    });
   });
 
   it("holds the built program, launchers, units and documents, and nothing that builds or tests", () => {
