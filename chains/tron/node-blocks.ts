@@ -104,18 +104,15 @@ export function createBlocks(pool: NodePool): Blocks {
     solidBlock,
     block: async (number) => (await pool.first((node) => pool.ask(node, blockQuestion("/wallet", number)))) as Block,
     solidFound: (block, find, keyOf) => {
-      const entries = new Map<string, number>();
+      const shown = new Map<string, readonly Receipt[]>();
       const ask = async (node: PoolNode): Promise<ReturnType<typeof find>> => {
         const receipts = together(block, await pool.ask(node, receiptsQuestion("/walletsolidity", block.number)));
-        entries.set(
-          node.rpc.origin,
-          receipts.reduce((sum, { internal, others }) => sum + internal.length + others.length, 0),
-        );
+        shown.set(node.rpc.origin, receipts);
         return find(receipts);
       };
       return pool
         .agree(ask, keyOf, `receipts of block ${block.number}`)
-        .catch((fault: unknown) => Promise.reject(named(fault, entries)));
+        .catch((fault: unknown) => byKeepers(fault, shown, find, keyOf));
     },
     receipts: async (block) => {
       const ask = async (node: PoolNode): Promise<readonly Receipt[]> =>
@@ -215,13 +212,38 @@ function receiptFields({ txHash, block, isDone, callResult, feeSun, logs }: Rece
   return [txHash, block, isDone, callResult, `${feeSun}`, logs];
 }
 
-/** A disagreement names the nodes that list no internal entry where another lists some. */
-function named(fault: unknown, entries: ReadonlyMap<string, number>): unknown {
-  const without = [...entries].filter(([, count]) => count === 0).map(([origin]) => origin);
-  const isApart = without.length > 0 && without.length < entries.size;
-  if (!isApart || !(fault instanceof AgentError) || fault.code !== "NODE_DISAGREE") return fault;
-  const message = `${fault.message}; ${without.join(", ")} keeps no internal transactions (vm.saveInternalTx)`;
-  return new AgentError(fault.code, fault.effect, message, { ...fault.context, node: without.join(", ") });
+/**
+ * Nodes that list no internal entry in a block where others list some say nothing about entries
+ * (vm.saveInternalTx). Where the others are alike in all, and these in everything else, the others'
+ * word is taken: the watcher counts an entry only as far as an agreed balance bears it out.
+ * @throws the fault, which names those nodes
+ */
+function byKeepers<T>(
+  fault: unknown,
+  shown: ReadonlyMap<string, readonly Receipt[]>,
+  find: (receipts: readonly Receipt[]) => T,
+  keyOf: (found: T) => string,
+): T {
+  const hasEntries = (receipts: readonly Receipt[]): boolean =>
+    receipts.some(({ internal, others }) => internal.length + others.length > 0);
+  const all = [...shown.values()];
+  const keepers = all.filter(hasEntries);
+  const [keeper] = keepers;
+  const isApart = keeper !== undefined && keepers.length < all.length;
+  if (!isApart || !(fault instanceof AgentError) || fault.code !== "NODE_DISAGREE") throw fault;
+  const sizeOf = (keys: readonly string[]): number => new Set(keys).size;
+  const isAlike =
+    sizeOf(keepers.map((receipts) => keyOf(find(receipts)))) === 1 &&
+    sizeOf(all.map((receipts) => keyOf(find(receipts.map(withoutEntries))))) === 1;
+  if (isAlike) return find(keeper);
+  const without = [...shown].flatMap(([origin, receipts]) => (hasEntries(receipts) ? [] : [origin])).join(", ");
+  const message = `${fault.message}; ${without} keeps no internal transactions (vm.saveInternalTx)`;
+  throw new AgentError(fault.code, fault.effect, message, { ...fault.context, node: without });
+}
+
+/** The same receipt; what is read of it when asked for stays so. */
+function withoutEntries(receipt: Receipt): Receipt {
+  return Object.create(receipt, { internal: { value: [] }, others: { value: [] } }) as Receipt;
 }
 
 export function notTogether(block: number, what: string): AgentError {

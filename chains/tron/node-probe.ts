@@ -5,14 +5,19 @@
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Lack } from "../nodes.ts";
+import { readFields } from "./answers.ts";
 import { blockQuestion, headQuestion } from "./node-blocks.ts";
-import type { NodePool, Question } from "./node-pool.ts";
+import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 import { accountQuestion, pricesQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
 /** An address that nobody has the key of, as the chain spells it. */
 const nobody = "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb";
 const blockBytesMax = 16 * 1024 * 1024;
+/** Calls of contracts of which at least one has an internal entry. */
+const callsMin = 200;
+/** Blocks that are looked at for them. */
+const blocksMax = 20;
 
 /** Rejects for bugs alone. */
 export async function lacksOf(pool: NodePool, contracts: readonly string[]): Promise<readonly Lack[]> {
@@ -39,17 +44,59 @@ export async function lacksOf(pool: NodePool, contracts: readonly string[]): Pro
   }
   if (solid !== null) {
     await ask("deposits", "a block with its transactions", blockQuestion("/walletsolidity", solid.number));
-    await ask("deposits", "the receipts of a block", receiptsOf(solid.number));
+    const newest = await ask("deposits", "the receipts of a block", receiptsOf(solid.number));
+    const words = newest === null ? "" : await internalLack(pool, node, solid.number, newest);
+    if (words !== "")
+      lacks.push({
+        ...{ question: "internal transactions", neededBy: "deposits" },
+        isOptional: false,
+        code: "CHECK_INTERNAL",
+        words,
+      });
   }
   return lacks;
 }
 
-function receiptsOf(number: number): Question<null> {
+/** Of the receipts of a block: calls of contracts, and those among them with internal entries. */
+interface Runs {
+  readonly calls: number;
+  readonly withEntries: number;
+}
+
+/**
+ * No answer of a node says whether it keeps internal transactions (vm.saveInternalTx), so receipts
+ * do: on a chain in use some call of a few hundred has one. Nothing is said of a chain with fewer
+ * calls in the blocks that are looked at. Words for a node that keeps none, else "". Sources:
+ * tronprotocol/java-tron #3064, #3152, #6119, #6284.
+ */
+async function internalLack(pool: NodePool, node: PoolNode, newest: number, first: Runs): Promise<string> {
+  let [calls, runs, number] = [0, first, newest];
+  for (;;) {
+    if (runs.withEntries > 0) return "";
+    calls += runs.calls;
+    if (calls >= callsMin) return `none with ${calls} calls of contracts in blocks ${number} to ${newest}: set vm.saveInternalTx`;
+    if (newest - number + 1 >= blocksMax || number === 0) return "";
+    number -= 1;
+    const asked = await pool.ask(node, receiptsOf(number)).catch((error: unknown) => {
+      if (error instanceof AgentError) return null;
+      throw error;
+    });
+    if (asked === null) return "";
+    runs = asked;
+  }
+}
+
+function receiptsOf(number: number): Question<Runs> {
   return {
     ...{ path: "/walletsolidity/gettransactioninfobyblocknum", fields: { num: number }, answerBytesMax: blockBytesMax },
     read: (value) => {
-      if (Array.isArray(value)) return null;
-      throw new AgentError("NODE_ANSWER", "none", "the receipts of a block are no list");
+      if (!Array.isArray(value)) throw new AgentError("NODE_ANSWER", "none", "the receipts of a block are no list");
+      const receipts = value.map((one) => readFields(one, "receipt"));
+      const isCall = ({ receipt }: (typeof receipts)[number]): boolean =>
+        (receipt as { result?: unknown } | undefined)?.result !== undefined;
+      const hasEntries = ({ internal_transactions: entries }: (typeof receipts)[number]): boolean =>
+        Array.isArray(entries) && entries.length > 0;
+      return { calls: receipts.filter(isCall).length, withEntries: receipts.filter(hasEntries).length };
     },
   };
 }
