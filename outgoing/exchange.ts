@@ -8,6 +8,7 @@
 import type { Dispatcher, Pool as PoolOf } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
 import { version } from "../protocol/version.ts";
+import { type AnswerPlace, AnswerRoom } from "./answer-room.ts";
 import { reasonOf } from "./reason.ts";
 
 /** @public */
@@ -56,6 +57,7 @@ export interface OutgoingOptions {
   /** An idle connection is closed after this time. 0: a connection serves one request. */
   readonly idleMs: number;
   readonly ca?: string; // PEM, trusted in the place of the machine's own
+  readonly room?: AnswerRoom; // for its answers; the one of this process by default
 }
 
 /** @public */
@@ -72,6 +74,9 @@ const connectMs = 10_000;
 /** One address of several: a slow line is not taken for a dead one (nodejs/node 54359). */
 const attemptMs = 2_000;
 const headerBytesMax = 16_384;
+
+/** For the answers of all exchanges of this process. */
+const roomOfProcess = new AnswerRoom();
 
 /**
  * Opens the way to one origin; nothing is connected yet.
@@ -94,9 +99,10 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     },
   });
   const underWay = new Set<{ abort(): void }>();
+  const way = { pool, isOnce: options.idleMs === 0, room: options.room ?? roomOfProcess };
   return {
     send: (request, done) => {
-      const exchange = begin(pool, request, options.idleMs === 0, (outcome) => {
+      const exchange = begin(way, request, (outcome) => {
         underWay.delete(exchange);
         done(outcome);
       });
@@ -119,8 +125,16 @@ function unreachable(error: unknown, isCut: boolean, why?: string): Cause {
   return { ok: false, kind: "unreachable", code: reason.code, why: why ?? reason.text, isCut };
 }
 
-function begin(pool: PoolOf, request: Request, isOnce: boolean, done: (outcome: Outcome) => void): { abort(): void } {
+/** The connections to an origin, and the room for what comes over them. */
+interface Way {
+  readonly pool: PoolOf;
+  readonly isOnce: boolean; // a connection serves one request
+  readonly room: AnswerRoom;
+}
+
+function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Outcome) => void): { abort(): void } {
   const { bytesMax, timeoutMs, bodyMs } = request;
+  let place: AnswerPlace | null = null;
   let isDone = false;
   let breakOff: (() => void) | null = null; // there once the request has a connection
   const chunks: Buffer[] = [];
@@ -131,7 +145,12 @@ function begin(pool: PoolOf, request: Request, isOnce: boolean, done: (outcome: 
   function end(outcome: Outcome): void {
     isDone = true;
     clearTimeout(timer);
-    done(outcome);
+    // The bytes count until they are read: `done` parses them before it returns.
+    try {
+      done(outcome);
+    } finally {
+      place?.leave();
+    }
   }
   function fail(outcome: Cause): void {
     if (isDone) return;
@@ -152,11 +171,13 @@ function begin(pool: PoolOf, request: Request, isOnce: boolean, done: (outcome: 
       breakOff = () => abort();
       if (isDone) abort(); // given up before the connection stood: no byte leaves
     },
-    onHeaders(status, raw) {
+    onHeaders(status, raw, goOn) {
       if (status < 200) return true; // RFC 9110 section 15.2: the answer is still to come
       const headers = new Map(pairsOf(raw));
       const coding = headers.get("content-encoding") ?? "identity";
       head = { status, retryAfter: retryAfterOf(headers.get("retry-after") ?? "", headers.get("date") ?? "") };
+      // In a later turn: another exchange's parser is at work when room is given back.
+      place = room.enter(() => setImmediate(goOn));
       if (bodyMs !== undefined) {
         clearTimeout(timer);
         timer = setTimeout(cutBody, bodyMs);
@@ -167,6 +188,7 @@ function begin(pool: PoolOf, request: Request, isOnce: boolean, done: (outcome: 
       return true;
     },
     onData(chunk) {
+      if (isDone) return true;
       if (bodyMs !== undefined) {
         chunks.push(chunk.subarray(0, bytesMax - size));
         size = Math.min(bytesMax, size + chunk.length);
@@ -174,9 +196,12 @@ function begin(pool: PoolOf, request: Request, isOnce: boolean, done: (outcome: 
         return true;
       }
       size += chunk.length;
-      if (size > bytesMax) fail(failed("size", `answer above ${bytesMax} bytes`));
-      else chunks.push(chunk);
-      return true;
+      if (size > bytesMax) {
+        fail(failed("size", `answer above ${bytesMax} bytes`));
+        return true;
+      }
+      chunks.push(chunk);
+      return place?.take(chunk.length) ?? true;
     },
     onComplete: succeed,
     onError(error) {
@@ -197,14 +222,17 @@ function begin(pool: PoolOf, request: Request, isOnce: boolean, done: (outcome: 
   return { abort: () => fail(failed("aborted", "the connection was closed by us")) };
 }
 
-/** Headers as a server expects them of a good client. No coding is asked for, so none may come. */
-/** In seconds; a date counts from the server's own. "" for one that cannot be read. */
-function retryAfterOf(text: string, date: string): string {
+/**
+ * Retry-After in seconds; a date counts from the server's own. "" for one that cannot be read.
+ * @public
+ */
+export function retryAfterOf(text: string, date: string): string {
   if (text === "" || /^[0-9]{1,9}$/.test(text)) return text;
   const seconds = Math.ceil((Date.parse(text) - Date.parse(date)) / 1000);
   return Number.isNaN(seconds) ? "" : `${Math.max(0, seconds)}`;
 }
 
+/** Headers as a server expects them of a good client. No coding is asked for, so none may come. */
 function asked({ method, path, headers, body }: Request): Dispatcher.DispatchOptions {
   const ours = { "user-agent": userAgent, accept: "application/json", "accept-encoding": "identity" };
   const content = body === undefined ? {} : { "content-type": "application/json" };
