@@ -138,8 +138,11 @@ function exchange(url: URL, address: string, letter: Letter, options: Exchange, 
   });
 }
 
-/** The status decides; the first bytes of the answer are for the log. */
-function heardOf(outcome: Outcome): Heard {
+/**
+ * The status decides; the first bytes of the answer are for the log.
+ * @public
+ */
+export function heardOf(outcome: Outcome): Heard {
   if (outcome.ok) {
     const { status, retryAfter, body } = outcome;
     return { status, answer: body.toString("utf8"), retryAfter: retryAfter === "" ? undefined : retryAfter };

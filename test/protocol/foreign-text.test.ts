@@ -4,25 +4,98 @@
  * so that a slow machine changes nothing; a square would be sixteen times as slow.
  */
 import { expect, describe as group, it } from "vitest";
+import { readRequest } from "../../agent/signer/sockets/line-server.ts";
 import { parseAddress as parseEvmAddress } from "../../chains/evm/address.ts";
 import { readData } from "../../chains/evm/answers.ts";
 import { readEnvelopes } from "../../chains/evm/rpc-envelope.ts";
+import { quietMsOf, quotaFault } from "../../chains/providers/node-quota.ts";
+import { wordsInBody } from "../../chains/providers/node-words.ts";
 import { parseAddress as parseTronAddress } from "../../chains/tron/address.ts";
 import { wordsOf } from "../../chains/tron/answers.ts";
 import { parseJson as parseTron } from "../../chains/tron/rpc-json.ts";
+import { readOrder, readOrders } from "../../gateway/answer/body.ts";
+import { csvCell } from "../../gateway/answer/csv-cell.ts";
+import { languageOf } from "../../gateway/answer/language.ts";
+import { wantsCsv } from "../../gateway/api/csv.ts";
+import { kidOf } from "../../gateway/auth/signature-token.ts";
+import { heardOf } from "../../gateway/callbacks/door.ts";
+import { retryAfterOf as retryAfterOfShop } from "../../gateway/callbacks/schedule.ts";
+import { addressReader } from "../../gateway/client-address.ts";
+import { readPrice } from "../../gateway/prices/decimal.ts";
 import { parseExact } from "../../gateway/prices/exact-json.ts";
+import { retryAfterOf } from "../../outgoing/exchange.ts";
+import { parseAmount } from "../../protocol/amount.ts";
 import { parseForeign, quoteNumbers } from "../../protocol/foreign-json.ts";
+import { parseSealedGrant } from "../../protocol/grant.ts";
 import { parseJson } from "../../protocol/json.ts";
+import { parseApiKey, parseSealedTranscript, parseTranscript } from "../../protocol/pairing.ts";
+import {
+  parseAck,
+  parseBeat,
+  parseChallenge,
+  parseHello,
+  parseJob,
+  parseJobs,
+  parseStatement,
+  parseWelcome,
+} from "../../protocol/payloads.ts";
+import { parseRecovery } from "../../protocol/recovery.ts";
+import { shellWord, visible, visibleAll } from "../../protocol/visible.ts";
 
 const limits = { bytesMax: 4 * 1024 * 1024, keysMax: 2 ** 24, itemsMax: 2 ** 24, stringBytesMax: 4 * 1024 * 1024 };
 
+const orders = { address: "optional", tag: true, fiat: true } as const;
+const behindProxy = addressReader(["127.0.0.1"]);
+const forwarded = (text: string): unknown =>
+  behindProxy({ socket: { remoteAddress: "127.0.0.1" }, headers: { "x-forwarded-for": text } } as never);
+/** Each of them in turn, whatever the ones before say. */
+const each =
+  (...all: readonly ((text: string) => unknown)[]) =>
+  (text: string): void => {
+    for (const read of all) {
+      try {
+        read(text);
+      } catch {
+        // A refusal: the next one reads the same.
+      }
+    }
+  };
+
 const readers: Readonly<Record<string, (text: string) => unknown>> = {
+  // nodes
   "an answer of a Tron node": parseTron,
   "an answer of an EVM node": (text) => readEnvelopes(200, text),
   "words of an EVM node": (text) => readEnvelopes(200, JSON.stringify({ id: 1, error: { code: 1, message: text } })),
   "words of a Tron node": wordsOf,
   "data of an EVM node": (text) => readData(`0x${text}`, "data"),
-  "an answer of a market": parseExact,
+  "a page or an error of a node": wordsInBody,
+  "a refusal of a provider": each(
+    (text) => quietMsOf({ status: 429, retryAfter: "", words: text }),
+    (text) => quotaFault(-32005, text, "a node"),
+  ),
+  // markets, receivers of callbacks, headers of any server
+  "an answer of a market": each(parseExact, readPrice),
+  // lukevella/rallly 3297, kubernetes-sigs/external-dns 6484: an answer to a webhook without end.
+  "an answer of a shop to a callback": each(
+    (text) => heardOf({ ok: true, status: 500, retryAfter: text, body: Buffer.from(text) }),
+    (text) => retryAfterOfShop(text, 0),
+  ),
+  "Retry-After of any server": (text) => retryAfterOf(text, text),
+  // shops and their proxies
+  "an order of a shop": each(
+    (text) => readOrder(Buffer.from(text), orders),
+    (text) => readOrders(Buffer.from(text), orders),
+  ),
+  "an amount of a shop": (text) => parseAmount(text, 18),
+  "headers of a shop": each((text) => languageOf(text, "en"), wantsCsv, kidOf),
+  "an address that a proxy wrote": forwarded,
+  "a text of a shop in a list for a spreadsheet": csvCell,
+  // agents, gateways, couriers
+  "a message of an agent": each(parseHello, parseStatement, parseBeat),
+  "a message of a gateway": each(parseChallenge, parseWelcome, parseJobs, parseJob, parseAck, parseRecovery),
+  "a server that pairs, and the answer to it": each(parseSealedTranscript, parseTranscript, parseApiKey, parseSealedGrant),
+  "a message of a courier": (text) => readRequest(Buffer.from(text)),
+  "foreign words on a screen": each(visible, (text) => visibleAll({ [text]: text }), shellWord),
   "a frame, a file or a configuration": (text) => parseJson(text, limits),
   "an address of an EVM chain": parseEvmAddress,
   "an address of Tron": parseTronAddress,

@@ -1,0 +1,72 @@
+/**
+ * A list of every file that reads JSON, each with the party that writes the text: whoever adds a
+ * reader of foreign text adds it to foreign-text.test.ts as well. Texts that this program wrote
+ * itself, or that its operator keeps, are named as such.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { projectRoot } from "../../scripts/rig.ts";
+
+const rooms = ["agent", "chains", "cli", "client", "gateway", "metrics", "notices", "notify", "outgoing", "protocol"];
+
+/** Readers of foreign text, by file, with their row in foreign-text.test.ts. */
+const foreign: Readonly<Record<string, string>> = {
+  "agent/signer/sockets/line-server.ts": "a message of a courier",
+  "chains/evm/rpc-envelope.ts": "an answer of an EVM node",
+  "chains/providers/node-words.ts": "a page or an error of a node",
+  "chains/tron/rpc-json.ts": "an answer of a Tron node",
+  "chains/tron/rpc.ts": "an answer of a Tron node",
+  "gateway/answer/body.ts": "an order of a shop",
+  "gateway/prices/exact-json.ts": "an answer of a market",
+  "gateway/prices/desk.ts": "an answer of a market",
+  "protocol/foreign-json.ts": "an answer of a Tron node",
+  "protocol/grant.ts": "a server that pairs, and the answer to it",
+  "protocol/json.ts": "a frame, a file or a configuration",
+  "protocol/pairing.ts": "a server that pairs, and the answer to it",
+  "protocol/payloads.ts": "a message of an agent",
+  "protocol/recovery.ts": "a message of a gateway",
+};
+
+/** By the strict reader or the runtime's own, of a text that is bounded before: the bound. */
+const bounded: Readonly<Record<string, string>> = {
+  "agent/launcher/watched.ts": "a line of a child, at most 65,536 characters",
+  "agent/socket/client.ts": "a line of the signer, bounded by agent/socket/line.ts",
+  "cli/registering/main.ts": "the gateway's answer to pairing, bounded by its reader",
+  "client/callbacks.ts": "a callback whose signature fits",
+  "client/client.ts": "an answer of the gateway that the shop chose",
+  "gateway/auth/signature-token.ts": "a token, at most 4,096 characters",
+};
+
+/** Written by this program, or by the operator who starts it. */
+const own: readonly string[] = [
+  ...["agent/check/check.ts", "agent/check/main.ts", "agent/courier/main.ts", "agent/signer/bootstrap.ts", "cli/child.ts"],
+  ...["agent/config/config.ts", "agent/config/link-file.ts", "agent/keystore/keystore.ts", "agent/last-words.ts"],
+  ...["agent/launcher/paired.ts", "agent/ledger/codec.ts", "agent/ledger/pairing-word.ts", "agent/ledger/segment.ts"],
+  ...["agent/signer/policy/destinations.ts", "agent/signer/rim/signer.ts", "agent/signer/rim/stop-mark.ts"],
+  ...["cli/backup/format.ts", "cli/backup/main.ts", "cli/backup/make.ts", "cli/backup/manifest.ts", "cli/install/program.ts"],
+  ...["cli/pair/progress.ts", "cli/pair/scrub.ts", "cli/sealing/ledger.ts", "cli/sealing/main.ts"],
+  ...["gateway/answer/record.ts", "gateway/balance/funds.ts", "gateway/config.ts", "gateway/deposits/payee.ts"],
+  ...["gateway/operator/currencies.ts", "gateway/operator/health.ts", "gateway/operator/merchants.ts"],
+  ...["gateway/store/agent-accounts.ts", "gateway/store/agents.ts", "gateway/store/callback-outbox.ts"],
+  ...["gateway/store/put-back.ts", "gateway/store/sweeps.ts"],
+];
+
+const reads = /\b(?:JSON\.parse|parseJson|parseForeign|parseExact)\(/;
+
+function readersIn(room: string): readonly string[] {
+  return (readdirSync(join(projectRoot, room), { recursive: true }) as string[])
+    .filter((path) => path.endsWith(".ts") && !path.includes("node_modules"))
+    .map((path) => `${room}/${path}`)
+    .filter((path) => reads.test(readFileSync(join(projectRoot, path), "utf8")));
+}
+
+it("every file that reads JSON is known with its writer, and no file of the list has gone", () => {
+  const known = [...Object.keys(foreign), ...Object.keys(bounded), ...own];
+  expect(rooms.flatMap(readersIn).sort()).toEqual([...known].sort());
+});
+
+it("every reader of foreign text has its row among the hostile shapes", () => {
+  const table = readFileSync(join(projectRoot, "test", "protocol", "foreign-text.test.ts"), "utf8");
+  for (const row of Object.values(foreign)) expect(table).toContain(`  "${row}":`);
+});
