@@ -257,6 +257,7 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
     relay: (text) => process.stderr.write(visibleLines(text)),
     relayLine: speech.relayLine,
     verdict: tell,
+    failing: (verdict) => leaveWords(options, verdict),
     up: () => {
       removeLastWords(lastWordsFolder(state, process.env), role);
       manager.ready(role === "both" ? "signer and courier run" : `the ${role} runs`);
@@ -290,6 +291,11 @@ function namingSource({ config, configSource }: Options, message: string): strin
 function lastWords(options: Options, told: Verdict): void {
   const verdict = { ...told, message: namingSource(options, told.message) };
   speech.verdict(verdict);
+  leaveWords(options, verdict);
+}
+
+/** Leaves the reason for `status`, which asks while nobody answers. */
+function leaveWords(options: Options, verdict: Verdict): void {
   const state = stateFolder(options.state);
   const folder = lastWordsFolder(state, process.env);
   const { role } = options;

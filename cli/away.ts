@@ -3,6 +3,7 @@
  * stopped, failing, hung, not allowed.
  */
 
+import { join } from "node:path";
 import { type StateFolder, socketPaths } from "../agent/files/state-folder.ts";
 import type { LastWords } from "../agent/last-words.ts";
 import { AgentError } from "../protocol/fault.ts";
@@ -31,7 +32,9 @@ export function whyAway(
 ): unknown {
   if (!(error instanceof AgentError)) return error;
   const isUnderUnits = machine.isUnderUnits(state);
-  if (error.code === "SOCKET_TIMEOUT") return hung(error, isUnderUnits);
+  const isSilent = error.code === "SOCKET_TIMEOUT" || error.code === "COMMAND_DAEMON_AWAY";
+  if (isSilent && machine.isReadOnly(join(state.signer, "ledger"))) return withoutWrites(state, error);
+  if (error.code === "SOCKET_TIMEOUT") return failing(state, machine, error) ?? hung(error, isUnderUnits);
   if (error.code === "COMMAND_RIGHT") return noRight(state, error, isUnderUnits);
   if (error.code !== "COMMAND_DAEMON_AWAY") return error;
   // A courier knows nothing of why its signer is silent, and whoever took it over would have root
@@ -68,6 +71,20 @@ function remedyOf({ code, hint }: LastWords): string {
   return code === "KEYSTORE_ENCKEY"
     ? `write the encKey that it was sealed with into FILE, then: systemd-creds encrypt --name=encKey FILE ${credential}`
     : hint;
+}
+
+/** The signer needs its disk, and can say so itself only where its sockets lie on another one. */
+function withoutWrites({ signer }: StateFolder, cause: AgentError): AgentError {
+  const message = `crypto-signer does not answer, and the disk of ${join(signer, "ledger")} is read-only`;
+  return new AgentError("LEDGER_READ_ONLY", "none", message, {}, { cause });
+}
+
+/** A socket that the service manager holds takes questions while the signer ends again and again. */
+function failing(state: StateFolder, machine: Machine, cause: AgentError): AgentError | null {
+  const last = machine.lastWords(state).find(({ role }) => role !== "courier");
+  if (last === undefined) return null;
+  const hint = `${remedyOf(last)}; more in: ${signerLog}`;
+  return away(`crypto-signer ends and is started again, since ${momentHere(last.at)}: ${last.message}`, hint, cause);
 }
 
 function hung(cause: AgentError, isUnderUnits: boolean): AgentError {

@@ -12,6 +12,7 @@ import type { StateFolder } from "../agent/files/state-folder.ts";
 import { installedState } from "../agent/installed.ts";
 import { type LastWords, readLastWords } from "../agent/last-words.ts";
 import { verdictOn } from "../agent/launcher/verdict.ts";
+import { isReadOnly } from "../agent/ledger/disk.ts";
 import { AgentError } from "../protocol/fault.ts";
 import { systemEnvironment } from "../protocol/system-path.ts";
 
@@ -47,6 +48,8 @@ export interface Machine {
   configOnDisk(path: string): ConfigOnDisk;
   /** False also where this user may not look. */
   isThere(path: string): boolean;
+  /** Whether its file system is mounted read-only; false also where this user may not look. */
+  isReadOnly(path: string): boolean;
 }
 
 /** The folders that systemd reads units from. */
@@ -76,6 +79,7 @@ export const thisMachine: Machine = {
   lastWords: readLastWords,
   configOnDisk,
   isThere: existsSync,
+  isReadOnly,
 };
 
 /**

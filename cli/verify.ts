@@ -1,6 +1,6 @@
 /**
  * `verify`: reads the whole ledger back and checks every hash; by the running signer, which checks
- * with the wallet's key who wrote each line as well, or from the folder when none runs.
+ * with the wallet's key who wrote each line as well, or from the folder when none answers.
  */
 import { join } from "node:path";
 import type { StateFolder } from "../agent/files/state-folder.ts";
@@ -25,7 +25,7 @@ export async function verify(state: StateFolder, isJson: boolean, terminal: Term
       ["head", `${head.seq} ${head.hash}`],
       [
         "checked by",
-        by === "signer" ? "the running signer, hashes and the wallet's seal" : "this command, hashes alone: no signer runs",
+        by === "signer" ? "the running signer, hashes and the wallet's seal" : "this command, hashes alone: no signer answers",
       ],
     ] as const;
     terminal.out(`the ledger is whole\n\n${fields(rows)}\n`);
@@ -33,19 +33,23 @@ export async function verify(state: StateFolder, isJson: boolean, terminal: Term
   return exitCodes.fine;
 }
 
+/** Faults of a question to a signer that does not run, hangs, or has no disk to write to. */
+const silences: ReadonlySet<string> = new Set(["COMMAND_DAEMON_AWAY", "SOCKET_TIMEOUT", "LEDGER_READ_ONLY"]);
+
 /**
- * By the running signer, or from the folder when none runs.
+ * By the running signer, or from the folder when none answers. A short question goes first, since a
+ * signer may take ten minutes for the long one, and one that hangs is known after seconds.
  * @throws AgentError LEDGER_*, STATE_NOT_PAIRED, COMMAND_RIGHT
  * @public
  */
 export async function verified(state: StateFolder): Promise<OperatorAnswers["verify"] & { readonly by: "signer" | "command" }> {
   try {
-    return { ...(await askOperator(state, "verify", {})), by: "signer" };
+    await askOperator(state, "status", {});
   } catch (error) {
-    if (!(error instanceof AgentError) || error.code !== "COMMAND_DAEMON_AWAY") throw error;
-    const folder = join(state.signer, "ledger");
-    return { ...readHere(folder), by: "command" };
+    if (!(error instanceof AgentError) || !silences.has(error.code)) throw error;
+    return { ...readHere(join(state.signer, "ledger")), by: "command" };
   }
+  return { ...(await askOperator(state, "verify", {})), by: "signer" };
 }
 
 /** What this user may not read is not a ledger that cannot be read. */
@@ -59,7 +63,7 @@ function readHere(folder: string): OperatorAnswers["verify"] {
     throw new AgentError(
       "COMMAND_RIGHT",
       "none",
-      `no signer runs, and this user may not read ${folder}`,
+      `no signer answers, and this user may not read ${folder}`,
       { hint },
       { cause: error },
     );

@@ -102,6 +102,7 @@ export const codes = {
   LEDGER_NEWER: ["fault", "none", "operator", "the ledger was written by a newer version of this program", "run the version that wrote it, or a later one"],
   LEDGER_UNREADABLE: ["fault", "none", "operator", "the ledger's folder or a file in it cannot be read", "check that the signer's user owns it and that the disk is well; change nothing in it"],
   LEDGER_POISONED: ["fault", "unknown", "operator", "the disk failed while writing the ledger; nothing more is signed in this run", "check the disk, then restart: the ledger is read back and work goes on"],
+  LEDGER_READ_ONLY: ["fault", "none", "operator", "the ledger's disk is read-only: nothing is taken, decided or signed", "see why in dmesg, check the file system (fsck) and mount it writable again; the signer goes on by itself then, and nothing is lost"],
   LEDGER_DISK_FULL: ["fault", "none", "operator", "too little free space to go on safely", "free space; work goes on by itself"],
   LEDGER_UNLOCKED: ["fault", "none", "operator", "the state folder's lock is not held by this agent", "start with crypto or its systemd units, which take the lock"],
   KEYSTORE_MISSING: ["fault", "none", "operator", "there is no keystore in the state folder", "never paired: run pair; paired before: restore it from a backup, or have the agent released (agents release ID) and pair anew: docs/operations.md, section 1"],
@@ -318,6 +319,7 @@ export const codes = {
   // checks before anything is started, and doctor (agent/check, cli/doctor)
   CHECK_DECIMALS: ["fault", "none", "operator", "a token's contract counts its units in other decimals than config.json says", "correct decimal or contract of the currency in config.json"],
   CHECK_BATCH: ["fault", "none", "operator", "a node refuses several questions in one", "nothing has to be done: it is asked one by one; another node answers faster"],
+  CHECK_INTERNAL: ["fault", "none", "operator", "a node of Tron keeps no internal transactions, so it names no coins that a contract sends", "set vm.saveInternalTx = true in the node's configuration and let it sync again, or name another node: docs/chains.md"],
   CHECK_CONTRACT: ["fault", "none", "operator", "there is no token contract at a currency's address on its chain", "copy the contract's address again from the token's issuer, and look at the currency's chain"],
   DOCTOR_FILE_RIGHTS: ["fault", "none", "operator", "others than its owner can reach a file or folder of the agent", "take their rights away with the line the message names"],
   DOCTOR_FILE_OWNER: ["fault", "none", "operator", "a file of the agent belongs to another user than the folder it lies in", "give it to the folder's owner with the line the message names"],

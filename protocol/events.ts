@@ -43,6 +43,13 @@ export const agentEvents = table({
     "too little room at `path`: nothing new is begun below `freeBytesMin`",
     "make room; it goes on by itself",
   ],
+  "disk-read-only": [
+    "signer",
+    "error",
+    "the disk at `path` takes no writes: nothing is taken, decided or signed",
+    "see why in dmesg, check the file system and mount it writable again",
+  ],
+  "disk-writable": ["signer", "info", "the disk takes writes again; the signer ends and is started again", nothing],
   "disk-room": ["signer", "info", "there is room again", nothing],
   bug: ["signer, courier", "error", "a bug; the process ends and is started again", "report it with the version and the line"],
   // courier

@@ -23,6 +23,7 @@ import { programPath } from "../launcher/child.ts";
 import { findEncKey } from "../launcher/enc-key.ts";
 import { assertPaired } from "../launcher/paired.ts";
 import { exitCodes } from "../launcher/verdict.ts";
+import { checkDisk } from "./disk.ts";
 import { checkKeys } from "./keys.ts";
 
 /**
@@ -80,7 +81,7 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
     if (orFinding(findings, () => assertPaired(state, role) ?? true) === null) return findings;
     if (role !== "courier") {
       const encKey = await encKeyOrFinding(options, config, findings);
-      findings.push(...checkKeys(state, config.settings, encKey));
+      findings.push(...checkKeys(state, config.settings, encKey), ...checkDisk(state));
       encKey?.fill(0);
     }
   } finally {

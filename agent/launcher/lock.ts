@@ -7,7 +7,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { systemEnvironment } from "../../protocol/system-path.ts";
 import { makePrivateFolder } from "../files/state-folder.ts";
 import { isTrustedFolder } from "../files/trusted.ts";
@@ -68,8 +68,7 @@ function tryLock(path: string): number | null {
       throw new AgentError("STATE_LOCK", "none", `${path} cannot be locked (flock ended with ${done.status})`);
     // A lock on a file that was meanwhile replaced would exclude nobody.
     if (statSync(path, { throwIfNoEntry: false })?.ino !== fstatSync(fd).ino) return null;
-    ftruncateSync(fd);
-    writeSync(fd, `${process.pid}\n`, 0);
+    noteHolder(fd);
     kept = true;
     return fd;
   } finally {
@@ -77,15 +76,33 @@ function tryLock(path: string): number | null {
   }
 }
 
+/** Leaves the holder's process id to be read. A disk that is read-only keeps an older one. */
+function noteHolder(fd: number): void {
+  try {
+    ftruncateSync(fd);
+    writeSync(fd, `${process.pid}\n`, 0);
+  } catch (cause) {
+    if (!isReadOnlyDisk(cause)) throw cause;
+  }
+}
+
+/** Of a file opened for reading a write says EBADF, and a truncation EINVAL: ftruncate(2). */
+const isReadOnlyDisk = (cause: unknown): boolean => ["EROFS", "EBADF", "EINVAL"].includes(reasonOf(cause));
+
+/** A lock needs no write: on a disk that is read-only the file is opened for reading. */
 function openLock(path: string): number {
   try {
-    return openSync(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, 0o600);
+    return openWith(path, constants.O_RDWR | constants.O_CREAT);
   } catch (cause) {
+    if (reasonOf(cause) === "EROFS" && statSync(path, { throwIfNoEntry: false }) !== undefined)
+      return openWith(path, constants.O_RDONLY);
     const reason = (cause as NodeJS.ErrnoException).code ?? "";
     const context = reason === "EACCES" ? { hint: `check that the user who runs this owns ${dirname(path)} and all in it` } : {};
     throw new AgentError("STATE_LOCK", "none", `${path} cannot be opened (${reason})`, context, { cause });
   }
 }
+
+const openWith = (path: string, flags: number): number => openSync(path, flags | constants.O_NOFOLLOW, 0o600);
 
 /** The holder's process id, "" when it cannot be told. */
 function readHolder(path: string): string {

@@ -31,6 +31,8 @@ export interface SupervisorOptions extends WatchOptions {
   readonly startCourier: (() => ChildProcess) | null;
   /** Called once, before the promise resolves, when a child ends for good. */
   readonly verdict: (verdict: Verdict) => void;
+  /** Called each time a child ends by a fault and is started again. */
+  readonly failing: (verdict: Verdict) => void;
   /**
    * Called each time all children of this launcher give signs of life, a courier even before signer
    * or gateway answer.
@@ -77,6 +79,7 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
       return last.code ?? exitCodes.bug;
     }
     options.say("process-restarted", `the ${last.of} ${last.words} and is started again`);
+    if (last.fault !== null) options.failing(verdictOf(last));
     if ((await backoff.wait(options.clock() - startedAt, [stop])) === "stop") return exitCodes.fine;
   }
 }

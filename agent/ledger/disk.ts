@@ -5,6 +5,7 @@
  * 4.
  */
 import {
+  accessSync,
   close,
   closeSync,
   constants,
@@ -23,7 +24,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { isTrustedFolder, openTrusted, type Trust } from "../files/trusted.ts";
 
 /**
@@ -76,9 +77,28 @@ export function writing(act: () => void): void {
   }
 }
 
-/** The fault of a write or sync that failed. */
+/**
+ * The fault of a write or sync that failed. A file system that went read-only has a code of its
+ * own.
+ */
 export function poisoned(cause: unknown): AgentError {
+  if (reasonOf(cause) === "EROFS")
+    return new AgentError("LEDGER_READ_ONLY", "none", "the disk is read-only and takes no writes", {}, { cause });
   return new AgentError("LEDGER_POISONED", "unknown", "the disk failed while writing the ledger", {}, { cause });
+}
+
+/**
+ * Whether the file system that holds `path` is mounted read-only. False also where this user may
+ * not look. Writes nothing. Source: access(2), EROFS.
+ * @public
+ */
+export function isReadOnly(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK);
+    return false;
+  } catch (cause) {
+    return reasonOf(cause) === "EROFS";
+  }
 }
 
 /**

@@ -108,6 +108,8 @@ function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => num
  * Opens the ledger of a paired agent: reads the newest checkpoint and what follows it, cuts a torn
  * tail (kept aside in a file named torn-…), and is ready to append. The caller holds the state
  * folder's lock.
+ * A disk that is read-only gives a ledger to read: nothing is cut, and each change throws
+ * LEDGER_READ_ONLY.
  * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED and LEDGER_FORGED (file and line in its
  * context), LEDGER_NEWER, LEDGER_OLDER, LEDGER_UNREADABLE, LEDGER_POISONED
  * @public
@@ -124,7 +126,7 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
   const [first] = read.records;
   const checkpoint = isBeginning(first) ? openCheckpoint(disk, names, segment, first, seal) : null;
   const past = new PastFiles(disk, isBeginning(first) ? first : { closed: [], paid: [] });
-  writing(() => {
+  const readOnly = refusalToWrite(() => {
     if (read.torn) disk.create(`torn-${file.slice(0, 8)}-${read.bytes}`, bytes.subarray(read.bytes));
     // Also where nothing is torn: a process that was killed leaves lines that only the kernel's
     // cache holds.
@@ -133,9 +135,26 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
   });
   const last = read.records.at(-1);
   invariant(last !== undefined, "a segment that was read has a first record");
-  const ledger = new Ledger(options, read.map, last, past);
+  const ledger = new Ledger(options, read.map, last, past, readOnly);
   return { ledger, checkpoint, records: read.records, tornBytes: bytes.length - read.bytes };
 }
+
+/**
+ * Null when the disk took the changes of a start; the fault of a disk that is read-only.
+ * @throws AgentError LEDGER_POISONED
+ */
+function refusalToWrite(act: () => void): AgentError | null {
+  try {
+    writing(act);
+    return null;
+  } catch (fault) {
+    if (fault instanceof AgentError && fault.code === "LEDGER_READ_ONLY") return fault;
+    throw fault;
+  }
+}
+
+/** Stands for the file of a ledger that is read-only, and is never asked. */
+const noFile: LedgerFile = { append: () => invariant(false, "a read-only ledger writes nothing"), close: () => {} };
 
 /**
  * An open ledger: one writer, one process.
@@ -152,6 +171,7 @@ export class Ledger {
   readonly past: PastFiles;
   readonly #reader: LedgerReader;
   readonly #intents = new Map<number, LedgerRecord & { readonly kind: "INTENT" }>();
+  readonly #readOnly: AgentError | null;
   #file: LedgerFile;
   #map: SegmentMap;
   #last: ChainPlace;
@@ -163,7 +183,7 @@ export class Ledger {
   #poison: AgentError | null = null;
 
   /** Made by `openLedger` only. */
-  constructor(options: LedgerOptions, map: SegmentMap, last: ChainPlace, past: PastFiles) {
+  constructor(options: LedgerOptions, map: SegmentMap, last: ChainPlace, past: PastFiles, readOnly: AgentError | null) {
     this.#disk = options.disk;
     this.#seal = options.seal;
     this.past = past;
@@ -171,7 +191,8 @@ export class Ledger {
     this.#segmentBytesMax = options.segmentBytesMax ?? segmentBytesDefault;
     this.roomBytesMin = options.roomBytesMin ?? roomBytesDefault;
     this.#reader = new LedgerReader(options.disk, options.seal, map);
-    this.#file = options.disk.open(segmentName(map.segment));
+    this.#readOnly = readOnly;
+    this.#file = readOnly === null ? options.disk.open(segmentName(map.segment)) : noFile;
     this.#map = map;
     this.#last = last;
     this.#durable = last;
@@ -193,6 +214,11 @@ export class Ledger {
     return this.#poison !== null;
   }
 
+  /** Whether the disk was read-only when the ledger was opened: it is read, and nothing is added. */
+  get readOnly(): boolean {
+    return this.#readOnly !== null;
+  }
+
   /** True when the segment is long enough for `rotate`. */
   get wantsRotation(): boolean {
     return this.#map.bytes >= this.#segmentBytesMax;
@@ -202,10 +228,11 @@ export class Ledger {
    * Numbers, stamps and chains records, in memory: they are facts for the caller's own state at
    * once, and for the world after `flush`. `at` is the clock's time, never less than the record
    * before.
-   * @throws AgentError LEDGER_POISONED
+   * @throws AgentError LEDGER_POISONED, LEDGER_READ_ONLY
    */
   append(bodies: readonly RecordBody[]): readonly LedgerRecord[] {
     if (this.#poison !== null) throw this.#poison;
+    if (this.#readOnly !== null && bodies.length > 0) throw this.#readOnly;
     return bodies.map((body) => this.#add(body));
   }
 
@@ -227,10 +254,11 @@ export class Ledger {
    * Begins a new segment after everything appended so far, with `stateJson` (valid JSON) as what
    * stands for it together with what was ever in `leaving`, and answers the CHECKPOINT record,
    * durable after the next `flush`. With `opened` a new ledger begins, at `notBeforeMs` or later.
-   * @throws AgentError LEDGER_POISONED
+   * @throws AgentError LEDGER_POISONED, LEDGER_READ_ONLY
    */
   rotate(stateJson: string, leaving: Leaving = nothingLeaves, opened?: OpenedBody, notBeforeMs = 0): LedgerRecord {
-    if (this.#poison !== null) throw this.#poison;
+    const refused = this.#poison ?? this.#readOnly;
+    if (refused !== null) throw refused;
     const segment = this.#map.segment + 1;
     const file = checkpointName(segment);
     const bytes = sealCheckpoint(this.#seal, segment, this.#last.seq + 1, stateJson);
@@ -270,13 +298,16 @@ export class Ledger {
     return seq < 1 || seq > this.#last.seq ? null : this.#reader.hashAt(seq);
   }
 
-  /**
-   * Whether the disk has room to bind something new; asked before INTENT, where no means
-   * LEDGER_DISK_FULL.
-   */
+  /** Whether the disk has room to bind something new. */
   hasRoom(): boolean {
     if (!this.#room) this.#room = this.#measureRoom();
     return this.#room;
+  }
+
+  /** The code by which the disk refuses anything new; asked before INTENT. Null where it takes it. */
+  get refusal(): "LEDGER_READ_ONLY" | "LEDGER_DISK_FULL" | null {
+    if (this.readOnly) return "LEDGER_READ_ONLY";
+    return this.hasRoom() ? null : "LEDGER_DISK_FULL";
   }
 
   /**

@@ -1,8 +1,8 @@
 /**
  * The signer's process: side doors shut first, then settings and encKey from stdin, keystore,
- * ledger replayed, sockets, `ready` on stdout. Ends with 0 when stdin ends or on SIGTERM; 2 wrongly
- * configured; 4 an operator is needed; 70 a bug or a failed disk. The only file of this room that
- * touches clock, chance and the process.
+ * ledger replayed, sockets, `ready` on stdout. Ends with 0 when stdin ends, on SIGTERM, or when a
+ * read-only disk takes writes again; 2 wrongly configured; 4 an operator is needed; 70 a bug or a
+ * failed disk. The only file of this room that touches clock, chance and the process.
  */
 import "../../protocol/no-inspector.ts";
 import { randomBytes } from "node:crypto";
@@ -12,7 +12,7 @@ import { AgentError, aboutFile, namingFile } from "../../protocol/fault.ts";
 import { readTrusted } from "../files/trusted.ts";
 import { openKeystoreIn } from "../keystore/file.ts";
 import { ledgerKey } from "../keystore/ledger-key.ts";
-import { ledgerDisk } from "../ledger/disk.ts";
+import { isReadOnly, ledgerDisk } from "../ledger/disk.ts";
 import { type Ledger, openLedger } from "../ledger/ledger.ts";
 import { assertStateLocked } from "../ledger/lock.ts";
 import { assertPairing, pairingBytesMax } from "../ledger/pairing-word.ts";
@@ -57,7 +57,7 @@ function exitCodeOf(code: string): number {
   const isPlace = code === "LEDGER_UNLOCKED" || code === "KEYSTORE_ENCKEY" || code === "KEYSTORE_MISSING";
   if (isPlace || /^(?:FILE_|PROCESS|JSON|POLICY|ENCKEY|SIGNER_BOOTSTRAP|SIGNER_NETWORK)/.test(code))
     return exitCodes.configuration;
-  if (code === "LEDGER_POISONED") return exitCodes.bug;
+  if (code === "LEDGER_POISONED" || code === "LEDGER_READ_ONLY") return exitCodes.bug;
   return /^(?:LEDGER|KEYSTORE|PAIRING|SIGNER)_/.test(code) ? exitCodes.operator : exitCodes.bug;
 }
 
@@ -115,7 +115,7 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
   const { ledger, checkpoint, records, tornBytes } = namingFile(folder, () =>
     openLedger({ disk: syncs.disk, seal, clock: () => ledgerTime(current, clock(), monotonic()) }),
   );
-  if (tornBytes > 0)
+  if (tornBytes > 0 && !ledger.readOnly)
     log("ledger-torn", "a write that never finished was cut from the ledger's end and kept aside", { tornBytes });
   const core = new Core(
     readRules(settings, vault.accounts),
@@ -213,9 +213,13 @@ function run(bootstrap: Bootstrap): void {
     onRequest: operatorVerbs(signer, surroundings),
     ...{ onListening, onFault: fail, connectionsMax: operatorConnectionsMax, outstandingMax: operatorOutstandingMax },
   });
-  const tellRoom = roomTeller(ledger, join(settings.stateDir, "ledger"));
+  const folder = join(settings.stateDir, "ledger");
+  if (ledger.readOnly)
+    log("disk-read-only", "the ledger's disk is read-only: nothing is taken, decided or signed", { path: folder });
+  const tellRoom = roomTeller(ledger, folder);
   let ticks = 0;
   const timer = setInterval(() => {
+    if (ledger.readOnly && !isReadOnly(folder)) beginAgain(folder);
     signer.tick();
     tellRoom();
     ticks += 1;
@@ -228,6 +232,12 @@ function run(bootstrap: Bootstrap): void {
     vault.lock();
     return process.exit(code);
   };
+}
+
+/** The ledger is opened by a start alone, so the launcher starts the next signer. */
+function beginAgain(path: string): never {
+  log("disk-writable", "the ledger's disk takes writes again: the signer is started again", { path });
+  return end(exitCodes.fine);
 }
 
 /** Says when the ledger's disk has too little room to begin anything new, and when it has again. */

@@ -224,6 +224,7 @@ export interface SignerStatus {
   /** Absent when no other version waits for a limit of the hour or the day. */
   readonly noRoom?: NoRoomView;
   readonly ledgerWritable: boolean;
+  readonly ledgerReadOnly?: true; // its file system takes no writes
   readonly isolation: string; // L0 … L3 with the reason, e.g. "L0 one user"
   readonly encKeyFrom: string; // credential | file | terminal | config
   readonly nodesOfGateway: readonly string[]; // chains whose nodes count as named by the service

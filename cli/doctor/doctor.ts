@@ -4,6 +4,7 @@
  * one scratch file is written and removed.
  */
 
+import { join } from "node:path";
 import { judgeChains } from "../../agent/check/chains.ts";
 import { findConfigFile } from "../../agent/config/place.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
@@ -114,7 +115,8 @@ async function lookAtAgent(state: StateFolder, outside: Outside, say: (what: str
   const known = status as SignerStatus | null;
   const isAnswering = known !== null;
   // A signer that hangs, or a folder without an agent, would give the same finding again.
-  if (!isAnswering && findings.some(({ code }) => code !== "COMMAND_DAEMON_AWAY")) return { status, isSeen, findings, unseen };
+  const isReadHere = findings.every(({ code }) => code === "COMMAND_DAEMON_AWAY" || code === "LEDGER_READ_ONLY");
+  if (!isAnswering && !isReadHere) return { status, isSeen, findings, unseen };
   await attempt("the ledger, read back whole", async () => void (await verified(state)));
   if (isAnswering)
     await attempt("the limits against what was paid", async () => {
@@ -144,11 +146,21 @@ function lookAtFolder(state: StateFolder): FolderLook {
   return { isPaired, isSeen: tree.entries.length > 1, findings: [...whole, ...findings], unseen };
 }
 
+/** The system's words for a disk that takes no writes, each with its code. */
+const diskFaults: Readonly<Record<string, "LEDGER_READ_ONLY" | "LEDGER_DISK_FULL" | "LEDGER_POISONED">> = {
+  EROFS: "LEDGER_READ_ONLY",
+  ENOSPC: "LEDGER_DISK_FULL",
+  EIO: "LEDGER_POISONED",
+};
+
 function lookAtMachine(state: StateFolder, status: SignerStatus | null, outside: Outside): Look {
   const { machine } = outside;
+  // The ledger may have a disk of its own.
+  const ledger = join(state.signer, "ledger");
+  const folder = machine.isThere(ledger) ? ledger : state.root;
   const disk = (): readonly Finding[] => {
-    const room = status === null ? judgeRoom(state.root, outside.freeBytes(state.root)) : [];
-    return [...judgeFileSystem(state.root, outside.mounts()), ...room, ...judgeSyncs(state.root, outside.syncsMs(state.root))];
+    const room = status === null ? judgeRoom(folder, outside.freeBytes(folder)) : [];
+    return [...judgeFileSystem(folder, outside.mounts()), ...room, ...judgeSyncs(folder, outside.syncsMs(folder))];
   };
   const units = machine.isUnderUnits(state) ? judgeUnits(machine.units(unitsLookedAt), outside.exposure) : [];
   const others = lookAtOthers(state, outside.stateFolders(state.root));
@@ -158,10 +170,11 @@ function lookAtMachine(state: StateFolder, status: SignerStatus | null, outside:
   } catch (error) {
     const reason = reasonOf(error);
     if (reason === "ENOENT") return { findings, unseen: others.unseen };
-    const fault = new AgentError("STATE_FOLDER", "none", `nothing can be written in ${state.root} (${reason})`);
-    if (reason === "EROFS" || reason === "EIO" || reason === "ENOSPC")
-      return { findings: [faultFound(fault), ...findings], unseen: [] };
-    return { findings, unseen: [...others.unseen, `how long the disk of ${state.root} takes to sync (${reason})`] };
+    const code = diskFaults[reason];
+    if (code === undefined)
+      return { findings, unseen: [...others.unseen, `how long the disk of ${folder} takes to sync (${reason})`] };
+    const fault = new AgentError(code, "none", `nothing can be written in ${folder} (${reason})`);
+    return { findings: [faultFound(fault), ...findings], unseen: [] };
   }
 }
 

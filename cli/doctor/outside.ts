@@ -74,7 +74,8 @@ export const thisOutside: Outside = {
 };
 
 function syncsMs(folder: string): readonly number[] {
-  const path = join(folder, `.doctor-${process.pid}`);
+  // A name that the ledger takes for a file still being made.
+  const path = join(folder, `doctor-${process.pid}.tmp`);
   const fd = openSync(path, "wx", 0o600);
   try {
     return Array.from({ length: syncs }, () => {

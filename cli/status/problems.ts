@@ -183,9 +183,11 @@ const recoveryWords: Readonly<Record<string, string>> = {
   RECOVERY_HOLD: "ledger and gateway both went back (RECOVERY_HOLD): every withdrawal is held for a person",
 };
 
-function roomProblems({ freeBytes, freeBytesMin, ledgerWritable }: SignerStatus, findings: Findings): void {
+function roomProblems(status: SignerStatus, findings: Findings): void {
+  const { freeBytes, freeBytesMin, ledgerWritable, ledgerReadOnly } = status;
   const free = `${bytesWords(freeBytes)} free on the ledger's disk`;
-  if (freeBytes >= 0 && freeBytes < freeBytesMin)
+  if (ledgerReadOnly === true) findings.found("LEDGER_READ_ONLY", codes.LEDGER_READ_ONLY[3], codes.LEDGER_READ_ONLY[4]);
+  else if (freeBytes >= 0 && freeBytes < freeBytesMin)
     findings.found(
       "LEDGER_DISK_FULL",
       `${free}, and below ${bytesWords(freeBytesMin)} nothing new is signed`,
@@ -339,6 +341,7 @@ const standstills = [
   ["ACCOUNT_WAITS", "behind a lower slot that is quarantined"],
   ["LEDGER_DISK_FULL", "until the ledger's disk has room"],
   ["LEDGER_POISONED", "until the ledger can be written"],
+  ["LEDGER_READ_ONLY", "until the ledger's disk is writable again"],
 ] as const;
 
 /**

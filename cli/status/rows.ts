@@ -42,13 +42,14 @@ const encKeyPlaces: Readonly<Record<string, string>> = {
 };
 
 function ledgerWords(status: SignerStatus): string {
-  const { head, acked, ledgerWritable } = status;
+  const { head, acked, ledgerWritable, ledgerReadOnly } = status;
   const atGateway = recordsAtGateway(status);
   // The first record says what was paired, and nothing of the gateway.
   const isOnlyItsWord = atGateway === String(acked) && acked === head.seq - 1 && acked > 0;
   const gateway = acked === head.seq && atGateway === String(acked) ? "all of them" : atGateway;
   const why = isOnlyItsWord ? " (and the newest says so)" : "";
-  return `${ledgerWritable ? "writable" : "NOT WRITABLE"}, ${head.seq} ${head.seq === 1 ? "record" : "records"}, the gateway has ${gateway}${why}`;
+  const writable = ledgerWritable ? "writable" : `NOT WRITABLE${ledgerReadOnly === true ? " (read-only disk)" : ""}`;
+  return `${writable}, ${head.seq} ${head.seq === 1 ? "record" : "records"}, the gateway has ${gateway}${why}`;
 }
 
 /**

@@ -5,7 +5,7 @@
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger } from "../../agent/ledger/ledger.ts";
 import { unitsIn } from "../../cli/machine.ts";
@@ -17,23 +17,52 @@ import { well } from "../support/operator-socket.ts";
 
 usesTheRig();
 
+const body = {
+  kind: "PAIRED",
+  agent: well.agent,
+  merchant: "m_1",
+  wallet: well.wallet,
+  epoch: 1,
+  gatewayKey: "22".repeat(32),
+} as const;
+
+describe("verify without an answer of the signer", () => {
+  it("a signer that takes the question and is silent costs ten seconds, and the command reads the folder itself", async () => {
+    createLedger(ledgerDisk(join(rig.state, "signer", "ledger")), body, () => nowMs, testSeal);
+    let heard: () => void = () => {};
+    const isAsked = new Promise<void>((resolve) => {
+      heard = resolve;
+    });
+    rig.signer.answers = {
+      status: () => {
+        heard();
+        return new Promise(() => {}) as unknown as object;
+      },
+    };
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    try {
+      const running = run("verify --state STATE");
+      await isAsked;
+      await vi.advanceTimersByTimeAsync(10_000);
+      const read = await running;
+      expect(read.code, read.text).toBe(0);
+      expect(read.text).toContain("this command, hashes alone: no signer answers");
+    } finally {
+      vi.useRealTimers();
+    }
+    expect(rig.signer.asked.map(({ verb }) => verb)).toEqual(["status"]);
+  });
+});
+
 describe("verify without a running signer", () => {
   it("reads the folder itself, and names what is damaged", async () => {
     await rig.signer.close();
     const missing = await run("verify --state STATE");
     expect(missing.code).toBe(4);
-    const body = {
-      kind: "PAIRED",
-      agent: well.agent,
-      merchant: "m_1",
-      wallet: well.wallet,
-      epoch: 1,
-      gatewayKey: "22".repeat(32),
-    } as const;
     createLedger(ledgerDisk(join(rig.state, "signer", "ledger")), body, () => nowMs, testSeal);
     const whole = await run("verify --state STATE");
     expect(whole.code, whole.text).toBe(0);
-    expect(whole.text).toContain("this command, hashes alone: no signer runs");
+    expect(whole.text).toContain("this command, hashes alone: no signer answers");
     const path = join(rig.state, "signer", "ledger", "00000001.jsonl");
     writeFileSync(path, readFileSync(path, "utf8").replace('"epoch":1', '"epoch":2'));
     const edited = await run("verify --state STATE");

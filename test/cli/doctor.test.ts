@@ -201,7 +201,7 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
   ["a slow disk", "DOCTOR_DISK_SLOW", () => rig.sees({ syncsMs: () => [60, 80, 2] })],
   [
     "a disk that was mounted read-only",
-    "STATE_FOLDER",
+    "LEDGER_READ_ONLY",
     () => {
       const syncsMs = (): never => {
         throw Object.assign(new Error("read-only"), { code: "EROFS" });
@@ -237,6 +237,7 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
     () => rig.courier({ linkDetail: "LEDGER_DISK_FULL: the signer does not take new orders" }),
   ],
   ["a ledger that failed", "LEDGER_POISONED", () => rig.says({ ledgerWritable: false })],
+  ["a ledger on a read-only disk", "LEDGER_READ_ONLY", () => rig.says({ ledgerWritable: false, ledgerReadOnly: true })],
   ["a signer that is root", "DOCTOR_ISOLATION", () => rig.says({ isolation: "L0 one user, and it is root" })],
   ["a signer with its courier's user", "DOCTOR_ISOLATION", () => rig.says({ isolation: "L0 one user" })],
   [

@@ -124,6 +124,7 @@ describe("a copy of the installed agent's folder", () => {
       lastWords: () => [],
       configOnDisk: () => ({ is: "gone" }),
       isThere: () => true,
+      isReadOnly: () => false,
     };
     const away = new AgentError("COMMAND_DAEMON_AWAY", "none", "crypto does not run");
     return String((whyAway(stateFolder(root), away, machine, installed) as AgentError).context.hint);
@@ -151,6 +152,7 @@ describe("last words", () => {
       lastWords: () => roles.map((role) => ({ ...left, role })),
       configOnDisk: () => ({ is: "gone" }),
       isThere: () => true,
+      isReadOnly: () => false,
     };
     const error = whyAway(stateFolder("/nowhere"), away, machine) as AgentError;
     return `${error.message} ${String(error.context.hint)}`;

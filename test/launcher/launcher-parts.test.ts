@@ -67,6 +67,7 @@ describe("the supervisor", () => {
       relay: (text) => said.push(text.trim()),
       relayLine: (line) => said.push(line),
       verdict: ({ code, hint }) => said.push(code, hint),
+      failing: ({ code, message }) => said.push(`failing ${code} ${message}`),
       up: () => {},
       ready: () => said.push("ready"),
       renewal: { next: () => new Promise(() => {}), keep: () => {}, goBack: () => false },
@@ -88,6 +89,22 @@ describe("the supervisor", () => {
     clearInterval(waiting);
     expect(run.said).toContain("a\ufffd[2Jb");
     expect(run.said).toContain("c\ufffdd\ufffde");
+  });
+
+  it("tells the reason of a child that ends by a fault and is started again, each time", async () => {
+    const stopping = new AbortController();
+    let starts = 0;
+    const fault = JSON.stringify({ level: "error", code: "LEDGER_POISONED", message: "the disk failed" });
+    const run = options({
+      startSigner: () => {
+        starts += 1;
+        if (starts === 3) stopping.abort();
+        return script(`console.error(${JSON.stringify(fault)}); process.exitCode = 70;`)();
+      },
+      stop: stopping.signal,
+    });
+    expect(await supervise(run)).toBe(0);
+    expect(run.said.filter((line) => line === "failing LEDGER_POISONED the disk failed")).toHaveLength(2);
   });
 
   it("waits longer after every unexpected end, and stops when told", async () => {

@@ -68,6 +68,7 @@ describe("the supervisor", () => {
       relay: () => {},
       relayLine: () => {},
       verdict: () => {},
+      failing: () => {},
       up: () => {
         times += 1;
         starts(times);

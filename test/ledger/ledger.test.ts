@@ -148,6 +148,57 @@ describe("group commit", () => {
   });
 });
 
+// Start9Labs/start-technologies 2089, paradigmxyz/reth 6354: a database on a disk that went read-only
+// said that it was damaged, or did not open.
+describe("a ledger on a disk that is read-only", () => {
+  const readOnly = Object.assign(new Error("read-only file system"), { code: "EROFS" });
+
+  it("is opened to be read: nothing is cut, its whole chain is verified, and each change is refused by a code of its own", () => {
+    const { disk, ledger } = fresh();
+    write(disk, ledger, bodies(1));
+    const [[name, bytes] = ["", new Uint8Array(0)]] = [...disk.files];
+    disk.files.set(name, Buffer.concat([bytes, Buffer.from('{"torn')]));
+    const before = [...disk.files.values()].map((each) => Buffer.from(each).toString("hex"));
+    disk.broken = readOnly;
+    const reopened = reopen(disk);
+    expect(reopened.records).toHaveLength(10);
+    expect([reopened.ledger.readOnly, reopened.ledger.refusal]).toEqual([true, "LEDGER_READ_ONLY"]);
+    expect(codeOf(() => reopened.ledger.append([{ kind: "EXPIRED", transactionId: id(1) }]))).toBe("LEDGER_READ_ONLY");
+    expect(codeOf(() => reopened.ledger.rotate("{}"))).toBe("LEDGER_READ_ONLY");
+    let flushed: AgentError | null | undefined;
+    reopened.ledger.flush((error) => {
+      flushed = error;
+    });
+    expect(flushed).toBeNull();
+    expect([...reopened.ledger.verify()].at(-1)).toBe(10);
+    expect([...disk.files.values()].map((each) => Buffer.from(each).toString("hex"))).toEqual(before);
+  });
+
+  it("takes records again at the next start with a writable disk", () => {
+    const { disk } = fresh();
+    disk.broken = readOnly;
+    reopen(disk);
+    disk.broken = null;
+    const { ledger } = reopen(disk);
+    expect([ledger.readOnly, ledger.refusal]).toEqual([false, null]);
+    write(disk, ledger, bodies(1));
+    expect(reopen(disk).records).toHaveLength(10);
+  });
+
+  it("that went read-only while it was open is poisoned by that code", () => {
+    const { disk, ledger } = fresh();
+    ledger.append([{ kind: "EXPIRED", transactionId: id(1) }]);
+    let failed: AgentError | null = null;
+    ledger.flush((error) => {
+      failed = error;
+    });
+    disk.broken = readOnly;
+    disk.sync();
+    expect(failed).toMatchObject({ code: "LEDGER_READ_ONLY" });
+    expect(ledger.poisoned).toBe(true);
+  });
+});
+
 describe("receipts", () => {
   it("are given for durable INTENT records only", () => {
     const { disk, ledger } = fresh();

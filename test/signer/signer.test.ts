@@ -218,6 +218,29 @@ describe("a disk", () => {
     expect(rig.ask("sign", { transactionId, facts }).withdrawal.slot).toBe("5");
   });
 
+  it("that is read-only leaves the signer up: it says so, takes, decides and signs nothing, and pays after the next start", () => {
+    const rig = new Rig().ready();
+    const { transactionId } = rig.request();
+    rig.settle();
+    rig.disk = rig.disk.crash();
+    rig.disk.broken = Object.assign(new Error("read-only file system"), { code: "EROFS" });
+    rig.start();
+    const files = [...rig.disk.files].map(([name, bytes]) => `${name} ${Buffer.from(bytes).toString("base64")}`);
+    expect(rig.operate("status").status).toMatchObject({ ledgerWritable: false, ledgerReadOnly: true, locked: "" });
+    rig.greet();
+    expect(rig.ask("sign", { transactionId, facts }).code).toBe("LEDGER_READ_ONLY");
+    expect(rig.operate("pause", { paused: true, approver: "ann" }).code).toBe("LEDGER_READ_ONLY");
+    expect(rig.operate("verify")).toMatchObject({ ok: true });
+    rig.signer.tick();
+    rig.settle();
+    expect([...rig.disk.files].map(([name, bytes]) => `${name} ${Buffer.from(bytes).toString("base64")}`)).toEqual(files);
+    rig.disk.broken = null;
+    rig.crash();
+    rig.greet();
+    expect(rig.ask("sign", { transactionId, facts }).withdrawal.slot).toBe("5");
+    expect(rig.operate("status").status).not.toHaveProperty("ledgerReadOnly");
+  });
+
   it("without room binds nothing new and goes on by itself", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();

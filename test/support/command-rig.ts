@@ -49,6 +49,7 @@ export const ordinary: Machine = {
   lastWords: () => [],
   configOnDisk: () => ({ is: "read", digest: well.config.digest }),
   isThere: () => true,
+  isReadOnly: () => false,
 };
 
 /** `machine` is for a test to change; each test begins with the ordinary one. */

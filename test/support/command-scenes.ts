@@ -255,6 +255,7 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "disk full": ill({ freeBytes: 40_000_000, ledgerWritable: false }),
   "disk nearly full": ill({ freeBytes: 200_000_000 }),
   "disk failed": ill({ ledgerWritable: false }),
+  "disk read-only": ill({ ledgerWritable: false, ledgerReadOnly: true }),
   "orders wait for the disk": ill({}, { linkDetail: "LEDGER_DISK_FULL: the signer does not take new orders" }),
   "one waits for the disk": waits("LEDGER_DISK_FULL"),
   "signer is root": ill({ isolation: "L0 one user, and it is root" }),

@@ -25,7 +25,8 @@ export class OperatorSocket {
         const { id, ...asked } = JSON.parse(line) as Asked & { readonly id: number };
         this.asked.push(asked as Asked);
         const answer = this.answers[asked.verb as string]?.(asked as Asked) ?? refusal("SOCKET_FORMAT", "");
-        socket.write(`${JSON.stringify({ id, ok: true, ...answer })}\n`);
+        // A promise stands for a signer that hangs.
+        if (!(answer instanceof Promise)) socket.write(`${JSON.stringify({ id, ok: true, ...answer })}\n`);
       });
       socket.on("error", () => {});
     });

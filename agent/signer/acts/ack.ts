@@ -43,7 +43,7 @@ export function acknowledge(turn: Turn, frame: Uint8Array): Admitted {
 
 /** Records a higher ceiling than before, which the gateway waits for before its addresses leave. */
 function holdCeiling(turn: Turn, ceiling: number): void {
-  if (ceiling > turn.core.ceiling && turn.hasRoom()) turn.commit([{ kind: "CEILING", ceiling }]);
+  if (ceiling > turn.core.ceiling && turn.fullDisk() === null) turn.commit([{ kind: "CEILING", ceiling }]);
 }
 
 /** Records what is open here, has a slot and is called ended for the first time. */

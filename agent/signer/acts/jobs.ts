@@ -14,7 +14,7 @@ import type { Core } from "../state/core.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
 import { foreignTo, holdEcho, otherWallet, skewOf } from "./echo.ts";
 import { type FreshJob, record } from "./request.ts";
-import { type Admitted, closedGate, hearTime, lock, type Turn } from "./run.ts";
+import { type Admitted, closedGate, fullDisk, hearTime, lock, type Turn } from "./run.ts";
 
 export function admitJobs(turn: Turn, envelope: Jobs): Admitted {
   const { core } = turn;
@@ -28,7 +28,8 @@ export function admitJobs(turn: Turn, envelope: Jobs): Admitted {
   hearTime(turn, envelope.at);
   const read = readJobs(core, envelope);
   if (!read.ok) return "forked" in read ? lock(turn, "LEDGER_FORKED", read.forked) : read.refusal;
-  if (read.fresh.length > 0 && !turn.hasRoom()) return refuse("LEDGER_DISK_FULL");
+  const full = read.fresh.length > 0 ? fullDisk(turn) : null;
+  if (full !== null) return full;
   if (core.book.openCount + read.fresh.length > openMax) return refuse("JOB_TOO_MANY_OPEN");
   const late = outlived(turn, read.fresh, envelope.at);
   if (late !== null) return late;

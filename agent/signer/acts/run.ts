@@ -32,6 +32,7 @@ export interface Telling {
 export interface Run {
   readonly runId: string; // 32 random bytes, hex; the welcome must answer it
   readonly startedAt: number; // local clock
+  isReadOnly: boolean; // the ledger's disk takes no writes: nothing is decided or signed
   greeted: boolean;
   // while locked: up to where the gateway holds this ledger, null unless the newest welcome fits it
   echoed: number | null;
@@ -73,6 +74,7 @@ export function beginRun(runId: string, startedAt: number): Run {
   return {
     runId,
     startedAt,
+    isReadOnly: false,
     greeted: false,
     echoed: null,
     greeting: "",
@@ -120,8 +122,8 @@ export interface Turn {
   readonly monotonicMs: number;
   /** The address that pays on a network. */
   accountOn(network: string): string;
-  /** Whether the disk has room to bind something new. */
-  hasRoom(): boolean;
+  /** The code by which the ledger's disk refuses anything new; null where it takes it. */
+  fullDisk(): Code | null;
   /** The hash of any record, null beyond the head. */
   hashAt(seq: number): string | null;
   /** Opens a new ledger: its first state as given, its first record durable with the next flush. */
@@ -136,6 +138,7 @@ export interface Turn {
 export function closedGate(turn: Pick<Turn, "core" | "run" | "localMs" | "monotonicMs">): Refusal | null {
   const { core, run } = turn;
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
+  if (run.isReadOnly) return refuse("LEDGER_READ_ONLY");
   if (run.orders.isWhole) return refuse("RECOVERY_OFFERED");
   return run.greeted ? aheadOfBlocks(turn) : refuse("SIGNER_NOT_GREETED");
 }
@@ -172,7 +175,16 @@ export function countKey(turn: Pick<Turn, "accountOn">, network: string, account
  * @public
  */
 export function closedToNew(turn: Turn): Refusal | null {
-  return closedGate(turn) ?? (turn.hasRoom() ? null : refuse("LEDGER_DISK_FULL"));
+  return closedGate(turn) ?? fullDisk(turn);
+}
+
+/**
+ * The refusal of a disk that takes nothing new; null where it does.
+ * @public
+ */
+export function fullDisk(turn: Pick<Turn, "fullDisk">): Refusal | null {
+  const code = turn.fullDisk();
+  return code === null ? null : refuse(code);
 }
 
 /**

@@ -78,8 +78,9 @@ export class Signer {
       signerKey: () => vault.signerKey,
       push: options.push,
     });
-    const lost = options.mark?.lost(core) ?? [];
-    this.#append(lost);
+    run.isReadOnly = ledger.readOnly;
+    // Where nothing can be written, nothing is signed either: the mark is read at the next start.
+    if (!ledger.readOnly) this.#append(options.mark?.lost(core) ?? []);
     this.ledger.flush((fault) => fault !== null && options.onPoisoned(fault));
   }
 
@@ -95,7 +96,7 @@ export class Signer {
         return Math.max(core.heads.at, ledgerTime(run, localMs, monotonicMs));
       },
       accountOn: (network) => this.#accountOn(network),
-      hasRoom: () => this.ledger.hasRoom(),
+      fullDisk: () => this.ledger.refusal,
       hashAt: (seq) => this.ledger.hashAt(seq),
       open: (state, body) => this.#open(state, body),
       commit: (bodies) => this.#commit(bodies),
@@ -143,6 +144,7 @@ export class Signer {
    * successor, and old files are joined.
    */
   tick(): void {
+    if (this.ledger.readOnly) return;
     this.changed(expire(this.turn()));
     this.changed(reconsider(this.turn()));
     if (this.ledger.wantsRotation) {

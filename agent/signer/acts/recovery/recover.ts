@@ -10,7 +10,7 @@ import type { RecoveryPlan } from "../../../socket/recovery-plan.ts";
 import { ledgerTime } from "../../state/ledger-time.ts";
 import { type OpenedState, openState } from "../../state/opening.ts";
 import type { Shown } from "../orders.ts";
-import { aheadOfBlocks, type Turn } from "../run.ts";
+import { aheadOfBlocks, fullDisk, type Turn } from "../run.ts";
 
 /** Withdrawals an answer lists; the digest covers all. */
 const shownMax = 1_000;
@@ -39,7 +39,7 @@ export function showRecovery(turn: Turn, both: boolean): Planned {
 /**
  * Opens what was shown under `digest`: all of it becomes durable with one record, or none of it
  * counts. Twice is refused: the first has used the order up. Refuses RECOVERY_NONE,
- * LEDGER_DISK_FULL, and as `showRecovery`.
+ * LEDGER_DISK_FULL, LEDGER_READ_ONLY, and as `showRecovery`.
  * @throws AgentError as `showRecovery`
  * @public
  */
@@ -50,7 +50,8 @@ export function recover(turn: Turn, digest: string): { readonly ok: true; readon
   const planned = aheadOfBlocks(turn) ?? plan(turn, shown);
   if (!planned.ok) return planned;
   if (planned.plan.digest !== digest) return refuse("RECOVERY_NONE", "ledger or order changed since it was shown");
-  if (!turn.hasRoom()) return refuse("LEDGER_DISK_FULL");
+  const full = fullDisk(turn);
+  if (full !== null) return full;
   const { order, epoch, held, jobs } = shown.order;
   turn.open(planned.opened.state, {
     ...{ order, epoch, both: shown.both, held: held ?? { seq: 0, hash: zeroHash } },
