@@ -319,7 +319,7 @@ export const codes = {
   // checks before anything is started, and doctor (agent/check, cli/doctor)
   CHECK_DECIMALS: ["fault", "none", "operator", "a token's contract counts its units in other decimals than config.json says", "correct decimal or contract of the currency in config.json"],
   CHECK_BATCH: ["fault", "none", "operator", "a node refuses several questions in one", "nothing has to be done: it is asked one by one; another node answers faster"],
-  CHECK_INTERNAL: ["fault", "none", "operator", "a node of Tron keeps no internal transactions, so it names no coins that a contract sends", "set vm.saveInternalTx = true in the node's configuration and let it sync again, or name another node: docs/chains.md"],
+  CHECK_INTERNAL: ["fault", "none", "operator", "a node keeps no internal transactions, so it names no coins that a contract sends", "set vm.saveInternalTx = true in the node's configuration and let it sync again, or name another node: docs/chains.md"],
   CHECK_CONTRACT: ["fault", "none", "operator", "there is no token contract at a currency's address on its chain", "copy the contract's address again from the token's issuer, and look at the currency's chain"],
   DOCTOR_FILE_RIGHTS: ["fault", "none", "operator", "others than its owner can reach a file or folder of the agent", "take their rights away with the line the message names"],
   DOCTOR_FILE_OWNER: ["fault", "none", "operator", "a file of the agent belongs to another user than the folder it lies in", "give it to the folder's owner with the line the message names"],
