@@ -329,6 +329,8 @@ export interface WatcherNodes extends Watched {
   cost(account: string, payment: WantedPayment): Promise<{ readonly ok: true; readonly feeUnits: bigint } | Refusal>;
   /** Judges a withdrawal by a final spend of its slot that is none of its versions. */
   judgeSpend(payment: Payment, spend: Spend): Promise<Judgement>;
+  /** As `PayerNodes` has it; there where slots are counted. */
+  closed?(account: string): Promise<Counters>;
   /** Of all these versions together; there where versions end by waiting. */
   dead?(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
   /** For the withdrawals of one pass: questions that several of them share are asked once. */

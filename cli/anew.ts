@@ -13,6 +13,8 @@ export function anewWords(one: WithdrawalView): string {
 
 /** The gateway tries what failed again after an hour (gateway/sweeps/worth.ts). */
 function sweptAgain(one: WithdrawalView): string {
+  const whole = `by itself, where it sweeps this currency automatically; else: ${sweepLine(one)}`;
+  if (one.code === "SWEEP_UNREACHABLE") return `the gateway orders another one ${whole}`;
   return `the gateway orders it again by itself an hour later, where it sweeps this currency automatically; at once: ${sweepLine(one)}`;
 }
 

@@ -16,6 +16,7 @@ import { type BackupOptions, backup, restore } from "./copies.ts";
 import { approve, type DecideOptions, refuse } from "./decide.ts";
 import { type DoctorOptions, doctor } from "./doctor/doctor.ts";
 import { thisOutside } from "./doctor/outside.ts";
+import { type EndOptions, end } from "./end.ts";
 import { main as runInstall } from "./install/main.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 import { completionScript, type Shell, shells } from "./manual/completion.ts";
@@ -158,6 +159,16 @@ function unstickCommand(run: Run, act: "replace" | "cancel", description: string
     );
 }
 
+function endCommand(run: Run): Command {
+  return onState("end", "Ends a sweep whose slot the chain cannot reach, after showing what its bytes may still do.")
+    .argument("<id>", "its transactionId")
+    .option("--as <name>", approverHelp)
+    .option("--yes", "do not ask")
+    .action((id: string, options: Common & EndOptions) =>
+      run((terminal) => end(stateFolder(options.state), transactionIdFrom(id), options, terminal), options.json === true),
+    );
+}
+
 function pauseCommand(run: Run, act: "pause" | "resume", description: string): Command {
   return onState(act, description)
     .option("--as <name>", approverHelp)
@@ -175,6 +186,7 @@ function helpingCommands(run: Run): readonly Command[] {
       "Has an open withdrawal signed again on its slot, dearer where fees are bid, after showing how.",
     ),
     unstickCommand(run, "cancel", "Ends an open withdrawal unpaid where the chain still can, after showing how."),
+    endCommand(run),
     pauseCommand(run, "pause", "Stops new signatures until resume; what is signed goes on."),
     pauseCommand(run, "resume", "Lets the signer sign again after pause."),
   ];

@@ -34,6 +34,7 @@ interface Judged {
 
 const seeStatus = "look at it with status";
 const wouldRevert = "the chain would revert it"; // as the courier's desk says it
+const unreachable = "SWEEP_UNREACHABLE";
 const slowMs = 600_000;
 const daySeconds = 86_400;
 /**
@@ -58,7 +59,7 @@ export function outlookOf(judged: Judged): Outlook {
     case "released":
     case "broadcast":
     case "included":
-      return hindrance(judged) ?? movingOutlook(judged);
+      return one.code === unreachable ? beyondOutlook(one) : (hindrance(judged) ?? movingOutlook(judged));
     case "quarantined":
       return {
         verdict: "waits for a person",
@@ -101,6 +102,10 @@ export function outlookOf(judged: Judged): Outlook {
   }
 }
 
+function beyondOutlook({ transactionId }: WithdrawalView): Outlook {
+  return stuck(`${codes[unreachable][3]} (${unreachable})`, typed(`end ${transactionId}`));
+}
+
 function codeOf({ code }: WithdrawalView): string {
   return code === "" ? "" : ` (${code})`;
 }
@@ -114,6 +119,8 @@ function endWords({ versions }: WithdrawalView): string {
 }
 
 function expiredWords(one: WithdrawalView): string {
+  if (one.code === unreachable)
+    return `a person ended it, since the chain could not reach its ${slotWord([one.network])} (${unreachable})`;
   if (one.isCancelling !== true) return `it ran out${codeOf(one)} ${endWords(one)}, and never comes back`;
   return `a person cancelled it${one.versions.length === 0 ? "" : ","} ${endWords(one)}`;
 }

@@ -43,7 +43,8 @@ const stateWords = (slot: string): Readonly<Record<WithdrawalView["state"], stri
 });
 
 /** Where versions end by waiting, a withdrawal may run out after it was signed. */
-function wordsOf({ state, network, versions }: WithdrawalView): string {
+function wordsOf({ state, network, versions, code }: WithdrawalView): string {
+  if (state === "expired" && code === "SWEEP_UNREACHABLE") return "expired: a person ended it, and the chain could not reach it";
   if (state === "expired" && versions.length > 0) return "expired: all that was signed is dead, and nothing was paid";
   return stateWords(slotWord([network]))[state];
 }

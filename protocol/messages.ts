@@ -148,7 +148,8 @@ export interface Job {
  * gate. `ended`: withdrawals that the chain has ended for good, as the gateway's own nodes agree;
  * the signer forgets their bytes on this word alone. `dead`: signed transactions that no block can
  * take any more and none has, as the gateway's own nodes agree; left out where there is none, as it
- * always is where a slot excludes.
+ * always is where a slot excludes. `unreachable`: open sweeps whose slot the chain's final count
+ * cannot reach, all of them in each ack; left out where there is none.
  * @public
  */
 export interface Ack {
@@ -157,6 +158,7 @@ export interface Ack {
   readonly head: Head;
   readonly ended: readonly string[]; // transaction ids
   readonly dead?: readonly string[]; // hashes of transactions, as the signed entry has them
+  readonly unreachable?: readonly string[]; // transaction ids
   // no address for deposits at or above this place has left, or leaves before the signer holds a
   // higher one; left out where the signer holds enough
   readonly ceiling?: number;

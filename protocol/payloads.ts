@@ -48,6 +48,13 @@ export const endedPerAckMax = 256;
 export const deadPerAckMax = 256;
 
 /**
+ * Most sweeps that one acknowledgement says the chain cannot reach: more than are ever open at
+ * once.
+ * @public
+ */
+export const unreachablePerAckMax = 64;
+
+/**
  * Most versions of one withdrawal, the first included: the signer makes no more, and the gateway
  * takes no more.
  * @public
@@ -126,7 +133,11 @@ const ack: Reader<Ack> = object(
     ended: list(fields.transactionId, endedPerAckMax),
     at: fields.time,
   },
-  { dead: list(fields.txHash, deadPerAckMax), ceiling: fields.ceiling },
+  {
+    dead: list(fields.txHash, deadPerAckMax),
+    unreachable: list(fields.transactionId, unreachablePerAckMax),
+    ceiling: fields.ceiling,
+  },
 );
 
 const beat: Reader<Beat> = object({ agent: fields.agent, head: nullable(fields.head), at: fields.time });

@@ -102,7 +102,7 @@ const checks: { readonly [K in RecordKind]: Checks<K> } = {
   },
   ENDED: { ended: (value) => Array.isArray(value) && value.length <= listMax && value.every(isId) },
   DEAD: { txHashes: (value) => Array.isArray(value) && value.length <= listMax && value.every(isHashText) },
-  UNSTUCK: { transactionId: isId, act: oneOf("replace", "cancel"), approver: isName },
+  UNSTUCK: { transactionId: isId, act: oneOf("replace", "cancel", "end"), approver: isName },
   PAUSED: { paused: isBoolean, approver: isName },
   CEILING: { ceiling: isOrdinal },
   REPORTED: { acked: isHead },

@@ -158,9 +158,15 @@ export type RecordBody =
   | { readonly kind: "DEAD"; readonly txHashes: readonly string[] }
   /**
    * A person has the INTENT that follows made, by the verb that `act` names. Where versions end by
-   * waiting none follows: the next version may be made, or none any more.
+   * waiting none follows: the next version may be made, or none any more. `end` stands in front of
+   * the EXPIRED of a sweep whose slot the chain cannot reach.
    */
-  | { readonly kind: "UNSTUCK"; readonly transactionId: string; readonly act: "replace" | "cancel"; readonly approver: string }
+  | {
+      readonly kind: "UNSTUCK";
+      readonly transactionId: string;
+      readonly act: "replace" | "cancel" | "end";
+      readonly approver: string;
+    }
   /** A person stopped new signatures, or lets them go on. */
   | { readonly kind: "PAUSED"; readonly paused: boolean; readonly approver: string }
   /**

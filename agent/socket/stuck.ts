@@ -13,6 +13,26 @@ export interface StuckView {
 }
 
 /**
+ * A sweep that a person may end, or has ended: the chain's count stands below its slot.
+ * @public
+ */
+export interface EndPlan {
+  readonly slot: string;
+  readonly counted: string; // what the courier's nodes count at the final block; "" once it has ended
+}
+
+/**
+ * A sweep whose slot the chain cannot reach, as the gateway says.
+ * @public
+ */
+export interface UnreachableView {
+  readonly transactionId: string;
+  readonly network: string; // CAIP-2
+  readonly slot: string;
+  readonly count: number; // so many there are
+}
+
+/**
  * A withdrawal whose versions are all dead, while another one is a person's to order.
  * @public
  */

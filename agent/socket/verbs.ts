@@ -14,14 +14,14 @@ import type { CountRequest, FirstSlotView } from "./first-slot.ts";
 import type { LimitView } from "./limit-view.ts";
 import type { RecoveryPlan, SpendView } from "./recovery-plan.ts";
 import type { WithdrawalState } from "./states.ts";
-import type { NoRoomView, ResignView, StuckView } from "./stuck.ts";
+import type { EndPlan, NoRoomView, ResignView, StuckView, UnreachableView } from "./stuck.ts";
 import type { SignerSummary } from "./summary.ts";
 
 export type { CourierStatus, WaitView } from "./courier-status.ts";
 export type { LimitView, SweepLimitView } from "./limit-view.ts";
 export type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView, SpendView } from "./recovery-plan.ts";
 export type { WithdrawalState } from "./states.ts";
-export type { NoRoomView, ResignView, StuckView } from "./stuck.ts";
+export type { EndPlan, NoRoomView, ResignView, StuckView, UnreachableView } from "./stuck.ts";
 
 /**
  * One signed version of a withdrawal. `raw` is present only once released.
@@ -223,6 +223,8 @@ export interface SignerStatus {
   readonly resign?: ResignView;
   /** Absent when no other version waits for a limit of the hour or the day. */
   readonly noRoom?: NoRoomView;
+  /** Absent when the gateway names no sweep that the chain cannot reach. */
+  readonly unreachable?: UnreachableView;
   readonly ledgerWritable: boolean;
   readonly ledgerReadOnly?: true; // its file system takes no writes
   readonly isolation: string; // L0 … L3 with the reason, e.g. "L0 one user"
@@ -308,6 +310,8 @@ export interface OperatorRequests {
   refuse: { readonly transactionId: string; readonly approver: string };
   /** Shows the version to be made (`plan` null), or makes exactly the one that was shown. */
   unstick: UnstickWish & { readonly plan: UnstickPlan | null; readonly approver: string };
+  /** Shows what ending a sweep that the chain cannot reach means (`slot` ""), or ends it. */
+  end: { readonly transactionId: string; readonly slot: string; readonly approver: string };
   /** Stops new signatures, or lets them go on. */
   pause: { readonly paused: boolean; readonly approver: string };
   /**
@@ -342,6 +346,7 @@ export interface OperatorAnswers {
   approve: { readonly withdrawal: WithdrawalView; readonly wait: WaitView | null };
   refuse: { readonly withdrawal: WithdrawalView };
   unstick: { readonly withdrawal: WithdrawalView; readonly plan: UnstickPlan };
+  end: { readonly withdrawal: WithdrawalView; readonly plan: EndPlan };
   pause: { readonly paused: boolean };
   recover: { readonly plan: RecoveryPlan; readonly done: boolean };
   finish: {

@@ -87,6 +87,7 @@ export function watcherOf(reader: Reader): WatcherNodes {
       return final;
     },
     block: async (number, isAgreed) => watched(await block(number, isAgreed)),
+    closed: together.counters,
     timestamp: async (number) => (await together.block(number, { full: false })).timestamp,
     balance,
     balances: async (questions, number) => {

@@ -58,6 +58,7 @@ export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[]
   stuckProblem(status, findings);
   resignProblem(status, findings);
   noRoomProblem(status, findings);
+  unreachableProblem(status, findings);
   nodesProblem(status, findings);
   roomProblems(status, findings);
   configProblems(status, seen, findings);
@@ -169,6 +170,19 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
     "WITHDRAWAL_WAITS_FOR_LIMIT",
     `withdrawal ${transactionId} (${saySlot(network, slot)}) is not paid and ${made}: another one waits for the limit of the ${span}`,
     remedyIn("WITHDRAWAL_WAITS_FOR_LIMIT"),
+    true,
+  );
+}
+
+/** It holds up no other address, so it is a warning. */
+function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): void {
+  if (unreachable === undefined) return;
+  const { transactionId, network, slot, count } = unreachable;
+  const others = count === 1 ? "" : `, as of ${count} sweeps`;
+  findings.found(
+    "SWEEP_UNREACHABLE",
+    `the chain cannot reach the slot of sweep ${transactionId} (${saySlot(network, slot)})${others}`,
+    typed(`end ${transactionId}`),
     true,
   );
 }

@@ -12,6 +12,7 @@ import { versionsMax } from "../../protocol/payloads.ts";
 import { momentOf } from "../moment.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
+import { unreachableCode } from "../store/slots.ts";
 
 /**
  * What the database holds around one entry, read inside the transaction that will store the effect.
@@ -48,8 +49,8 @@ export type Effect =
   | { readonly kind: "sign"; readonly change: Change; readonly newVersion: boolean; readonly newSlot: boolean }
   | { readonly kind: "advance"; readonly change: Change }
   /**
-   * Over by the agent's word, told again: it counts once this database says that all versions are
-   * dead.
+   * Over by the agent's word: it counts once this database says that all versions are dead, or that
+   * the chain cannot reach the slot.
    */
   | { readonly kind: "expire"; readonly code: string }
   | { readonly kind: "alarm"; readonly code: string; readonly locked: boolean }
@@ -119,6 +120,7 @@ function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Aroun
     const moves = row.status === 0 && unsignedStages.has(row.stage);
     return { kind: "answer", change: moves ? { stage, code: entry.code, ...address } : address };
   }
+  if (isSigned && entry.decision === "expired" && row.operation === "sweep" && !waits(row.network)) return unreached(row);
   if (isSigned && !isOver) return contradiction(`transaction ${row.id} was ${entry.decision} after it had been signed`);
   if (isSigned && row.status === 1) return contradiction(`transaction ${row.id} was expired after the chain had paid it`);
   if (isSigned && !around.isDead) {
@@ -127,6 +129,16 @@ function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Aroun
   }
   if (row.status !== 0) return { kind: "answer", change: {} };
   return { kind: "answer", change: { status: 2, stage: entry.decision, code: entry.code || entry.decision } };
+}
+
+/**
+ * A person at the agent ended a sweep whose slot the chain cannot reach. It counts once this
+ * gateway's own nodes have said so; what the chain did with it meanwhile stays.
+ */
+function unreached({ status, stage, code }: TransactionRow): Effect {
+  if (status !== 0) return { kind: "answer", change: {} };
+  if (stage !== "stuck" || code !== unreachableCode) return { kind: "expire", code: unreachableCode };
+  return { kind: "answer", change: { status: 2, stage: "expired", code: unreachableCode } };
 }
 
 function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): Effect {

@@ -19,11 +19,13 @@ import { awaitsRecovery, recoveryOf } from "../recovery/recovery.ts";
 import { readAgent } from "../store/agents.ts";
 import { listDeadHashes, listEndedDeadInRange } from "../store/deaths.ts";
 import type { AgentRow } from "../store/rows.ts";
+import { listUnreachable } from "../store/unreachable.ts";
+import { claimedAgent, helloBytesMax } from "./claimed.ts";
 import { type CloseReason, closeCodes } from "./link-limits.ts";
 import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
 import type { Live, SessionRooms } from "./session-rooms.ts";
+import { headOf } from "./standing.ts";
 
-const helloBytesMax = 4096;
 /** How long an end may wait for others, so that they share an acknowledgement. */
 const endedMs = 20;
 /** After so many beats what was said of ends is said once more: a minute. */
@@ -51,6 +53,7 @@ export class Session {
   readonly #dead = new Set<string>(); // hashes; to be told with the next acknowledgements
   #beatCount = 0;
   #askedCeiling = 0; // with the newest acknowledgement
+  #unreachable = ""; // sweeps that the newest acknowledgement names
   #telling: NodeJS.Timeout | null = null;
 
   constructor(socket: WebSocket, rooms: SessionRooms<Session>) {
@@ -101,7 +104,10 @@ export class Session {
     const dead = hashes.length === 0 ? {} : { dead: hashes };
     this.#askedCeiling = askedCeiling(agent) ?? 0;
     const ceiling = this.#askedCeiling === 0 ? {} : { ceiling: this.#askedCeiling };
-    const said = { agent: live.id, epoch: live.epoch, head, ended, ...dead, ...ceiling, at: this.#rooms.clock() };
+    const unreachable = this.#listUnreachable(live.id);
+    this.#unreachable = unreachable.join();
+    const beyond = unreachable.length === 0 ? {} : { unreachable };
+    const said = { agent: live.id, epoch: live.epoch, head, ended, ...dead, ...beyond, ...ceiling, at: this.#rooms.clock() };
     this.#send("ack", said satisfies Ack);
     this.#tellRestSoon();
   }
@@ -124,9 +130,9 @@ export class Session {
   }
 
   /**
-   * No block takes a version of these withdrawals any more, as this database holds: said at once,
-   * at each greeting, and now and then while the withdrawal is open, here or as the hello called
-   * it.
+   * No block takes a version of these withdrawals any more, or the chain cannot reach these sweeps,
+   * as this database holds: said at once, at each greeting, and now and then while the withdrawal
+   * is open, here or as the hello called it.
    */
   tellDead(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
@@ -135,6 +141,12 @@ export class Session {
     for (const txHash of listDeadHashes(database, agent.id)) this.#dead.add(txHash);
     for (const range of this.#open) for (const txHash of listEndedDeadInRange(database, agent.id, range)) this.#dead.add(txHash);
     this.#tellRestSoon();
+    const isNews = this.#listUnreachable(agent.id).join() !== this.#unreachable;
+    if (isNews) this.acknowledge({ seq: agent.headSeq, hash: agent.headHash });
+  }
+
+  #listUnreachable(agentId: string): readonly string[] {
+    return listUnreachable(this.#rooms.store.database, agentId);
   }
 
   get #hasMore(): boolean {
@@ -383,17 +395,4 @@ export class Session {
     this.#stayAlive();
     return null;
   }
-}
-
-function headOf(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | null {
-  return agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
-}
-
-/**
- * Which agent a hello claims to be from, found without parsing: only to choose the key that must
- * have signed all of it.
- */
-function claimedAgent(frame: Uint8Array): string {
-  if (frame.length > helloBytesMax) return "";
-  return /"agent":\s*"([0-9a-f]{16})"/.exec(Buffer.from(frame).toString("latin1"))?.[1] ?? "";
 }

@@ -16,6 +16,11 @@ const code = "AGENT_BEHIND";
 
 export type Standing = "behind" | "level";
 
+/** The newest record that is held of an agent's ledger, null before the first. */
+export function headOf(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | null {
+  return agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
+}
+
 /**
  * What a beat's head says. It never falls behind by itself: an agent's courier names the newest
  * head it has sent, or a newer one.

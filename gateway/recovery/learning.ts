@@ -123,7 +123,7 @@ function putBack(database: Database, agent: AgentRow, job: Job, nowMs: number): 
       ...endsOf(agent, job),
       tag,
       stage: "awaiting_approval",
-      metadata: job.depositIndex === undefined ? "" : writePlace(job.depositIndex),
+      metadata: job.depositIndex === undefined ? "" : writePlace(job.depositIndex, job.depositNext),
     },
     ...{ createdAt: issuedAt, changedAt: nowMs, expiresAt },
   });

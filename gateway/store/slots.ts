@@ -5,6 +5,12 @@ import type { JobRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
+ * Of a stuck sweep, and of one that was ended for it.
+ * @public
+ */
+export const unreachableCode = "SWEEP_UNREACHABLE";
+
+/**
  * A slot of a paying account.
  * @public
  */
@@ -77,14 +83,26 @@ export function listSpendingAccounts(database: Database, network: string): reado
 }
 
 /**
- * The highest slot that an account used on each network: slots are texts, the longer the higher.
+ * The highest slot of an account that a transaction used up, or may; undefined for none. What a
+ * sweep that was ended never reached is none. Slots are texts, the longer the higher.
+ * @public
+ */
+export function highestUsed(database: Database, network: string, account: string): string | undefined {
+  const sql = `SELECT k.slot FROM slots k JOIN transactions t ON t.id = k.transactionId
+    WHERE k.network = ? AND k.account = ? AND NOT (t.status = 2 AND t.code = ?)
+    ORDER BY length(k.slot) DESC, k.slot DESC LIMIT 1`;
+  return database.get<{ slot: string }>(sql, network, account, unreachableCode)?.slot;
+}
+
+/**
+ * `highestUsed` of an account on each network.
  * @public
  */
 export function listHighestSlots(database: Database, account: string): readonly Omit<Slot, "account">[] {
   const networks = database.all<{ network: string }>("SELECT DISTINCT network FROM slots WHERE account = ?", account);
-  return networks.map(({ network }) => {
-    const sql = "SELECT slot FROM slots WHERE network = ? AND account = ? ORDER BY length(slot) DESC, slot DESC LIMIT 1";
-    return { network, slot: database.get<{ slot: string }>(sql, network, account)?.slot ?? "0" };
+  return networks.flatMap(({ network }) => {
+    const slot = highestUsed(database, network, account);
+    return slot === undefined ? [] : [{ network, slot }];
   });
 }
 

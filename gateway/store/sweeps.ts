@@ -24,16 +24,24 @@ export interface SweepableRow extends HoldingRow {
 
 /**
  * The place of an address for deposits under its key, as a sweep's or a top-up's row keeps it where
- * an order keeps the shop's own words.
+ * an order keeps the shop's own words; of a sweep with the slot that its job names.
  * @public
  */
-export function writePlace(depositIndex: number): string {
-  return JSON.stringify({ depositIndex });
+export function writePlace(depositIndex: number, depositNext = ""): string {
+  return JSON.stringify(depositNext === "" ? { depositIndex } : { depositIndex, depositNext });
 }
 
 /** @public */
 export function readPlace({ metadata }: Pick<TransactionRow, "metadata">): number {
   return (JSON.parse(metadata) as { readonly depositIndex: number }).depositIndex;
+}
+
+/**
+ * The slot that a sweep's job names, "" where its row has none.
+ * @public
+ */
+export function readNext({ metadata }: Pick<TransactionRow, "metadata">): string {
+  return (JSON.parse(metadata) as { readonly depositNext?: string }).depositNext ?? "";
 }
 
 const sweepable = `SELECT h.*, l.id AS agent, d.addressIndex, d.transactionId AS request, t.status AS requestStatus,

@@ -35,6 +35,7 @@ import type { Measured } from "./worth.ts";
 export interface Wanted extends Measured {
   readonly row: SweepableRow;
   readonly decimal: number; // of the currency
+  readonly next?: string; // slot that the address gives next, as the gateway's nodes count
 }
 
 /** Who orders, and until when an agent may begin. */
@@ -59,7 +60,7 @@ export function orderSweep(database: Database, wanted: Wanted, ordering: Orderin
   const orderId = `${address}/${countSweepsFrom(database, address) + 1}`;
   const sweep = insert(database, agent, ordering, {
     ...{ mode: "sweep", orderId, row, units: amountUnits, decimal: wanted.decimal },
-    stage: "queued",
+    ...{ stage: "queued", next: wanted.next ?? "" },
   });
   // The sweep's job goes first: no agent takes a top-up without an open sweep that it is for. The
   // agent signs the sweep once its address has the coins.
@@ -92,10 +93,11 @@ interface Order {
   readonly units: bigint;
   readonly decimal: number;
   readonly stage: string;
+  readonly next?: string;
 }
 
 function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Ordering, order: Order): TransactionRow {
-  const { mode, orderId, row, units, decimal, stage } = order;
+  const { mode, orderId, row, units, decimal, stage, next = "" } = order;
   const { currency, network, address } = row;
   const { merchant } = agent;
   const hotAddress = hotAddressOn(agent, network);
@@ -106,7 +108,7 @@ function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Orde
   insertOutgoing(database, {
     ...{ id, merchant, operation: mode, mode: "", orderId, currency, network, amount, amountUnits: units.toString() },
     contentHash: contentHashOfJob({ mode, currency, amount, depositAddress: address, address: "", tag: "" }),
-    ...{ receiverAddress, depositAddress, tag: "", stage, metadata: writePlace(row.addressIndex) },
+    ...{ receiverAddress, depositAddress, tag: "", stage, metadata: writePlace(row.addressIndex, next) },
     ...{ createdAt: nowMs, changedAt: nowMs, expiresAt: nowMs + lifetimeMs },
   });
   return readTransaction(database, id) as TransactionRow;

@@ -15,6 +15,7 @@ import { hotAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";
+import { unreachableCode } from "../store/slots.ts";
 import type { Store } from "../store/store.ts";
 import {
   countOpenSweeps,
@@ -25,10 +26,13 @@ import {
   newestSweepFrom,
   type SweepableRow,
 } from "../store/sweeps.ts";
+import { listBoundSweeps } from "../store/unreachable.ts";
 import { stuckSweepsMax } from "../sweep-settings.ts";
 import type { Tip, WatchedChain } from "../watcher/chain.ts";
 import { pays } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";
+import { checkReach, type ReachMemory, reopenPassed } from "./reach.ts";
+import { type NextSlot, nextSlotOf } from "./slots.ts";
 import { inWords, type Measured, measure, type No, smaller, standing, type Worth } from "./worth.ts";
 
 /**
@@ -58,12 +62,16 @@ export interface Sweeps {
 export function createSweeps(options: SweepsOptions): Sweeps {
   /** By chain: at which final block each candidate was last looked at. */
   const looked = new Map<string, Map<string, string>>();
+  const reached = new Map<string, ReachMemory>();
   return {
     async onPass(chain, tip) {
       tell(
         options,
         options.store.write((database) => goOn(database, chain.network, { run: options.run, nowMs: options.clock() })),
       );
+      const reach = reached.get(chain.name) ?? new Map<string, number>();
+      reached.set(chain.name, reach);
+      tellReach(options, await checkReach(chain, reach));
       const seen = looked.get(chain.name) ?? new Map<string, string>();
       const next = new Map<string, string>();
       looked.set(chain.name, next);
@@ -111,17 +119,29 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
   }
   if (agent === undefined || !hasRoom(options, row, agent)) return false;
   let measured: Measured | No;
+  let next: NextSlot | No;
   try {
     measured = await ask(chain, tip, row, currency, { hot: hotAddressOn(agent, row.network), worth: worthOf(options, currency) });
+    if (measured.ok && measured.topUpUnits > 0n) measured = affordable(options, row, currency, measured) ?? measured;
+    next = measured.ok ? await askSlot(options, chain, row) : measured;
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
     // The next block asks again; what the nodes said stands in the watcher's own words.
     return true;
   }
-  if (measured.ok && measured.topUpUnits > 0n) measured = affordable(options, row, currency, measured) ?? measured;
   if (!measured.ok) note(options, row, measured);
-  else order(options, row, currency, measured);
+  else if (!next.ok) note(options, row, next);
+  else order(options, row, currency, measured, next.next);
   return true;
+}
+
+/** The slot of the next sweep; what an ended one had may turn out to be used up. */
+async function askSlot(options: SweepsOptions, chain: WatchedChain, { address }: SweepableRow): Promise<NextSlot | No> {
+  const next = await nextSlotOf(options.store.database, chain, address);
+  if (!next.ok || next.next === "") return next;
+  const reopened = options.store.write((database) => reopenPassed(chain, database, address, next.next));
+  tellReach(options, reopened);
+  return reopened.length === 0 ? next : { ok: false, reason: "slot_moving", detail: `slot ${next.next} of an ended sweep` };
 }
 
 /** A stuck sweep takes no other's place, until so many are that a person has to look first. */
@@ -182,10 +202,16 @@ function affordable(
   return { ok: false, reason: "no_coin", detail };
 }
 
-function order(options: SweepsOptions, row: SweepableRow, { id, decimal }: GatewayCurrency, measured: Measured): void {
+function order(
+  options: SweepsOptions,
+  row: SweepableRow,
+  { id, decimal }: GatewayCurrency,
+  measured: Measured,
+  next: string,
+): void {
   const { store, config, clock, run, log } = options;
   const ordering = { run, nowMs: clock(), lifetimeMs: config.lifetimes.withdrawalHours * hourMs };
-  const agents = store.write((database) => orderSweep(database, { ...measured, row, decimal }, ordering));
+  const agents = store.write((database) => orderSweep(database, { ...measured, row, decimal, next }, ordering));
   if (agents.length === 0) return;
   const { address } = row;
   log.info({ event: "sweep-ordered", address, currency: id, isToppedUp: measured.topUpUnits > 0n }, "a sweep was ordered");
@@ -196,14 +222,22 @@ function note({ store, clock }: SweepsOptions, { address, network, currency }: S
   store.write((database) => keepSweepNote(database, { address, network, currency, reason, detail, at: clock() }));
 }
 
-/** Of what holds nothing any more there is nothing to say. */
+/** Of what holds nothing any more, and has no sweep that stands still, there is nothing to say. */
 function forgetNotes({ store }: SweepsOptions, { network }: WatchedChain): void {
   const held = new Set(listSweepable(store.database, network).map(({ address, currency }) => `${address} ${currency}`));
+  for (const { account, currency, code } of listBoundSweeps(store.database, network))
+    if (code === unreachableCode) held.add(`${account} ${currency}`);
   const gone = listSweepNotes(store.database, network).filter(({ address, currency }) => !held.has(`${address} ${currency}`));
   if (gone.length === 0) return;
   store.write((database) => {
     for (const one of gone) dropSweepNote(database, one);
   });
+}
+
+/** The agent is told as well which of its sweeps the chain cannot reach. */
+function tellReach(options: SweepsOptions, changed: readonly string[]): void {
+  tell(options, { changed, agents: [] });
+  for (const transactionId of changed) options.signals.emit("dead", { transactionId });
 }
 
 function tell(

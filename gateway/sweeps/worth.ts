@@ -5,6 +5,7 @@
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayCurrency } from "../config.ts";
 import type { TransactionRow } from "../store/rows.ts";
+import { unreachableCode } from "../store/slots.ts";
 import type { SweepableRow } from "../store/sweeps.ts";
 
 /** A failure that may pass by itself is tried again after this long. */
@@ -26,6 +27,10 @@ export type Reason =
   | "not_there" // the chain shows less than was credited
   | "would_revert"
   | "sweeps_stuck" // so many that a person looks before another begins
+  | "slot_unreachable" // the open sweep of the address: the chain's count stands below its slot
+  | "slot_behind" // the nodes count less than the database holds
+  | "slot_moving" // something of the address is on its way that nobody here ordered
+  | "slot_ended" // the next slot is of a sweep that a person ended
   | "no_coin"; // the hot account cannot pay the top-up
 
 /** @public */
@@ -54,7 +59,9 @@ export function standing({ row, currency, isPayable, isOut, last, nowMs }: Stand
   if (isOut) return no("out_of_service");
   if (row.requestStatus === 0) return no("request_open");
   const isWished = row.wishedAt !== null;
-  const failed = last?.status === 2 && !isWished ? last : undefined;
+  // One that a person ended since the chain could not reach it paid nothing and cost nothing.
+  const isEnded = last?.code === unreachableCode;
+  const failed = last?.status === 2 && !isWished && !isEnded ? last : undefined;
   if (failed !== undefined && (isForPerson(failed) || nowMs - failed.changedAt < retryMs)) {
     return no("last_sweep_failed", failed.code);
   }

@@ -60,7 +60,10 @@ export function currenciesOf(chain: GatewayChain, all: Readonly<Record<string, G
   return Object.values(all).filter((currency) => currency.network === chain.network);
 }
 
-/** Keeps an alarm for good, inside the caller's transaction, and logs it the first time. */
+/**
+ * Keeps an alarm for good, inside the caller's transaction, and logs it the first time.
+ * @public
+ */
 export function raiseAlarm(chain: WatchedChain, database: Database, code: Code, subject: string, detail: string): void {
   const isNew = recordAlarm(database, { at: chain.clock(), actor: "watcher", code, subject, detail });
   if (isNew) chain.log.error({ event: "chain-alarm", network: chain.network, code, subject }, detail);

@@ -14,9 +14,9 @@ import { advanceJobChain } from "../store/agent-state.ts";
 import { readAgent } from "../store/agents.ts";
 import { deleteJob, insertJob, listUnsigned, listWaiting, unplaceJob, waitingPlace } from "../store/jobs.ts";
 import type { AgentRow, TransactionRow } from "../store/rows.ts";
-import { listHighestSlots } from "../store/slots.ts";
+import { highestUsed } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";
-import { readPlace } from "../store/sweeps.ts";
+import { readNext, readPlace } from "../store/sweeps.ts";
 
 /**
  * Makes the job of a withdrawal: at the next place of the chain when the agent was heard by the
@@ -105,8 +105,9 @@ function modeOf({ operation, mode }: TransactionRow): JobMode {
 }
 
 /**
- * The address for deposits of a sweep or a top-up: where either goes is not said to the agent. An
- * address that a sweep empties is used by sweeps alone, so its next slot is the one after theirs.
+ * The address for deposits of a sweep or a top-up: where either goes is not said to the agent. Its
+ * next slot is what the nodes counted when the sweep was ordered (gateway/sweeps/slots.ts). A row
+ * without one is of an earlier version or told again: then it is the slot after those known here.
  */
 function placeOf(database: Database, row: TransactionRow): Pick<Job, "depositIndex" | "depositAddress" | "depositNext"> {
   if (!isInternal(modeOf(row))) return {};
@@ -115,8 +116,9 @@ function placeOf(database: Database, row: TransactionRow): Pick<Job, "depositInd
   const { depositAddress, network } = row;
   const { slots } = familyOf(network);
   if (!slots.isCounted) return { depositIndex, depositAddress };
-  const used = listHighestSlots(database, depositAddress).find((one) => one.network === network);
-  return { depositIndex, depositAddress, depositNext: used === undefined ? slots.first : slots.next(used.slot) };
+  const used = highestUsed(database, network, depositAddress);
+  const known = used === undefined ? slots.first : slots.next(used);
+  return { depositIndex, depositAddress, depositNext: readNext(row) || known };
 }
 
 /**

@@ -67,8 +67,8 @@ export const waitingSweepMutants: readonly Mutant[] = [
   {
     name: "sweep-of-another-place",
     file: orders,
-    find: "metadata: writePlace(row.addressIndex)",
-    replace: "metadata: writePlace(row.addressIndex + 1)",
+    find: "metadata: writePlace(row.addressIndex, next)",
+    replace: "metadata: writePlace(row.addressIndex + 1, next)",
     sentence: "A job names another place than its address has, and what the signer refuses is never swept (liveness).",
     world,
     when: pays,

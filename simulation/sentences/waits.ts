@@ -71,7 +71,8 @@ export class Waits {
   }
 
   unstuck({ transactionId, act }: RecordOf<"UNSTUCK">): void {
-    this.#of(transactionId).ordered = act;
+    // A sweep is ended where slots are counted, and no version there ends by waiting.
+    if (act !== "end") this.#of(transactionId).ordered = act;
   }
 
   dead({ txHashes }: RecordOf<"DEAD">): void {

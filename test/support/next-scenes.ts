@@ -5,7 +5,7 @@
 import type { LedgerLine, LimitView, VersionView, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { nowMs, rig } from "./command-rig.ts";
 import { ill, limits, shown, tronVersion, tronWithdrawal } from "./command-scenes.ts";
-import { held, transactionId } from "./operator-socket.ts";
+import { broadcast, held, transactionId } from "./operator-socket.ts";
 
 type Scenes = Readonly<Record<string, () => void>>;
 
@@ -88,6 +88,11 @@ const topUp: WithdrawalView = {
 const cancelledOne: WithdrawalView = { ...moving, transactionId: "6b".repeat(16), orderId: "order-1002", isCancelling: true };
 const unsigned = { state: "refused", slot: "", versions: [], account: "", code: "POLICY_SWEEP_OFF" } as const;
 
+const beyond: WithdrawalView = {
+  ...broadcast,
+  ...{ mode: "sweep", slot: "1000000", code: "SWEEP_UNREACHABLE", orderId: `${broadcast.account}/1` },
+};
+
 /** A top-up that moves; its amount is of the chain's own coin. */
 function toppingUp(): void {
   ill({})();
@@ -114,6 +119,18 @@ export const internalScenes: Scenes = {
   "a top-up is refused": shown({ ...topUp, ...unsigned, address: "", code: "POLICY_ABOVE_DAY" }),
   "a sweep ran out": shown({ ...sweep, ...unsigned, state: "expired", code: "JOB_EXPIRED", transactionId }),
   "a sweep was reverted": shown({ ...sweep, state: "reverted", transactionId }),
+  "a sweep that the chain cannot reach": () => {
+    const withdrawal = beyond;
+    const plan = { slot: "1000000", counted: "0" };
+    ill({ unreachable: { transactionId, network: broadcast.network, slot: "1000000", count: 2 } })();
+    rig.signer.answers = {
+      ...rig.signer.answers,
+      show: () => ({ withdrawal, history: [], wait: null, spends: [] }),
+      end: ({ slot }) =>
+        slot === "" ? { withdrawal, plan } : { withdrawal: { ...withdrawal, state: "expired", isOver: true }, plan },
+    };
+  },
+  "a sweep that a person ended": shown({ ...beyond, state: "expired", isOver: true }),
   "a sweep waits for lower fees": shown(
     { ...sweep, ...unsigned, state: "approved", code: "", transactionId },
     waitsBy("fee POLICY_FEE_ABOVE_DAY", ""),

@@ -1,9 +1,9 @@
 /**
  * The gateway acknowledges our ledger: its database durably holds it up to a head, and so the
  * signed bytes below may leave. Beside it the gateway says which withdrawals the chain has ended:
- * bytes are forgotten on that word and on nobody else's; which transactions are dead; and how far
- * addresses for deposits may have left soon. Touches nothing: records leave through the turn.
- * Source: docs/protocol.md sections 6.5 and 7.
+ * bytes are forgotten on that word and on nobody else's; which transactions are dead; which sweeps
+ * the chain cannot reach; and how far addresses for deposits may have left soon. Touches nothing:
+ * records leave through the turn. Source: docs/protocol.md sections 6.5, 6.6 and 7.
  */
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
@@ -32,6 +32,8 @@ export function acknowledge(turn: Turn, frame: Uint8Array): Admitted {
   const held = holdEcho(turn, ack.head);
   if (turn.run.telling !== null) return held === null || held === "stale" ? told(turn, turn.run.telling, ack) : held;
   if (held !== null && held !== "stale") return held;
+  // An older word of it, told once more, says nothing.
+  if (held === null && ack.at >= turn.run.gatewayAt) turn.run.unreachable = new Set(ack.unreachable ?? []);
   if (held === null) hearTime(turn, ack.at);
   const ended = end(turn, ack.ended);
   const released = held === null ? release(turn, ack.head) : [];

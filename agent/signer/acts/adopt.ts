@@ -9,6 +9,7 @@ import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
 import { isFinal } from "../state/machine.ts";
+import { isOver } from "../state/withdrawal.ts";
 import { alarm, closedToNew, countKey, lock, type Turn } from "./run.ts";
 
 /** A chain's count ahead of ours for so long is no lagging node. */
@@ -66,7 +67,7 @@ export function adopt(
 /**
  * The first counter of an address for deposits that an open sweep empties. The courier's word is
  * enough for the family's first alone; any other is what the gateway says as well, in the job that
- * it signed, or wants a person. One that has given a slot answers as it is.
+ * it signed, or wants a person. One that has given a slot answers as it is, unless it begins again.
  */
 function adoptDeposit(
   turn: Turn,
@@ -77,7 +78,8 @@ function adoptDeposit(
   const { isCounted, first } = familyOf(network).slots;
   if (!isCounted && slot !== first) return refuse("ACCOUNT_FIRST_SLOT", "the chain counts none");
   const known = turn.core.accounts.find(network, address);
-  if (known !== undefined && (isBegun(known) || known.adopted === slot)) return { ok: true, account: known };
+  const isKept = known !== undefined && (isBegun(known) || known.adopted === slot) && !beginsAgain(turn, known);
+  if (isKept) return { ok: true, account: known };
   const sweep = sweepOf(turn, network, address);
   if (sweep === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
   const wanted = Math.min(witnessesWanted, mostWitnesses(turn, chain.name, witnesses));
@@ -86,6 +88,20 @@ function adoptDeposit(
   const depositNext = isCounted ? (sweep.depositNext ?? first) : first;
   if (slot === depositNext) return begin(turn, network, address, slot);
   return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot} of ${address}, the gateway ${depositNext}`);
+}
+
+/**
+ * Whether an address for deposits is to begin again: its newest slot or its next one is of a sweep
+ * that a person ended, and nothing else is open there.
+ * @public
+ */
+export function beginsAgain({ core }: Pick<Turn, "core">, account: Account): boolean {
+  if (!core.accounts.isAtEnd(account)) return false;
+  for (const one of core.book.open()) {
+    const isThere = one.slot !== "" && one.account === account.account && one.job.network === account.network;
+    if (isThere && !isOver(one)) return false;
+  }
+  return true;
 }
 
 /** The job of an open sweep of the address. */
@@ -129,10 +145,13 @@ function begin(
   const key = countKey(turn, network, address);
   const known = core.accounts.find(network, address);
   const { compare } = familyOf(network).slots;
+  if (core.accounts.isEnded(network, address, slot))
+    return refuse("ACCOUNT_FIRST_SLOT", `slot ${slot} of ${address} is of a sweep that was ended`);
+  const isAgain = known !== undefined && beginsAgain(turn, known);
   const isLater = known !== undefined && compare(slot, known.adopted) > 0 && !run.adopted.has(key);
-  const isFixed = known !== undefined && (isBegun(known) || isLater || run.adoptions >= adoptionsMax);
+  const isFixed = known !== undefined && !isAgain && (isBegun(known) || isLater || run.adoptions >= adoptionsMax);
   if (isFixed) return refuse("ACCOUNT_ADOPTED", `began at ${known.adopted}`);
-  if (key === network || known !== undefined) run.adoptions += 1;
+  if (key === network || (known !== undefined && !isAgain)) run.adoptions += 1;
   if (known === undefined) run.adopted.add(key);
   turn.commit([{ kind: "ADOPTED", network, account: address, slot }]);
   const account = core.accounts.find(network, address);
@@ -149,6 +168,13 @@ export function begunAccount(turn: Turn, network: string, address: string): Acco
   if (known !== undefined || isCounted) return known;
   turn.commit([{ kind: "ADOPTED", network, account: address, slot: first }]);
   return turn.core.accounts.find(network, address);
+}
+
+/** The next slot, past those whose ended sweeps may have used them up. */
+function explainedTo({ core }: Turn, { network, account, next }: Account): string {
+  let slot = next;
+  while (core.accounts.isEnded(network, account, slot)) slot = familyOf(network).slots.next(slot);
+  return slot;
 }
 
 /** The most nodes that agreed lately, these among them. */
@@ -183,7 +209,7 @@ export function checkChainCount(
   if (witnesses >= Math.min(witnessesWanted, known)) run.counts.set(key, count);
   if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   if (account === undefined || core.locked !== null || witnesses < Math.min(witnessesWanted, known)) return { ok: true };
-  if (familyOf(network).slots.compare(count, account.next) <= 0) {
+  if (familyOf(network).slots.compare(count, explainedTo(turn, account)) <= 0) {
     run.aheadSince.delete(key);
     return { ok: true };
   }

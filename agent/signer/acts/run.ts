@@ -44,6 +44,8 @@ export interface Run {
   // hashes that the gateway has called dead in this run, and since it was told again: its database
   // may have forgotten what it said before, and takes nothing that builds on that
   readonly deadHeard: Set<string>;
+  // sweeps whose slot the chain cannot reach, as the newest word of the gateway in this run says
+  unreachable: ReadonlySet<string>;
   gatewayAt: number; // newest time in a verified envelope of this run
   heardAt: number; // monotonic, when that came
   // most that the time of a block was ahead of the monotonic clock, as the courier's nodes agree
@@ -81,6 +83,7 @@ export function beginRun(runId: string, startedAt: number): Run {
     behindAt: 0,
     telling: null,
     deadHeard: new Set(),
+    unreachable: new Set(),
     gatewayAt: 0,
     heardAt: 0,
     chainLeadMs: Number.NEGATIVE_INFINITY,

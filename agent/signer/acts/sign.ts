@@ -8,7 +8,7 @@ import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { type Account, pendingPerAccountMax } from "../state/accounts.ts";
 import { isFinal, step } from "../state/machine.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
-import { begunAccount } from "./adopt.ts";
+import { beginsAgain, begunAccount } from "./adopt.ts";
 import { intend, type Prepared, recorded } from "./intent.ts";
 import { closedGate, countKey, pausedBy, type Turn } from "./run.ts";
 import { offered } from "./waiting.ts";
@@ -44,12 +44,15 @@ export function prepareSign(turn: Turn, transactionId: string, facts: Facts): Pr
   if (payer === null) return refuse("JOB_DEPOSIT_ADDRESS");
   const account = begunAccount(turn, approval.network, payer.account);
   if (account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", approval.chain);
+  if (!isBound && beginsAgain(turn, account)) return refuse("ACCOUNT_NOT_ADOPTED", "it begins again behind an ended sweep");
   const offer = offered(turn, account, facts);
   if (!offer.ok) return offer;
   // An opened ledger keeps its slot for it, and nothing was signed there.
   if (isBound) return waitingBelow(core, placeOf(withdrawal)) ?? intend(turn, approval, account, withdrawal.slot, 1, offer.facts);
   const behind = waitingBelow(core, { ...account, slot: account.next }) ?? overtaken(turn, account);
   if (behind !== null) return behind;
+  if (core.accounts.isEnded(account.network, account.account, account.next))
+    return refuse("ACCOUNT_WAITS", `${saySlot(account.network, account.next)} is of a sweep that was ended`);
   if (account.pending >= pendingPerAccountMax) return refuse("ACCOUNT_FULL", `${account.pending} in no block yet`);
   return intend(turn, approval, account, account.next, 1, offer.facts);
 }

@@ -16,8 +16,9 @@ import {
   type SignerStatus,
   type WithdrawalState,
 } from "../../socket/verbs.ts";
-import { adoptByPerson } from "../acts/adopt.ts";
+import { adoptByPerson, beginsAgain } from "../acts/adopt.ts";
 import { approve } from "../acts/approve.ts";
+import { endUnreachable, planEnd } from "../acts/end.ts";
 import { finish, recover, showRecovery } from "../acts/recovery/recover.ts";
 import { refuseByOperator } from "../acts/refuse.ts";
 import { countKey } from "../acts/run.ts";
@@ -28,12 +29,12 @@ import type { Signer } from "../rim/signer.ts";
 import { isBegun } from "../state/accounts.ts";
 import { approvalDigestOf } from "../state/digest.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
-import { states } from "../state/machine.ts";
+import { isFinal, states } from "../state/machine.ts";
 import { spendsLike, spendsWithoutOrder } from "../state/spends.ts";
 import { unitsOf, waitOf } from "../state/view.ts";
-import { isOver, type Withdrawal } from "../state/withdrawal.ts";
+import { isOver, unreachableCode, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
-import { noRoomOf, resignOf, stuckOf } from "./stuck.ts";
+import { noRoomOf, resignOf, stuckOf, unreachableOf } from "./stuck.ts";
 
 const listMax = 500;
 const transactionId = hex(16);
@@ -96,6 +97,7 @@ export function operatorVerbs(
       decide(signer, body.transactionId, reply, () => refuseByOperator(signer.turn(), body.transactionId, body.approver)),
     ),
     unstick: verb("unstick", unstickFields, (body, reply) => unstick(signer, body, reply)),
+    end: verb("end", object({ transactionId, slot: firstSlotOrNone, approver }), (body, reply) => end(signer, body, reply)),
     pause: verb("pause", object({ paused: boolean(), approver }), (body, reply) => {
       const done = signer.pause(body.paused, body.approver);
       signer.whenDurable(() => reply(done));
@@ -135,6 +137,7 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
     stuck: stuckOf(signer, surroundings.stuckAfterMinutes),
     ...resignOf(signer),
     ...noRoomOf(signer),
+    ...unreachableOf(signer),
     ledgerWritable: !ledger.poisoned && ledger.refusal === null,
     ...(ledger.readOnly ? { ledgerReadOnly: true as const } : {}),
     isolation: surroundings.isolation,
@@ -178,6 +181,16 @@ function unstick(signer: Signer, asked: OperatorRequests["unstick"], reply: (out
   });
 }
 
+/** Shown or done; whoever orders names the slot that was shown. */
+function end(signer: Signer, asked: OperatorRequests["end"], reply: (outcome: Outcome) => void): void {
+  const { transactionId: id, slot, approver } = asked;
+  const turn = signer.turn();
+  const done = slot === "" ? planEnd(turn, id) : endUnreachable(turn, id, slot, approver);
+  const answer = done.ok ? { ...done, withdrawal: signer.view(done.withdrawal) } : done;
+  signer.whenDurable(() => reply(answer));
+  if (done.ok && slot !== "") signer.changed([done.withdrawal]);
+}
+
 /** Open ones first come last recorded first, then the closed ones likewise. */
 function newest(signer: Signer, openOnly: boolean, limit: number): readonly Withdrawal[] {
   const { book } = signer.core;
@@ -192,11 +205,20 @@ function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: 
     withdrawal === undefined
       ? refuse("WITHDRAWAL_UNKNOWN")
       : {
-          ...{ ok: true, withdrawal: signer.view(withdrawal), history: [...withdrawal.history] },
+          ...{
+            ok: true,
+            withdrawal: { ...signer.view(withdrawal), ...reachOf(signer, withdrawal) },
+            history: [...withdrawal.history],
+          },
           wait: waitOf(withdrawal, signer.core.policy, asked.address),
           spends: spendsLike(signer.core, withdrawal, asked.address),
         };
   signer.whenDurable(() => reply(answer));
+}
+
+/** Why an open sweep stands still, where the gateway has said so. */
+function reachOf({ run }: Signer, { transactionId, state, code }: Withdrawal): { readonly code?: string } {
+  return code === "" && !isFinal(state) && run.unreachable.has(transactionId) ? { code: unreachableCode } : {};
 }
 
 function digestOf(signer: Signer, withdrawal: Withdrawal): string {
@@ -224,7 +246,8 @@ function adopt(signer: Signer, asked: OperatorRequests["adopt"], reply: (outcome
   const told = signer.run.firstSlots.get(countKey(turn, network, address));
   const first = {
     ...{ chain, network, account: address, adopted: account?.adopted ?? "" },
-    ...{ isBegun: account !== undefined && isBegun(account), counted: told?.slot ?? "", witnesses: told?.witnesses ?? 0 },
+    isBegun: account !== undefined && isBegun(account) && !beginsAgain(turn, account),
+    ...{ counted: told?.slot ?? "", witnesses: told?.witnesses ?? 0 },
   };
   signer.whenDurable(() => reply({ ok: true, first }));
 }

@@ -71,6 +71,18 @@ export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
   return {};
 }
 
+/**
+ * A sweep whose slot the chain cannot reach, as the gateway says in this run: of several the one
+ * that was asked for first. Nothing when there is none.
+ */
+export function unreachableOf({ core, run }: Signer): Pick<SignerStatus, "unreachable"> {
+  const found = core.book.findEach([...run.unreachable]).filter((one) => !isOver(one));
+  const [first] = [...found].sort((a, b) => a.job.sequence - b.job.sequence);
+  if (first === undefined) return {};
+  const { transactionId, job, slot } = first;
+  return { unreachable: { transactionId, network: job.network, slot, count: found.length } };
+}
+
 /** No later version, and nothing that is told of the chain, begins the time anew. */
 function sinceOf({ versions, changedAt }: Withdrawal): number {
   return versions.find(({ signedAt }) => signedAt > 0)?.signedAt ?? changedAt;

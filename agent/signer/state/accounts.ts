@@ -34,13 +34,22 @@ export interface Account {
 export type AccountEntries = readonly (readonly [string, string, string, string, number, string?])[];
 
 /**
+ * Slots of sweeps that a person ended, by network and address: nobody gives them again, and the
+ * bytes that were signed may still use them.
+ * @public
+ */
+export type EndedSlots = readonly (readonly [string, string, readonly string[]])[];
+
+/**
  * Every adopted account. Only `fold` and `move` change it, from records.
  * @public
  */
 export class Accounts {
   readonly #byKey = new Map<string, Account>();
+  readonly #ended = new Map<string, EndedSlots[number]>();
 
-  constructor(entries: AccountEntries = []) {
+  constructor(entries: AccountEntries = [], ended: EndedSlots = []) {
+    for (const each of ended) this.#ended.set(keyOf(each[0], each[1]), each);
     for (const [network, account, adopted, next, pending, stamp = "0"] of entries) {
       const lastStamp = BigInt(stamp);
       this.#byKey.set(keyOf(network, account), { network, account, adopted, next, pending, lastStamp });
@@ -56,9 +65,10 @@ export class Accounts {
     if (record.kind === "ADOPTED") {
       const key = keyOf(record.network, record.account);
       const known = this.#byKey.get(key);
-      invariant(known === undefined || !isBegun(known), "an account is adopted before its first slot is given");
+      const isFree = known === undefined || !isBegun(known) || this.isAtEnd(known);
+      invariant(isFree, "an account is adopted before its first slot is given, or behind an ended sweep");
       const { network, account, slot } = record;
-      this.#byKey.set(key, { network, account, adopted: slot, next: slot, pending: 0, lastStamp: 0n });
+      this.#byKey.set(key, { network, account, adopted: slot, next: slot, pending: known?.pending ?? 0, lastStamp: 0n });
     }
     if (record.kind === "INTENT") this.#stamp(record);
     if (record.kind === "INTENT" && record.version === 1) {
@@ -93,6 +103,30 @@ export class Accounts {
     found.pending += change;
   }
 
+  /** A person ended the sweep that has this slot. */
+  end(network: string, account: string, slot: string): void {
+    const [, , slots] = this.#ended.get(keyOf(network, account)) ?? [network, account, []];
+    this.#ended.set(keyOf(network, account), [network, account, [...slots, slot]]);
+  }
+
+  /** Whether a slot is of a sweep that a person ended. */
+  isEnded(network: string, account: string, slot: string): boolean {
+    return this.#ended.get(keyOf(network, account))?.[2].includes(slot) === true;
+  }
+
+  /**
+   * Whether the newest slot that an account gave, or the next one, is of an ended sweep: no later
+   * sweep can be paid from there before the account begins again.
+   */
+  isAtEnd({ network, account, adopted, next }: Pick<Account, "network" | "account" | "adopted" | "next">): boolean {
+    const [, , ended = []] = this.#ended.get(keyOf(network, account)) ?? [];
+    return next !== adopted && ended.some((slot) => slot === next || familyOf(network).slots.next(slot) === next);
+  }
+
+  ended(): EndedSlots {
+    return [...this.#ended.values()];
+  }
+
   snapshot(): AccountEntries {
     return [...this.#byKey.values()].map(({ network, account, adopted, next, pending, lastStamp }) => [
       network,
@@ -106,7 +140,7 @@ export class Accounts {
 }
 
 /**
- * A slot of it was bound: where it began stands for ever.
+ * A slot of it was bound: where it began stands, but for an address with an ended sweep.
  * @public
  */
 export function isBegun({ adopted, next }: Pick<Account, "adopted" | "next">): boolean {

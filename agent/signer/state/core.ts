@@ -16,14 +16,14 @@ import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import { Policy, type PolicySnapshot } from "../policy/policy.ts";
 import type { Rules } from "../policy/rules.ts";
 import type { Standing } from "../policy/window.ts";
-import { type AccountEntries, Accounts } from "./accounts.ts";
+import { type AccountEntries, Accounts, type EndedSlots } from "./accounts.ts";
 import { Book, type BookSnapshot } from "./book.ts";
 import { canonicalAddress } from "./content.ts";
 import { Outbox } from "./entries.ts";
 import { Heads, type HeadsSnapshot } from "./heads.ts";
 import { type ChainSnapshot, JobChain } from "./jobs.ts";
 import { unitsOf } from "./view.ts";
-import { standingOf, type Withdrawal } from "./withdrawal.ts";
+import { isEndedByPerson, standingOf, type Withdrawal } from "./withdrawal.ts";
 
 type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
 
@@ -84,6 +84,7 @@ export interface CoreSnapshot {
   readonly ruled?: Ruled | null;
   readonly paused?: Paused | null;
   readonly ceiling?: number;
+  readonly endedSlots?: EndedSlots;
 }
 
 /**
@@ -147,7 +148,7 @@ export class Core {
     const [rules, past] = [this.#rules, this.#past];
     this.policy = new Policy(rules, past, snapshot?.policy);
     this.book = new Book(past, snapshot?.book);
-    this.accounts = new Accounts(snapshot?.accounts);
+    this.accounts = new Accounts(snapshot?.accounts, snapshot?.endedSlots);
     this.chain = new JobChain(snapshot?.chain);
     this.outbox = new Outbox(snapshot?.outbox);
     this.heads = new Heads(snapshot?.heads);
@@ -315,6 +316,7 @@ export class Core {
       ruled: this.#ruled,
       paused: this.#paused,
       ceiling: this.#ceiling,
+      endedSlots: this.accounts.ended(),
     };
   }
 
@@ -340,6 +342,8 @@ export class Core {
     if ((record.kind === "OBSERVED" || record.kind === "EXPIRED") && from !== undefined) {
       this.accounts.move(withdrawal.job.network, withdrawal.account, from, withdrawal.state);
     }
+    if (record.kind === "EXPIRED" && isEndedByPerson(withdrawal))
+      this.accounts.end(withdrawal.job.network, withdrawal.account, withdrawal.slot);
     this.outbox.fold(record, withdrawal);
   }
 

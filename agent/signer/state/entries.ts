@@ -222,7 +222,7 @@ export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Ent
         at,
         transactionId: record.transactionId,
         decision: "expired",
-        code: "JOB_EXPIRED",
+        code: withdrawal?.code ?? "JOB_EXPIRED",
         address,
       };
     case "SIGNED":
@@ -253,6 +253,7 @@ export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Ent
 /** What an entry says of its withdrawal beyond its record. */
 export interface Told {
   readonly address: string;
+  readonly code?: string;
   readonly job: { readonly network: string };
   readonly account: string;
   readonly slot: string;

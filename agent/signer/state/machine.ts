@@ -9,7 +9,8 @@
  * ledger (opening.ts) begins with what was bound as quarantined: policy judges it anew at the
  * greeting. Its approval leads back to intent, signed or released, as far as its versions had come;
  * a no of policy leaves it for a person. Where versions end by waiting and every one is dead, what
- * is released, broadcast or quarantined goes to expired as well (`endsUnpaid`). Paid, reverted,
+ * is released, broadcast or quarantined goes to expired as well (`endsUnpaid`), and so does a sweep
+ * that a person ended since the chain cannot reach its slot. Paid, reverted,
  * lost and cancelled are the courier's word, and another may take their place, until the gateway
  * has said that the withdrawal ended (`isOver`). Until then its slot can still get versions, and an
  * end of a version that is dead by both words leads back to released, or to where a person's yes is

@@ -42,6 +42,20 @@ export function isCancelling({ versions, ordered }: Pick<Withdrawal, "versions" 
 }
 
 /**
+ * Of a sweep that the chain cannot reach, here and at the gateway.
+ * @public
+ */
+export const unreachableCode = "SWEEP_UNREACHABLE";
+
+/**
+ * A person ended it, since the chain could not reach the slot that it keeps.
+ * @public
+ */
+export function isEndedByPerson({ ordered }: Pick<Withdrawal, "ordered">): boolean {
+  return ordered?.act === "end";
+}
+
+/**
  * Versions end by waiting, and each that was ever signed is dead, as both the gateway and the
  * courier have said: nobody can be paid any more by what is signed.
  * @public
@@ -113,8 +127,9 @@ export interface Withdrawal {
   observed: { readonly stage: string; readonly txHash: string; readonly block: number } | null;
   observations: number;
   wasQuarantined?: true; // before the courier told of an end
-  // a person's word on what ends by waiting: another version after so many, or none any more
-  ordered?: { readonly act: "replace" | "cancel"; readonly versions: number };
+  // a person's word: another version after so many, or none any more, of what ends by waiting; the
+  // end of a sweep that the chain cannot reach
+  ordered?: { readonly act: "replace" | "cancel" | "end"; readonly versions: number };
   isEnded: boolean; // by the gateway's signed word
   endSeq: number; // the record of its end, 0 before
   isEndHeard: boolean; // the gateway holds that record
@@ -175,9 +190,10 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
       withdrawal.code = record.code;
       break;
     case "EXPIRED":
-      if (endsUnpaid(withdrawal)) Object.assign(withdrawal, { state: "expired", changedAt: record.at });
+      if (isEndedByPerson(withdrawal) || endsUnpaid(withdrawal))
+        Object.assign(withdrawal, { state: "expired", changedAt: record.at });
       else move(withdrawal, "expired", record);
-      withdrawal.code = "JOB_EXPIRED";
+      withdrawal.code = isEndedByPerson(withdrawal) ? unreachableCode : "JOB_EXPIRED";
       break;
     case "INTENT":
       bind(withdrawal, record);
@@ -190,7 +206,7 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
       observe(withdrawal, record);
       break;
     case "UNSTUCK":
-      if (waitingOf(withdrawal.job.network) !== null)
+      if (record.act === "end" || waitingOf(withdrawal.job.network) !== null)
         withdrawal.ordered = { act: record.act, versions: withdrawal.versions.length };
       break;
     default:

@@ -1,0 +1,49 @@
+/**
+ * Sweeps whose slot the chain cannot reach, as this gateway's own nodes say: the slot of an address
+ * for deposits stands above the chain's count of it, and nothing fills the gap. Such a sweep is
+ * stuck with a code of its own; its agent's operator ends it, and its slot stays its own for good.
+ */
+import { unreachablePerAckMax } from "../../protocol/payloads.ts";
+import type { TransactionRow } from "./rows.ts";
+import { type Slot, unreachableCode } from "./slots.ts";
+import type { Database } from "./store.ts";
+
+/**
+ * A sweep with the slot that it holds.
+ * @public
+ */
+export type BoundSweep = Pick<TransactionRow, "id" | "currency" | "network" | "stage" | "code" | "changedAt"> & Slot;
+
+const bound = `SELECT t.id, t.currency, t.network, t.stage, t.code, t.changedAt, k.account, k.slot
+  FROM transactions t JOIN slots k ON k.transactionId = t.id WHERE t.operation = 'sweep' AND t.network = ?`;
+
+/**
+ * Open sweeps on a network that hold a slot, those that changed first in front.
+ * @public
+ */
+export function listBoundSweeps(database: Database, network: string): readonly BoundSweep[] {
+  return database.all<BoundSweep>(`${bound} AND t.status = 0 ORDER BY t.changedAt, t.id`, network);
+}
+
+/**
+ * Sweeps of an address that were ended since the chain could not reach their slot.
+ * @public
+ */
+export function listEndedUnreached(database: Database, network: string, address: string): readonly BoundSweep[] {
+  const sql = `${bound} AND t.depositAddress = ? AND t.status = 2 AND t.code = ? ORDER BY length(k.slot), k.slot`;
+  return database.all<BoundSweep>(sql, network, address, unreachableCode);
+}
+
+/**
+ * An agent's open sweeps that the chain cannot reach, as many as one acknowledgement names.
+ * @public
+ */
+export function listUnreachable(database: Database, agentId: string): readonly string[] {
+  const rows = database.all<Pick<TransactionRow, "id">>(
+    `SELECT t.id FROM transactions t JOIN jobs j ON j.transactionId = t.id
+     WHERE t.operation = 'sweep' AND t.status = 0 AND t.stage = 'stuck' AND t.code = ? AND j.agent = ?
+     ORDER BY t.changedAt, t.id LIMIT ?`,
+    ...[unreachableCode, agentId, unreachablePerAckMax],
+  );
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,88 @@
+/**
+ * Looks at open sweeps that stand still: whether the chain's final count can reach their slot. One
+ * that it cannot is stuck, takes no place of other sweeps, and is named to its agent, whose
+ * operator may end it. One that was ended stays so unless the chain passes its slot after all: then
+ * it is open again, and the watcher says how it ended. Asks so much in a pass and no more.
+ */
+import { familyOf } from "../../chains/families.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import { takeExpiry } from "../store/deaths.ts";
+import { unreachableCode } from "../store/slots.ts";
+import type { Database } from "../store/store.ts";
+import { dropSweepNote, keepSweepNote } from "../store/sweeps.ts";
+import { type BoundSweep, listBoundSweeps, listEndedUnreached } from "../store/unreachable.ts";
+import { updateWithdrawal } from "../store/withdrawals.ts";
+import { raiseAlarm, type WatchedChain } from "../watcher/chain.ts";
+import { isBeyond } from "./slots.ts";
+
+/** A sweep that changed lately is on its way. */
+const stillMs = 600_000;
+const againMs = 300_000;
+const askedPerPassMax = 16;
+
+/** When each sweep was looked at last. */
+export type ReachMemory = Map<string, number>;
+
+/**
+ * One pass. A node's fault leaves the rest for the next one.
+ * @returns the ids of the rows that changed
+ */
+export async function checkReach(chain: WatchedChain, memory: ReachMemory): Promise<readonly string[]> {
+  const { network, reader, store } = chain;
+  if (!familyOf(network).slots.isCounted || reader.closed === undefined) return [];
+  const nowMs = chain.clock();
+  const open = listBoundSweeps(store.database, network);
+  for (const id of memory.keys()) if (!open.some((one) => one.id === id)) memory.delete(id);
+  const isDue = ({ id, changedAt }: BoundSweep): boolean =>
+    nowMs - changedAt >= stillMs && nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY) >= againMs;
+  const changed: string[] = [];
+  for (const sweep of open.filter(isDue).slice(0, askedPerPassMax)) {
+    memory.set(sweep.id, nowMs);
+    try {
+      const counters = await reader.closed(sweep.account);
+      const isChanged = store.write((database) => {
+        const beyond = isBeyond(database, sweep, counters);
+        return beyond ? strand(chain, database, sweep, `${counters.final}`) : free(chain, database, sweep);
+      });
+      if (isChanged) changed.push(sweep.id);
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+    }
+  }
+  return changed;
+}
+
+/** Only what is open still: the row may have changed while the nodes were asked. */
+function strand(chain: WatchedChain, database: Database, sweep: BoundSweep, count: string): boolean {
+  const { id, account, network, currency, slot } = sweep;
+  const now = listBoundSweeps(database, network).find((one) => one.id === id);
+  if (now === undefined || now.stage === "confirming") return false;
+  // Its agent has said before that it is over.
+  if (takeExpiry(database, id) !== undefined)
+    return updateWithdrawal(database, id, { status: 2, stage: "expired", code: unreachableCode }, chain.clock());
+  if (now.code === unreachableCode && now.stage === "stuck") return false;
+  const detail = `slot ${slot} of ${account}, the chain counts ${count}: end ${id} at the agent`;
+  raiseAlarm(chain, database, unreachableCode, id, detail);
+  keepSweepNote(database, { address: account, network, currency, reason: "slot_unreachable", detail, at: chain.clock() });
+  return updateWithdrawal(database, id, { stage: "stuck", code: unreachableCode }, chain.clock());
+}
+
+/** The chain has come so far, or something fills the gap. */
+function free(chain: WatchedChain, database: Database, { id, account, network, currency }: BoundSweep): boolean {
+  const now = listBoundSweeps(database, network).find((one) => one.id === id);
+  if (now === undefined || now.code !== unreachableCode) return false;
+  dropSweepNote(database, { address: account, network, currency });
+  return updateWithdrawal(database, id, { stage: "broadcast", code: "" }, chain.clock());
+}
+
+/**
+ * Opens what was ended for its slot and what the chain has passed since: its bytes, or others, used
+ * the slot up, and the watcher judges which.
+ * @returns the ids of the rows that changed
+ */
+export function reopenPassed(chain: WatchedChain, database: Database, address: string, count: string): readonly string[] {
+  const { slots } = familyOf(chain.network);
+  const passed = listEndedUnreached(database, chain.network, address).filter(({ slot }) => slots.compare(slot, count) < 0);
+  for (const { id } of passed) updateWithdrawal(database, id, { status: 0, stage: "broadcast", code: "" }, chain.clock());
+  return passed.map(({ id }) => id);
+}
