@@ -1,6 +1,6 @@
 /**
  * `reconcile` by a process of its own kind: the command line, a real database and nodes over HTTP,
- * and the check of the books at /ready of a gateway that runs.
+ * and the checks of the books and of the disk at /ready of a gateway that runs.
  */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -14,6 +14,12 @@ import { createStore, openStore } from "../../gateway/store/store.ts";
 import { type ChainNode, FakeChain, hashOf, serveChain } from "../../rig/fake-chain.ts";
 import { insertTransaction, silentLog } from "../../rig/gateway-database.ts";
 import { testConfig } from "../../rig/gateway-server.ts";
+
+const disk = vi.hoisted(() => ({ freeBytes: 2 ** 40 }));
+vi.mock("../../gateway/store/disk.ts", async (real) => ({
+  ...(await real<typeof import("../../gateway/store/disk.ts")>()),
+  freeBytesOf: () => disk.freeBytes,
+}));
 
 let dir = "";
 let node: ChainNode;
@@ -93,7 +99,7 @@ it("reconcile closes the books over HTTP, beside a gateway or without one, and -
   expect(listed).toMatchObject({ ok: true, chains: [{ chain: "local", lastBlock: 3, addresses: 1, compared: 1, code: "" }] });
 });
 
-it("the running gateway names a difference at /ready, and is ready all the same", async () => {
+it("the running gateway names a difference and a disk without room at /ready, and is ready all the same", async () => {
   const config = prepared();
   const store = openStore(config.database, silentLog);
   store.database.run(
@@ -108,9 +114,14 @@ it("the running gateway names a difference at /ready, and is ready all the same"
     timeout: 10_000,
     interval: 50,
   });
-  const { checks } = (await (await fetch(`${running.url}/ready`)).json()) as {
-    checks: { name: string; ok: boolean; detail: string }[];
+  const said = async (name: string): Promise<readonly [number, boolean | undefined, string | undefined]> => {
+    const answer = await fetch(`${running?.url}/ready`);
+    const { checks } = (await answer.json()) as { checks: { name: string; ok: boolean; detail: string }[] };
+    const check = checks.find((one) => one.name === name);
+    return [answer.status, check?.ok, check?.detail];
   };
-  const check = checks.find(({ name }) => name === "books local");
-  expect([check?.ok, check?.detail]).toEqual([false, expect.stringMatching(/^closed at \S+, 1 difference$/)]);
+  expect(await said("books local")).toEqual([200, false, expect.stringMatching(/^closed at \S+, 1 difference$/)]);
+  expect(await said("disk")).toEqual([200, true, ""]);
+  disk.freeBytes = 64 * 1024 * 1024 - 1;
+  expect(await said("disk")).toEqual([200, false, "63 MiB are free on the database's disk, too few: make room"]);
 });

@@ -119,6 +119,20 @@ describe("a payment that counts for no request", () => {
     expect(deposit("bora")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
   });
 
+  it("a payment that counts for no request may have come in another currency than its address was asked for", async () => {
+    await rig.orderSoon("dollars");
+    rig.store.database.run("UPDATE transactions SET currency = 'usd', amountUnits = '5' WHERE orderId = 'dollars'");
+    const { id, depositAddress } = deposit("anna");
+    rig.store.database.run(
+      "INSERT INTO payments VALUES (?, '0xabc', 7, ?, 'usd', '5', 3, '0x03', 1, ?)",
+      ...[network, depositAddress, id],
+    );
+    expect(waiting().map(paymentName)).toContain("0xabc:7");
+    expect(credit("dollars", ["0xABC"])).toMatchObject({ ok: true, row: { status: 1, amountReceivedUnits: "5" } });
+    expect(waiting().map(paymentName)).not.toContain("0xabc:7");
+    expect(deposit("anna")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
+  });
+
   it("a payment that counts for no request completes an expired one, whole or by a person's word, with what came late to its own address", async () => {
     const own = deposit("anna").depositAddress;
     await expire("anna");

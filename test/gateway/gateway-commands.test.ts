@@ -24,6 +24,7 @@ const words: Readonly<Record<string, string>> = {
   OPEN: "2".repeat(32),
   SHORT: "3".repeat(32),
   OUT: "4".repeat(32),
+  LOST: "7".repeat(32),
 };
 
 let gateway: TestGateway;
@@ -66,6 +67,20 @@ async function shop(): Promise<void> {
     "INSERT INTO signatures (transactionId, version, agent, network, account, slot, txHash, feeMax, seq) VALUES (?, 0, 'a', 'eip155:31337', ?, '12', ?, '42000000000000', 9)",
     ...[words.OUT ?? "", address, hash],
   );
+}
+
+/** A payment to an address that the database had forgotten, and an order that it was for. */
+function unattributed(): void {
+  const { store } = gateway.service;
+  const merchant = store.database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
+  const address = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+  const none = { merchant, status: 2, stage: "expired", code: "deposit_expired", contentHash: "", late: 1 } as const;
+  const of = { depositAddress: address, orderId: `unattributed/${address}`, amount: "0", amountUnits: "0" };
+  const units = "2000000000000000000";
+  insertTransaction(store, { ...none, ...of, id: words.LOST ?? "", amountReceivedUnits: units });
+  const hash = `0x${"6".repeat(64)}`;
+  const sql = "INSERT INTO payments VALUES ('eip155:31337', ?, -1, ?, 'eth', ?, 9, '0x09', 1, ?)";
+  store.database.run(sql, hash, address, units, words.LOST ?? "");
 }
 
 /** Books as a closing left them: one difference, and money that came to a hot wallet. */
@@ -153,6 +168,7 @@ describe("transcripts of the gateway's operator", () => {
       if (line.startsWith("# ")) said.push(line);
       if (line === "# scene: shop") await shop();
       if (line === "# scene: books") books();
+      if (line === "# scene: unattributed") unattributed();
       if (!line.startsWith("$ ")) continue;
       const [program, ...rest] = split(line.slice(2)).map((word) => names.say(word));
       if (program === "cp") {
