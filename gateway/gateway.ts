@@ -18,6 +18,7 @@ import { type Callbacks, startCallbacks } from "./callbacks/callbacks.ts";
 import { createDoor } from "./callbacks/door.ts";
 import type { GatewayConfig } from "./config.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "./deposits/ceilings.ts";
+import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";
 import { addDescription } from "./openapi/openapi.ts";
 import { startPrices } from "./prices/prices.ts";
@@ -221,14 +222,12 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   let hub: Hub | null = null;
   let server: FastifyInstance | null = null;
   let watcher: Watcher | null = null;
-  let telling: { close(): void } | null = null;
-  let prices: { close(): void } | null = null;
+  const besides: { close(): void }[] = []; // what needs neither requests nor links
   let callbacks: Callbacks | null = null;
   let books: Books | null = null;
   const stop = async (): Promise<void> => {
     waiters.close();
-    telling?.close();
-    prices?.close();
+    for (const one of besides) one.close();
     await hub?.close();
     await server?.close();
     const booksClosed = books?.close(); // before the nodes' door, so that its end is no fault
@@ -247,7 +246,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   const isRead = (network: string, sinceMs: number): boolean => (watcher?.readAt(network) ?? 0) >= sinceMs;
   try {
     const board = startPrices({ config, store, log, clock });
-    prices = board;
+    besides.push(board);
     const service: Service = {
       ...{ config, store, signals, key, log, clock, random: randomBytes, waiters, run },
       ...{ confirmations, outOfService, prices: board, addressMarks: marks, isRead },
@@ -263,7 +262,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       ...currencyProbes(config, outOfService),
       ...booksProbes(config, store, clock),
     ]);
-    telling = startTelling({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times });
+    besides.push(startTelling({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times }));
     const port = await listen(server, config);
     const sweeps = createSweeps({ store, signals, config, log, clock, run, prices: board });
     const networks = Object.values(config.chains).map(({ network }) => network);
@@ -275,6 +274,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       closing.onPass(chain);
     };
     watcher = startWatcher({ store, signals, config, log, clock, run, onPass });
+    besides.push(startWatchingSkipped({ store, log, clock }));
     callbacks = startCallbacks({
       ...{ store, signals, config, log, clock, random: randomBytes, sealingKey: key.sealingKey },
       recordOf: (row) => recordOf(row, service),

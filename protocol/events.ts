@@ -283,6 +283,13 @@ export const gatewayEvents = table({
     "addresses that an agent's ledger says may have left are skipped and watched",
     "docs/recovering.md, section 2",
   ],
+  "skipped-watched": ["gateway", "info", "every address that was skipped is watched; the chains are read again", nothing],
+  "skipped-unwatched": [
+    "gateway",
+    "error",
+    "skipped addresses could not be watched, see `code`; it is tried again, and no deposit is taken meanwhile",
+    "make room on the disk, or do what the hint of the code says",
+  ],
   "database-caught-up": ["gateway", "info", "a database that was put back has caught up; deposits are taken again", nothing],
   "sweep-ordered": ["gateway", "info", "what an address for deposits holds goes to the hot account", nothing],
   "books-closed": ["gateway", "info", "the books of a chain were closed: every balance was compared", nothing],

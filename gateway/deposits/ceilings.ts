@@ -4,12 +4,11 @@
  * account in the file beside the database. What may have left below a ceiling and is not known here
  * is watched as forgotten. Sources: docs/protocol.md section 6.5; docs/recovering.md section 2.
  */
-import { familyNamed } from "../../chains/families.ts";
 import type { AddressMark, AddressMarks } from "../store/address-marks.ts";
 import { accountsOf } from "../store/agent-accounts.ts";
 import { endAwaitedCeiling, keepDepositCeiling, listAgentsEver, readAgent, skipDepositIndexes } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
-import { insertForgotten } from "../store/forgotten-addresses.ts";
+import { countForgottenPlaces, insertForgottenRange } from "../store/forgotten-ranges.ts";
 import {
   beginVouched,
   endPutBack,
@@ -18,7 +17,6 @@ import {
   keepHasMarksFile,
   markPutBack,
   putBackOf,
-  rewindCursors,
   vouchForCursors,
 } from "../store/put-back.ts";
 import { listReceivingKeys, moveReceivingKey, nextDepositIndexUnder } from "../store/receiving-keys.ts";
@@ -83,18 +81,15 @@ function markOf(holder: Holder, of: MarkOf): AddressMark | undefined {
   return { next: Math.max(...marks.map(({ next }) => next)), ceiling: Math.max(...marks.map(({ ceiling }) => ceiling)) };
 }
 
-/** Skips every place up to `to`, and has its addresses watched. @returns how many were skipped. */
+/**
+ * Skips every place up to `to`; its addresses are derived and watched by and by
+ * (skipped-addresses.ts). @returns how many were skipped.
+ */
 function skip(database: Database, holder: Holder, to: number, nowMs: number): number {
   if (to <= holder.next) return 0;
-  for (const { family, id } of holder.accounts) {
-    const known = familyNamed(family);
-    if (known === undefined) continue;
-    const { merchant, agent } = holder;
-    for (let addressIndex = holder.next; addressIndex < to; addressIndex += 1) {
-      const address = known.depositAddress(id, addressIndex);
-      insertForgotten(database, { address, merchant, agent, addressIndex, namespace: known.namespace, at: nowMs });
-    }
-  }
+  const { merchant, agent, next } = holder;
+  for (const { family, id } of holder.accounts)
+    insertForgottenRange(database, { account: id, family, merchant, agent, next, placesEnd: to, at: nowMs });
   holder.skipTo(database, to);
   return to - holder.next;
 }
@@ -243,8 +238,7 @@ export function settleAgent(
   const agent = readAgent(database, agentId);
   const skipped = agent?.awaitsCeiling === 1 ? skip(database, holderOfAgent(agent), knownEnd(agent, marks), nowMs) : 0;
   endAwaitedCeiling(database, agentId);
-  // What was paid to them may lie in blocks that were read without them.
-  if (skipped > 0) rewindCursors(database);
+  if (countForgottenPlaces(database) > 0) return skipped;
   const live = listAgentsEver(database).filter(({ releasedAt }) => releasedAt === null);
   if (live.every(({ heard, awaitsCeiling }) => heard === run && awaitsCeiling === 0)) vouchForCursors(database);
   return skipped;
@@ -264,7 +258,7 @@ function knownEnd(agent: AgentRow, marks: AddressMarks): number {
  */
 export function endIfCaughtUp(database: Database, isReadSince: (atMs: number) => boolean): boolean {
   const putBack = putBackOf(database);
-  if (putBack === null || !isReadSince(putBack.at)) return false;
+  if (putBack === null || !isReadSince(putBack.at) || countForgottenPlaces(database) > 0) return false;
   if (listAgentsEver(database).some(({ releasedAt, awaitsCeiling }) => releasedAt === null && awaitsCeiling === 1)) return false;
   endPutBack(database);
   return true;
@@ -310,7 +304,8 @@ function placeOf(database: Database, holder: Holder, agent: AgentRow | null, ask
   const putBack = putBackOf(database);
   if (agent !== null && (agent.awaitsCeiling === 1 || holder.next >= agent.depositCeiling))
     return { ok: false, reason: "server_away" };
-  if (putBack !== null && !isRead(putBack.at)) return { ok: false, reason: "catching_up" };
+  const isBehind = putBack !== null && (!isRead(putBack.at) || countForgottenPlaces(database) > 0);
+  if (isBehind) return { ok: false, reason: "catching_up" };
   marks.raise(firstAddress, wantedCeiling(holder.next));
   return { ok: true, index: holder.next };
 }

@@ -31,6 +31,18 @@ export function markPutBack(database: Database, putBack: PutBack): void {
   database.run("UPDATE agents SET awaitsCeiling = 1 WHERE releasedAt IS NULL");
 }
 
+/**
+ * From now on every chain is to be read once more: addresses are watched that were not before. Does
+ * nothing where the database was not put back.
+ * @public
+ */
+export function putBackSince(database: Database, atMs: number): void {
+  const putBack = putBackOf(database);
+  if (putBack === null) return;
+  const sql = "INSERT OR REPLACE INTO meta (name, value) VALUES ('putBack', ?)";
+  database.run(sql, JSON.stringify({ ...putBack, at: Math.max(putBack.at, atMs) }));
+}
+
 /** @public */
 export function endPutBack(database: Database): void {
   database.run("DELETE FROM meta WHERE name = 'putBack'");

@@ -209,6 +209,18 @@ export interface ForgottenAddressRow {
 }
 
 /** @public */
+export interface ForgottenRangeRow {
+  readonly id: number;
+  readonly account: string; // the extended public key that its addresses are derived from
+  readonly family: string;
+  readonly merchant: string;
+  readonly agent: string | null; // null: under the merchant's receiving key
+  readonly next: number; // the first place that is not watched yet
+  readonly placesEnd: number; // the place behind the last one
+  readonly at: number; // when it was noticed that the database was put back
+}
+
+/** @public */
 export interface PaymentRow {
   readonly network: string;
   readonly txHash: string;

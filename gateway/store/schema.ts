@@ -11,7 +11,7 @@ import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers 
  * The schema's own version, kept in `meta`; a newer one in the file is refused.
  * @public
  */
-export const schemaVersion = 23;
+export const schemaVersion = 24;
 
 /** What version 2 added: one row for each epoch that began with a recovery. */
 const recoveries = `
@@ -267,6 +267,15 @@ CREATE TABLE vouched (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEX
 `;
 
 /**
+ * What version 24 added: skipped places whose addresses are not derived and watched yet.
+ */
+const forgottenRanges = `
+CREATE TABLE forgottenRanges (
+  id INTEGER PRIMARY KEY, account TEXT NOT NULL, family TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id),
+  agent TEXT REFERENCES agents(id), next INTEGER NOT NULL, placesEnd INTEGER NOT NULL CHECK (placesEnd > next), at INTEGER NOT NULL) STRICT;
+`;
+
+/**
  * What turns a database of an older version into one of the next, by the older one's number.
  * @public
  */
@@ -312,6 +321,7 @@ export const upgrades: Readonly<Record<number, string>> = {
   21: `${addressStates}
     INSERT INTO meta (name, value) SELECT 'baselinesAfter', coalesce(max(rowid), 0) FROM depositAddresses;`,
   22: creditsAndFinds,
+  23: forgottenRanges,
 };
 
 /** @public */
@@ -360,4 +370,5 @@ CREATE TABLE balances (
 CREATE TABLE audit (
   id INTEGER PRIMARY KEY, at INTEGER NOT NULL, actor TEXT NOT NULL, act TEXT NOT NULL, subject TEXT NOT NULL, detail TEXT NOT NULL) STRICT;
 CREATE INDEX auditBySubject ON audit (subject, act, actor);
-${recoveries}${recoveryMark}${spends}${expiries}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}${forgotten}${books}${addressStates}${creditsAndFinds}`;
+${recoveries}${recoveryMark}${spends}${expiries}${receivingKeys}${prices}${callbackTables}${sums}${sweeps}${forgotten}${books}${addressStates}${creditsAndFinds}
+${forgottenRanges}`;

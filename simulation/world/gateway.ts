@@ -8,6 +8,7 @@ import type { Server } from "node:http";
 import type { DatabaseSync } from "@photostructure/sqlite";
 import { compareMarks, marksOf } from "../../gateway/deposits/ceilings.ts";
 import { requestDeposit } from "../../gateway/deposits/deposits.ts";
+import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { startHub } from "../../gateway/hub/hub.ts";
 import type { Operator } from "../../gateway/operator/people.ts";
 import { pairAgent } from "../../gateway/pairing/pairing.ts";
@@ -205,6 +206,7 @@ export class Gateway {
   #openMarks(store: Store): AddressMarks {
     const known = this.#marks;
     store.write((database) => compareMarks(database, known, this.clock()));
+    while (store.write((database) => watchSkipped(database, 100, this.clock())) > 0);
     const marks = memoryMarks(marksOf(store.database, known));
     this.#marks = marks.kept;
     return marks;

@@ -7,7 +7,10 @@
  */
 import { rmSync } from "node:fs";
 import { describe, expect, it, vi } from "vitest";
+import { endIfCaughtUp } from "../../gateway/deposits/ceilings.ts";
+import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { marksPathOf } from "../../gateway/store/address-marks.ts";
+import { countForgottenPlaces } from "../../gateway/store/forgotten-ranges.ts";
 import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
 import { PutBackAgentRig } from "../support/put-back-agent-rig.ts";
 import { PutBackRig } from "../support/put-back-rig.ts";
@@ -108,6 +111,26 @@ describe("beside the database", () => {
     await holds();
     const [unattributed] = rig.rows().filter(({ orderId }) => orderId === `unattributed/${anna}`);
     expect(unattributed).toMatchObject({ status: 2, late: 1, amountReceivedUnits: `${10n ** 18n}` });
+    await rig.remove();
+  });
+
+  it("places that were skipped are watched a few at a time, each once, and nothing leaves before the last", async () => {
+    await begin(new PutBackRig());
+    await rig.orderSoon("before");
+    rig.keep("copy", "file");
+    await rig.orderSoon("anna");
+    await rig.putBack("copy", lose);
+    // No pass of the watcher has run yet: all that follows up to the next `await` is one turn.
+    const { database } = rig.store;
+    const forgotten = () => database.all<{ addressIndex: number }>("SELECT addressIndex FROM forgottenAddresses ORDER BY rowid");
+    expect([countForgottenPlaces(database), forgotten()]).toEqual([30, []]);
+    const left = [];
+    while (countForgottenPlaces(database) > 7) left.push(rig.store.write((inside) => watchSkipped(inside, 7, rig.nowMs)));
+    expect(left).toEqual([23, 16, 9, 2]);
+    expect(endIfCaughtUp(database, () => true)).toBe(false);
+    expect(await rig.order("bora")).toMatchObject({ code: "unavailable", reason: "catching_up" });
+    await rig.orderSoon("bora");
+    expect(forgotten().map(({ addressIndex }) => addressIndex)).toEqual(Array.from({ length: 30 }, (_, at) => at + 1));
     await rig.remove();
   });
 

@@ -4,6 +4,7 @@
 
 /** What makes a database of the next version into one of this. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
+  23: ["DROP TABLE forgottenRanges"],
   22: ["depositCredits", "foundAddresses"].map((name) => `DROP TABLE ${name}`),
   21: [
     ...["addressStates", "baselines", "depositEnds"].map((name) => `DROP TABLE ${name}`),

@@ -9,6 +9,7 @@ import { depositAddressOf } from "../../chains/evm/address.ts";
 import type { Answer } from "../../gateway/answer/answer.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "../../gateway/deposits/ceilings.ts";
 import { requestDeposit } from "../../gateway/deposits/deposits.ts";
+import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import type { Service } from "../../gateway/service.ts";
 import { type AddressMarks, marksPathOf, openMarks, readMarks } from "../../gateway/store/address-marks.ts";
 import { copyStore } from "../../gateway/store/copy.ts";
@@ -81,6 +82,7 @@ export class PutBackRig {
     const clock = (): number => this.nowMs;
     const isRead = (of: string, sinceMs: number): boolean => (this.#watcher.readAt(of) ?? 0) >= sinceMs;
     const onPass = async (): Promise<void> => {
+      while (store.write((database) => watchSkipped(database, 7, this.nowMs)) > 0);
       store.write((database) => endIfCaughtUp(database, (atMs) => isRead(network, atMs)));
     };
     this.#watcher = startWatcher({ store, signals, config, log: silentLog, clock, run, pollMs: 2, onPass });

@@ -1,0 +1,72 @@
+/**
+ * Derives the addresses of places that were skipped, and has them watched, a few at a time: far
+ * jumps have tens of thousands of places, each takes milliseconds, and requests are served between.
+ * A kill loses nothing: the places that are left stand in the database.
+ */
+import { familyNamed } from "../../chains/families.ts";
+import { AgentError } from "../../protocol/fault.ts";
+import type { GatewayLog } from "../../protocol/log.ts";
+import { insertForgotten } from "../store/forgotten-addresses.ts";
+import { countForgottenPlaces, firstForgottenRange, moveForgottenRange } from "../store/forgotten-ranges.ts";
+import { putBackSince, rewindCursors } from "../store/put-back.ts";
+import type { Database, Store } from "../store/store.ts";
+
+/** About 40 ms of work, and half as much rest for all else. */
+const placesAtOnce = 20;
+const restMs = 20;
+const lookMs = 1_000;
+
+/**
+ * Watches at most `placesMax` addresses more. With the last one every chain is read again from
+ * where it was vouched for: money may lie in blocks that were read without them. Runs in the
+ * caller's transaction. @returns how many places are left
+ * @public
+ */
+export function watchSkipped(database: Database, placesMax: number, nowMs: number): number {
+  const range = firstForgottenRange(database);
+  if (range === undefined) return 0;
+  const { id, account, merchant, agent, at, next } = range;
+  const family = familyNamed(range.family);
+  const end = family === undefined ? range.placesEnd : Math.min(range.placesEnd, next + placesMax);
+  for (let addressIndex = next; family !== undefined && addressIndex < end; addressIndex += 1) {
+    const address = family.depositAddress(account, addressIndex);
+    insertForgotten(database, { address, merchant, agent, addressIndex, namespace: family.namespace, at });
+  }
+  moveForgottenRange(database, id, end);
+  const left = countForgottenPlaces(database);
+  if (left === 0) {
+    rewindCursors(database);
+    putBackSince(database, nowMs);
+  }
+  return left;
+}
+
+interface Options {
+  readonly store: Store;
+  readonly log: GatewayLog;
+  readonly clock: () => number; // milliseconds since 1970
+}
+
+/**
+ * Watches skipped addresses while the gateway runs. A fault of the database ends nothing: the places
+ * are tried again. `close` twice is harmless.
+ * @public
+ */
+export function startWatchingSkipped({ store, log, clock }: Options): { close(): void } {
+  let timer: NodeJS.Timeout;
+  const step = (): void => {
+    let left = 0;
+    try {
+      if (firstForgottenRange(store.database) !== undefined) {
+        left = store.write((database) => watchSkipped(database, placesAtOnce, clock()));
+        if (left === 0) log.info({ event: "skipped-watched" }, "every address that was skipped is watched");
+      }
+    } catch (error) {
+      if (!(error instanceof AgentError)) throw error;
+      log.error({ event: "skipped-unwatched", code: error.code }, "skipped addresses could not be watched; it is tried again");
+    }
+    timer = setTimeout(step, left > 0 ? restMs : lookMs);
+  };
+  timer = setTimeout(step, 0);
+  return { close: () => clearTimeout(timer) };
+}
