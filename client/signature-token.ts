@@ -55,7 +55,7 @@ function withPrivateKey(keyId: string, privateKey: KeyObject): TokenSigner {
   return { keyId, alg: "EdDSA", sign: (text) => sign(null, Buffer.from(text, "utf8"), privateKey) };
 }
 
-/** The first character that no apiKey has, by number and place alone: it may not show. "" for none. */
+/** The first character that no apiKey has, by its number, since it may not show. "" for none. */
 function oddityOf(apiKey: string): string {
   const characters = [...apiKey];
   const place = characters.findIndex((character) => !/^[A-Za-z0-9._-]$/.test(character));

@@ -79,7 +79,7 @@ export interface Rig {
    * Resolves when it has read every chain; `withinMs` is for one that is far behind, 20 seconds
    * unless told.
    */
-  /** Ends once `/ready` says so; `isReady` is for a gateway that is never ready and serves all the same. */
+  /** Ends once `/ready` says so; `isReady` is for a gateway that serves without being ready. */
   startGateway(withinMs?: number, isReady?: (ready: Ready) => boolean): Promise<void>;
   pair(): Promise<{ code: number | null; output: string }>;
   startCrypto(): Promise<void>;

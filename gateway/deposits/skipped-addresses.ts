@@ -48,8 +48,8 @@ interface Options {
 }
 
 /**
- * Watches skipped addresses while the gateway runs. A fault of the database ends nothing: the places
- * are tried again. `close` twice is harmless.
+ * Watches skipped addresses while the gateway runs. A fault of the database ends nothing: the
+ * places are tried again. `close` twice is harmless.
  * @public
  */
 export function startWatchingSkipped({ store, log, clock }: Options): { close(): void } {
