@@ -79,7 +79,7 @@ function withoutWrites({ signer }: StateFolder, cause: AgentError): AgentError {
   return new AgentError("LEDGER_READ_ONLY", "none", message, {}, { cause });
 }
 
-/** A socket that the service manager holds takes questions while the signer ends again and again. */
+/** A socket of the service manager takes questions while the signer ends again and again. */
 function failing(state: StateFolder, machine: Machine, cause: AgentError): AgentError | null {
   const last = machine.lastWords(state).find(({ role }) => role !== "courier");
   if (last === undefined) return null;

@@ -24,7 +24,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { AgentError, invariant, reasonOf } from "../../protocol/fault.ts";
 import { isTrustedFolder, openTrusted, type Trust } from "../files/trusted.ts";
 
 /**
@@ -86,6 +86,23 @@ export function poisoned(cause: unknown): AgentError {
     return new AgentError("LEDGER_READ_ONLY", "none", "the disk is read-only and takes no writes", {}, { cause });
   return new AgentError("LEDGER_POISONED", "unknown", "the disk failed while writing the ledger", {}, { cause });
 }
+
+/**
+ * Null when the disk took the changes of a start; the fault of a disk that is read-only.
+ * @throws AgentError LEDGER_POISONED
+ */
+export function refusalToWrite(act: () => void): AgentError | null {
+  try {
+    writing(act);
+    return null;
+  } catch (fault) {
+    if (fault instanceof AgentError && fault.code === "LEDGER_READ_ONLY") return fault;
+    throw fault;
+  }
+}
+
+/** Stands for the file of a ledger that is read-only, and is never asked. */
+export const noFile: LedgerFile = { append: () => invariant(false, "a read-only ledger writes nothing"), close: () => {} };
 
 /**
  * Whether the file system that holds `path` is mounted read-only. False also where this user may

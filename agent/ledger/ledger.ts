@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { damaged, encodeRecord } from "./codec.ts";
-import { type LedgerDisk, type LedgerFile, poisoned, writing } from "./disk.ts";
+import { type LedgerDisk, type LedgerFile, noFile, poisoned, refusalToWrite, writing } from "./disk.ts";
 import { type LedgerOptions, roomBytesDefault, segmentBytesDefault } from "./options.ts";
 import { type Leaving, nothingLeaves, PastFiles } from "./past.ts";
 import { LedgerReader } from "./reader.ts";
@@ -140,23 +140,6 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
 }
 
 /**
- * Null when the disk took the changes of a start; the fault of a disk that is read-only.
- * @throws AgentError LEDGER_POISONED
- */
-function refusalToWrite(act: () => void): AgentError | null {
-  try {
-    writing(act);
-    return null;
-  } catch (fault) {
-    if (fault instanceof AgentError && fault.code === "LEDGER_READ_ONLY") return fault;
-    throw fault;
-  }
-}
-
-/** Stands for the file of a ledger that is read-only, and is never asked. */
-const noFile: LedgerFile = { append: () => invariant(false, "a read-only ledger writes nothing"), close: () => {} };
-
-/**
  * An open ledger: one writer, one process.
  * @public
  */
@@ -214,7 +197,7 @@ export class Ledger {
     return this.#poison !== null;
   }
 
-  /** Whether the disk was read-only when the ledger was opened: it is read, and nothing is added. */
+  /** Whether the disk was read-only at the start: the ledger is read, and nothing is added. */
   get readOnly(): boolean {
     return this.#readOnly !== null;
   }
@@ -304,7 +287,7 @@ export class Ledger {
     return this.#room;
   }
 
-  /** The code by which the disk refuses anything new; asked before INTENT. Null where it takes it. */
+  /** The code by which the disk refuses anything new, asked before INTENT; null where it takes it. */
   get refusal(): "LEDGER_READ_ONLY" | "LEDGER_DISK_FULL" | null {
     if (this.readOnly) return "LEDGER_READ_ONLY";
     return this.hasRoom() ? null : "LEDGER_DISK_FULL";

@@ -148,8 +148,8 @@ describe("group commit", () => {
   });
 });
 
-// Start9Labs/start-technologies 2089, paradigmxyz/reth 6354: a database on a disk that went read-only
-// said that it was damaged, or did not open.
+// Start9Labs/start-technologies 2089, paradigmxyz/reth 6354: a database on a disk that went
+// read-only said that it was damaged, or did not open.
 describe("a ledger on a disk that is read-only", () => {
   const readOnly = Object.assign(new Error("read-only file system"), { code: "EROFS" });
 
