@@ -13,10 +13,11 @@ import { type LedgerOptions, roomBytesDefault, segmentBytesDefault } from "./opt
 import { type Leaving, nothingLeaves, PastFiles } from "./past.ts";
 import { LedgerReader } from "./reader.ts";
 import { makeReceipt, type Receipt } from "./receipt.ts";
-import { isBeginning, isCancel, type LedgerRecord, type NamedFiles, type RecordBody } from "./records.ts";
+import { isBeginning, isCancel, type LedgerRecord, type OpenedBody, type RecordBody } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
 import {
   type ChainPlace,
+  type Chunk,
   chainStart,
   checkpointName,
   lastRecord,
@@ -30,6 +31,9 @@ import {
 import { type VerifiedLedger, verifySegments } from "./verify.ts";
 
 /** @public */
+export type { OpenedBody } from "./records.ts";
+
+/** @public */
 export interface OpenedLedger {
   readonly ledger: Ledger;
   /** Stands for every record before `records`; null when `records` are all there are. */
@@ -38,21 +42,6 @@ export interface OpenedLedger {
   readonly records: readonly LedgerRecord[];
   /** Bytes of a torn, never durable tail that were cut and kept aside; 0 nearly always. */
   readonly tornBytes: number;
-}
-
-/**
- * All of an OPENED record but what names its file.
- * @public
- */
-export type OpenedBody = Omit<Extract<RecordBody, { kind: "OPENED" }>, "kind" | "file" | "sha256" | keyof NamedFiles>;
-
-/** What one write carries: lines of one segment. */
-interface Chunk {
-  readonly segment: number;
-  readonly begins: boolean; // the segment's file is made by this chunk
-  lines: string;
-  last: ChainPlace;
-  readonly waiting: ((error: AgentError | null) => void)[];
 }
 
 /**
@@ -107,9 +96,7 @@ function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => num
 /**
  * Opens the ledger of a paired agent: reads the newest checkpoint and what follows it, cuts a torn
  * tail (kept aside in a file named torn-…), and is ready to append. The caller holds the state
- * folder's lock.
- * A disk that is read-only gives a ledger to read: nothing is cut, and each change throws
- * LEDGER_READ_ONLY.
+ * folder's lock. On a read-only disk nothing is cut, and each change throws LEDGER_READ_ONLY.
  * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED and LEDGER_FORGED (file and line in its
  * context), LEDGER_NEWER, LEDGER_OLDER, LEDGER_UNREADABLE, LEDGER_POISONED
  * @public
@@ -240,8 +227,7 @@ export class Ledger {
    * @throws AgentError LEDGER_POISONED, LEDGER_READ_ONLY
    */
   rotate(stateJson: string, leaving: Leaving = nothingLeaves, opened?: OpenedBody, notBeforeMs = 0): LedgerRecord {
-    const refused = this.#poison ?? this.#readOnly;
-    if (refused !== null) throw refused;
+    if (this.#poison !== null || this.#readOnly !== null) throw this.#poison ?? this.#readOnly;
     const segment = this.#map.segment + 1;
     const file = checkpointName(segment);
     const bytes = sealCheckpoint(this.#seal, segment, this.#last.seq + 1, stateJson);

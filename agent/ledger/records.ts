@@ -251,3 +251,9 @@ export type Beginning = Extract<LedgerRecord, { kind: "CHECKPOINT" | "OPENED" }>
 export function isBeginning(record: LedgerRecord | undefined): record is Beginning {
   return record?.kind === "CHECKPOINT" || record?.kind === "OPENED";
 }
+
+/**
+ * All of an OPENED record but its file's name and hash.
+ * @public
+ */
+export type OpenedBody = Omit<Extract<RecordBody, { kind: "OPENED" }>, "kind" | "file" | "sha256" | keyof NamedFiles>;

@@ -63,6 +63,15 @@ export interface ChainPlace {
   readonly at: number;
 }
 
+/** The content of one write: lines of one segment, and those who wait for it. */
+export interface Chunk {
+  readonly segment: number;
+  readonly begins: boolean; // the segment's file is made by this chunk
+  lines: string;
+  last: ChainPlace;
+  readonly waiting: ((error: AgentError | null) => void)[];
+}
+
 export const chainStart: ChainPlace = { seq: 0, hash: zeroHash, at: 0 };
 
 /** Hash and place of each record of one segment, 36 bytes each. */
