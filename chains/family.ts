@@ -33,7 +33,7 @@ export interface ConfiguredChain {
 }
 
 /**
- * Who named a chain's nodes: the service, in the file that its gateway made; or the merchant.
+ * The party that named a chain's nodes: the service, in its gateway's file, or the merchant.
  * @public
  */
 export type NodesFrom = "gateway" | "own";

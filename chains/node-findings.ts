@@ -1,5 +1,5 @@
 /**
- * What a look at the nodes of a chain found, for `crypto --check`, `doctor` and `gateway check`:
+ * Findings of a look at a chain's nodes, for `crypto --check`, `doctor` and `gateway check`:
  * the questions that a payment or a deposit needs and a node does not answer, and blocks that are
  * too old. Pure.
  */
@@ -22,7 +22,7 @@ const needs: Readonly<Record<Lack["neededBy"], string>> = {
   both: "payments and deposits need",
 };
 
-/** What is done in the place of an optional question. */
+/** The other way, in the place of an optional question. */
 const otherWays: Readonly<Record<string, string>> = {
   "questions together": "is asked one by one then, which takes longer",
   "a tip": "has its tip taken from the price that it names",

@@ -113,7 +113,7 @@ export interface BroadcastAnswer {
   readonly text: string; // the node's own words, cut and cleaned, for people
   /**
    * The node answered, and did not take the bytes: whether a dearer version could be taken instead.
-   * Of several nodes, only where each of them refused or has surely not seen the bytes.
+   * With several nodes only where each of them refused or has surely not seen the bytes.
    */
   readonly refusal?: "curable" | "incurable";
   readonly node?: string; // whose words these are: scheme, host and port

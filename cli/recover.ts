@@ -222,7 +222,7 @@ function withdrawalsOf(plan: RecoveryPlan, columns: number | undefined): string 
   return `${table(heading, rows, columns)}\n${more}`;
 }
 
-/** Of what this ledger never heard of: the gateway's word alone, so it stands beside the limits. */
+/** Sums of unknown withdrawals: the gateway's word alone, so they stand beside the limits. */
 function unknownSumsOf({ unknown }: RecoveryPlan, columns: number | undefined): string {
   if (unknown.length === 0) return "";
   const or = (text: string): string => text || "none";

@@ -118,7 +118,7 @@ function currencyProbes(config: GatewayConfig, outOfService: (currency: string) 
 }
 
 /**
- * One check of each chain's books. What differs there waits for a person, and takes nothing else
+ * One check of each chain's books. A difference there waits for a person, and takes nothing else
  * out.
  */
 function booksProbes(config: GatewayConfig, store: Store, clock: () => number): readonly Probe[] {
@@ -148,7 +148,7 @@ function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
 }
 
 /**
- * What is held of deposit addresses beside the database, which is compared with it first.
+ * The marks of deposit addresses beside the database, which is compared with them first.
  * @throws AgentError GATEWAY_MARKS
  */
 function takeMarks(store: Store, config: GatewayConfig, { log, clock }: GatewayDeps): AddressMarks {

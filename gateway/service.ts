@@ -60,7 +60,7 @@ export interface Service {
   readonly run: string; // names this process (store/owner.ts)
   /** Blocks on a payment that is not final yet; null when nothing is known. */
   readonly confirmations: (transactionId: string) => number | null;
-  /** What is held of deposit addresses beside the database. */
+  /** The marks of deposit addresses beside the database. */
   readonly addressMarks: AddressMarks;
   /** Whether all of a network was read by a pass that began at this time or later. */
   readonly isRead: (network: string, sinceMs: number) => boolean;

@@ -97,7 +97,7 @@ export function markLength(bytes: Uint8Array): number {
 }
 
 /**
- * What is odd about a text that must be visible characters without any space: the first space,
+ * The oddity of a text that must be visible characters without any space: the first space,
  * line end or invisible character and its place, such as "a space at the end". "" when nothing is.
  * @public
  */

@@ -137,7 +137,7 @@ export interface Job {
   readonly depositIndex?: number;
   readonly depositAddress?: string;
   /**
-   * Of a sweep: the slot that its address gives next, as the gateway knows it; absent where the
+   * For a sweep: the slot that its address gives next, as the gateway knows it; absent where the
    * chain counts none.
    */
   readonly depositNext?: string;

@@ -1,6 +1,6 @@
 /**
  * The limits held against signed bytes, and against nobody's record of them: at every moment the
- * sum of what a block can still take is within the limit of each window. Whoever calls reads the
+ * sum of what a block can still take is within the limit of each window. The caller reads the
  * bytes with code that is not ours.
  */
 
@@ -10,7 +10,7 @@ export interface SignedBytes {
   readonly signedAt: number;
   /** No block takes it after this; null where a slot excludes, and any block may. */
   readonly untilMs: number | null;
-  /** Of all transactions of one slot a block takes one; "" where no slot excludes. */
+  /** A block takes one of all transactions of a slot; "" where no slot excludes. */
   readonly slot: string;
 }
 
@@ -48,9 +48,9 @@ export function mostPayable(signed: readonly SignedBytes[]): MostPayable {
 }
 
 /**
- * Throws where bytes that can be paid at one moment are above a limit. Where a slot excludes,
- * bytes count from their signature for the length of the window. Where versions end by waiting,
- * gateway and courier together can give a limit back once within a window, and never more.
+ * Throws where bytes that can be paid at one moment are above a limit. On a chain whose slots
+ * exclude, bytes count from their signature for the length of the window. On a chain whose versions
+ * end by waiting, gateway and courier together can give a limit back once within a window.
  */
 export function payableWithin(signed: readonly SignedBytes[], { perHour, perDay }: ByteLimits): void {
   const must = (condition: boolean, sentence: string): void => {
@@ -63,7 +63,7 @@ export function payableWithin(signed: readonly SignedBytes[], { perHour, perDay 
   must(most.inDay <= times * perDay, "what was signed in a day is within its limit");
 }
 
-/** Of one slot the dearest counts. */
+/** The dearest version of a slot counts. */
 function sumOf(signed: readonly SignedBytes[]): bigint {
   const bySlot = new Map<string, bigint>();
   let sum = 0n;

@@ -76,8 +76,8 @@ export function outlookOf({ options, state }: Pick<Shared, "options" | "state">,
 }
 
 /**
- * What keeps a chain from being used, with a code at the beginning, "" for nothing. Where too few
- * nodes are left for the word of enough, payments wait from then on, though the questions under way
+ * The reason that keeps a chain from being used, with a code at the beginning, "" for none.
+ * Payments wait from the moment when too few nodes are left to agree, though questions under way
  * may wait still.
  */
 function troubleOf({ hasCode, away, awayWords }: KnownChain, health: ChainHealth | null): string {

@@ -86,7 +86,7 @@ function noteHolder(fd: number): void {
   }
 }
 
-/** Of a file opened for reading a write says EBADF, and a truncation EINVAL: ftruncate(2). */
+/** A file opened for reading answers a write with EBADF, a truncation with EINVAL: ftruncate(2). */
 const isReadOnlyDisk = (cause: unknown): boolean => ["EROFS", "EBADF", "EINVAL"].includes(reasonOf(cause));
 
 /** A lock needs no write: on a disk that is read-only the file is opened for reading. */

@@ -273,7 +273,7 @@ export class Ledger {
     return this.#room;
   }
 
-  /** The code by which the disk refuses anything new, asked before INTENT; null where it takes it. */
+  /** The code by which the disk refuses anything new, asked before INTENT; null for none. */
   get refusal(): "LEDGER_READ_ONLY" | "LEDGER_DISK_FULL" | null {
     if (this.readOnly) return "LEDGER_READ_ONLY";
     return this.hasRoom() ? null : "LEDGER_DISK_FULL";

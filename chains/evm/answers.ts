@@ -53,7 +53,7 @@ export interface Receipt {
   readonly to: string | null; // null: it created a contract
   readonly logs: readonly Log[];
   readonly oddLogs?: readonly string[]; // addresses of logs that cannot be read, "" where that is odd too
-  // What it cost is read when it is asked for. @throws AgentError NODE_ANSWER where a field is odd
+  // The cost is read when it is asked for. @throws AgentError NODE_ANSWER where a field is odd
   readonly gasUsed: bigint;
   readonly effectiveGasPrice: bigint; // wei per gas
   readonly dataFee: bigint; // wei that a rollup billed beside the gas, 0 elsewhere

@@ -13,7 +13,7 @@ export interface AgreedBlock extends Block {
   readonly others?: readonly Block[];
 }
 
-/** Of a transaction beside its data. */
+/** Bytes of a transaction beside its data. */
 const fieldBytes = 500;
 
 /** @throws AgentError NODE_DISAGREE, or a node's fault when too few answered */
@@ -40,7 +40,7 @@ export async function agreedBlock(each: readonly EvmNodes[], number: number): Pr
   }
 }
 
-/** What of a transaction counts for a payment, or for a spend. */
+/** The fields of a transaction that count for a payment or a spend. */
 export type Fields = (one: BlockTransaction) => readonly unknown[];
 export const asPayment: Fields = ({ hash, toKey, valueUnits }) => [hash, toKey, `${valueUnits}`];
 export const asSpend: Fields = ({ hash, fromKey, toKey, nonce, valueUnits, input }) => [
@@ -79,7 +79,7 @@ function headKey({ number, hash, parentHash, transactions }: Block): string {
   return JSON.stringify([number, hash, parentHash, transactions.map((one) => one.hash)]);
 }
 
-/** Of whomever: an odd transaction is like itself alone. */
+/** For any sender: an odd transaction is equal to itself alone. */
 function shownKey(one: BlockTransaction): readonly unknown[] {
   try {
     return asSpend(one);

@@ -109,7 +109,7 @@ const chainQuestion: Question<bigint> = {
 async function read(rpc: Rpc, method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope> {
   const envelope = await rpc.call(method, params, options);
   if (envelope.ok) return envelope;
-  // Of logs the code alone says as often that there are too many.
+  // For logs the same code says as often that there are too many.
   const rpcCode = method === "eth_getLogs" ? 0 : envelope.code;
   const fault = quotaFault(rpcCode, envelope.message, rpc.origin);
   if (fault !== null) throw fault;

@@ -1,7 +1,7 @@
 /**
  * Puts every question to one node that a payment and a deposit put, at the same blocks, before
  * anything depends on it: states at the final block, counts, gas, fees, logs, receipts and batches.
- * Sends nothing to the chain. What the node does not answer is part of the result.
+ * Sends nothing to the chain. Questions without an answer are part of the result.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Lack } from "../nodes.ts";
@@ -13,7 +13,7 @@ import { hexOf, receiptQuestion } from "./node-finality.ts";
 import type { NodePool, Question } from "./node-pool.ts";
 import { balanceQuestion, codeQuestion, countQuestion, gasQuestion, oracleQuestion, tipQuestion } from "./node-questions.ts";
 
-/** What is asked, and of which chain. */
+/** The content of the questions, and their chain. */
 export interface ProbeQuestion {
   readonly url: string;
   readonly confirmations: number | "finalized";

@@ -34,7 +34,7 @@ export interface EvmNodesOptions {
 }
 
 /**
- * Of a range of blocks, or of the one block with a hash.
+ * A range of blocks, or the one block with a hash.
  * @public
  */
 export type LogFilter = LogPlace & {

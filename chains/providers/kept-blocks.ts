@@ -42,7 +42,7 @@ export class KeptBlocks<B extends Agreed> {
     return asked;
   }
 
-  /** What enough nodes say of this block now: another hash than was kept empties the memory. */
+  /** Takes the word of enough nodes: another hash than was kept empties the memory. */
   stands({ number, hash }: Pick<Agreed, "number" | "hash">): void {
     const known = this.get(number);
     if (known !== undefined && known.hash !== hash) this.#clear();

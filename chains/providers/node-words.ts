@@ -3,7 +3,7 @@
  * the length of what it reads. Pure.
  */
 
-/** Of one text that is shown. */
+/** Characters of one text that is shown. */
 const shownMax = 300;
 /** So much of a foreign text is looked at; an answer in JSON may be longer. */
 const readMax = 2_048;

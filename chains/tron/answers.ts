@@ -158,7 +158,7 @@ function keyOf(value: unknown, shape: RegExp): string {
   return typeof value === "string" && shape.test(value) ? value.toLowerCase() : "";
 }
 
-/** Of whomever: what is no object has no fields, and what is no list has no members. */
+/** For any sender: a value that is no object has no fields, and one that is no list no members. */
 function fieldsOf(value: unknown): Fields {
   return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
@@ -220,7 +220,7 @@ function entriesOf(list: readonly unknown[]): Pick<Receipt, "internal" | "others
   };
 }
 
-/** What has no amount that can be read, or was undone, is left out. */
+/** An entry without an amount that can be read, or one that was undone, is left out. */
 function entryOf(value: unknown): readonly OtherEntry[] {
   const { transferTo_address: to, callValueInfo, rejected, note } = fieldsOf(value);
   if (rejected === true) return [];

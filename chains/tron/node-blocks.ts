@@ -34,7 +34,7 @@ export interface Blocks {
   /** One node's word, of the newest chain it knows. @throws NODE_NO_BLOCK */
   block(number: number): Promise<Block>;
   /**
-   * What `find` makes of all receipts of a solidified block, exactly those of its transactions.
+   * The result of `find` for all receipts of a solidified block, exactly those of its transactions.
    * Nodes have to agree on that, and on nothing else in them.
    */
   solidFound<T>(block: Block, find: (receipts: readonly Receipt[]) => T, keyOf: (found: T) => string): Promise<T>;
@@ -60,7 +60,7 @@ export interface Shown {
 /** A full block has some thousand transactions of a few hundred bytes, receipts some more. */
 const blockBytesMax = 32 * 1024 * 1024;
 const receiptBytesMax = 2 * 1024 * 1024;
-/** Of a transaction beside what is read of it. */
+/** Bytes of a transaction beside those that are read. */
 const fieldBytes = 300;
 /** A provider that is slow, or asked too much, does not hold up what the others say. */
 const graceMs = 500;
@@ -207,15 +207,15 @@ function blockKey(block: Block): string {
   return JSON.stringify([headKey(block), block.transactions.map(({ shown }) => shown)]);
 }
 
-/** Of a transaction of our own: what it paid by events, and how it ended. */
+/** Fields of a transaction of our own: payments by events, and its end. */
 function receiptFields({ txHash, block, isDone, callResult, feeSun, logs }: Receipt): unknown {
   return [txHash, block, isDone, callResult, `${feeSun}`, logs];
 }
 
 /**
  * Nodes that list no internal entry in a block where others list some say nothing about entries
- * (vm.saveInternalTx). Where the others are alike in all, and these in everything else, the others'
- * word is taken: the watcher counts an entry only as far as an agreed balance bears it out.
+ * (vm.saveInternalTx). The others' word is taken if they are alike in all, and all nodes in
+ * everything else: the watcher counts an entry only as far as an agreed balance bears it out.
  * @throws the fault, which names those nodes
  */
 function byKeepers<T>(

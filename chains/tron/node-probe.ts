@@ -1,7 +1,7 @@
 /**
  * Puts every question to one node that a payment and a deposit put, before anything depends on it:
  * accounts and tokens at the solidified block, prices, a trial of a transfer, blocks and receipts.
- * Sends nothing to the chain. What the node does not answer is part of the result.
+ * Sends nothing to the chain. Questions without an answer are part of the result.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Lack } from "../nodes.ts";
@@ -57,7 +57,7 @@ export async function lacksOf(pool: NodePool, contracts: readonly string[]): Pro
   return lacks;
 }
 
-/** Of the receipts of a block: calls of contracts, and those among them with internal entries. */
+/** Counts of a block's receipts: calls of contracts, and receipts with internal entries. */
 interface Runs {
   readonly calls: number;
   readonly withEntries: number;

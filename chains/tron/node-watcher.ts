@@ -152,7 +152,7 @@ async function paymentsIn(
   return found.flat();
 }
 
-/** What calls of contracts paid, and their receipts. */
+/** Payments by calls of contracts, and their receipts. */
 interface Called {
   readonly payments: readonly SeenPayment[];
   readonly done: readonly Receipt[];

@@ -47,7 +47,7 @@ const keyHeader = "TRON-PRO-API-KEY";
 const exchangesMax = 8;
 /** Questions that wait for a provider; more would only be answered when nobody wants them. */
 const queueMax = 256;
-/** Of a provider that says that it is asked too much, and not for how long it wants quiet. */
+/** The pause for a provider that is asked too much and does not say how long it wants quiet. */
 const quietMs = 1_000;
 /** Between two questions to a provider that said 429 lately: doubled by each, slowly given back. */
 const gapFirstMs = 20;

@@ -195,7 +195,7 @@ type Settings = NonNullable<ReturnType<typeof lookAtConfig>["settings"]>;
 async function lookAtNetwork(settings: Settings, outside: Outside): Promise<Look> {
   const [chains, gateway] = await Promise.all([outside.chains(settings), outside.gatewayTime(settings.gatewayUrl)]);
   const clocks = judgeClocks(outside.now(), gateway, chains);
-  // Where the clock of this machine is in doubt, the age of a block says nothing.
+  // The age of a block says nothing while the clock of this machine is in doubt.
   const nodes = judgeChains(settings, chains, outside.now()).filter(({ code }) => code !== "NODE_STALE" || clocks.length === 0);
   const findings = [...nodes, ...clocks];
   return {

@@ -297,7 +297,7 @@ function chainProblems({ chain, ok, isAsking, detail, nodes }: CourierStatus["ch
 }
 
 /**
- * What is wrong with a chain, as a sentence without a code. `detail` as in the status.
+ * The trouble of a chain as a sentence without a code. `detail` as in the status.
  * @public
  */
 export function chainWords(chain: string, detail: string): string {
@@ -326,7 +326,7 @@ function moneyProblems({ waiting, lowFunds }: CourierStatus, findings: Findings)
     );
 }
 
-/** What every node refused is in no pool: it waits for a node's setting, or another node. */
+/** Bytes that every node refused are in no pool: they wait for a node's setting or another node. */
 function declinedProblems({ waiting }: CourierStatus, findings: Findings): void {
   const declined = waiting.flatMap(({ transactionId, why }) => {
     const words = declinedIn(why);

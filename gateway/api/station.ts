@@ -57,7 +57,7 @@ export function addStation(server: FastifyInstance, service: Service, probes: re
   });
 }
 
-/** What proxies add: a request with one of these may come from anywhere. */
+/** Headers that proxies add: a request with one of these may come from anywhere. */
 const proxyHeaders = ["forwarded", "x-forwarded-for", "x-real-ip", "via", "cf-connecting-ip"];
 
 /** A caller on this machine that no proxy speaks for. */

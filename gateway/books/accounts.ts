@@ -27,7 +27,7 @@ export interface Account {
   readonly isOurs: boolean;
 }
 
-/** Of one chain, and of one merchant or all. */
+/** The accounts of one chain, and of one merchant or all. */
 export interface Scope {
   readonly network: string;
   readonly coin: string | null; // the currency that pays fees
@@ -76,7 +76,7 @@ function* slicesOf(listAfter: (place: number) => readonly BookAddress[]): Genera
 }
 
 /**
- * What the database explains of these accounts now. @param rest waits between pages
+ * The database's explanation of these accounts now. @param rest waits between pages
  */
 export async function sheetsOf(
   database: Database,

@@ -22,7 +22,7 @@ interface Found {
   readonly verdict: Exclude<Verdict, { readonly kind: "fits" }>;
 }
 
-/** What a closing has done so far. */
+/** Progress of a closing. */
 interface Progress {
   readonly comparison: Comparison;
   readonly seen: Set<string>; // earlier differences whose balances were compared again
@@ -188,7 +188,7 @@ async function differencesOf(options: ClosingOptions, found: readonly Found[]): 
   return rows;
 }
 
-/** Of an earlier difference that is as it was, the block is known already. */
+/** The block of an earlier difference that is as it was is known already. */
 async function sinceOf(
   options: ClosingOptions,
   { one, verdict }: Found,

@@ -11,7 +11,7 @@ import { type Account, type Scope, sheetsOf } from "./accounts.ts";
 import type { Sheet } from "./sheet.ts";
 
 /**
- * What the books ask of a chain's nodes.
+ * Questions of the books to a chain's nodes.
  * @public
  */
 export type BookNodes = Pick<WatcherNodes, "balances" | "finalTip" | "tellsNewestBalances">;
@@ -77,7 +77,7 @@ interface Reading {
   readonly units: readonly bigint[];
 }
 
-/** Where a closing stands: one for each. */
+/** The state of a closing: one for each. */
 export class Comparison {
   readonly #options: ClosingOptions;
   firstBlock: number;

@@ -18,7 +18,7 @@ import type { Database } from "../store/store.ts";
 import type { BookCurrency, ClosingOptions, Left } from "./compare.ts";
 
 /**
- * What a closing found on one network.
+ * Findings of a closing on one network.
  * @public
  */
 export interface Closed {
@@ -36,7 +36,7 @@ export interface Closed {
   readonly isStopped: boolean; // before its end: nothing was written
 }
 
-/** What else the writing needs to know of a closing. */
+/** Facts of a closing that the writing needs beside its findings. */
 interface Kept {
   readonly seen: readonly DifferenceRow[]; // earlier ones whose balances were compared again
   readonly entryCounts: ReadonlyMap<string, number>; // entries of an account when it was compared
@@ -47,7 +47,7 @@ export function keepClosed(options: ClosingOptions, closed: Closed, { seen, entr
   const { store, network, currencies, clock } = options;
   return store.write((database) => {
     const entries = closed.entries.filter((entry) => isCurrent(database, entry, entryCounts));
-    // What an owner took out is told and not booked: the sum of it stays to be seen.
+    // Money that an owner took out is told and not booked: the sum of it stays to be seen.
     for (const entry of entries) if (entry.kind !== "owner") addBookEntry(database, entry);
     for (const row of seen) dropDifference(database, row);
     for (const row of closed.differences) keepDifference(database, row);

@@ -28,7 +28,7 @@ export function movesOf(row: MoveRow, coin: string | null): readonly Move[] {
   return [...moved, { currency: coin, units: -BigInt(row.feeUnits), block }];
 }
 
-/** What one account's balances should be. */
+/** The balances that one account should have. */
 export class Sheet {
   readonly #moves = new Map<string, Map<number, bigint>>(); // units by block, by currency
   readonly #openedAt = new Map<string, number>(); // block, by currency

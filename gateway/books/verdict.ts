@@ -10,7 +10,7 @@ import type { SpendRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import type { Compared } from "./compare.ts";
 
-/** Of one balance. */
+/** The verdict on one balance. */
 export type Verdict =
   | { readonly kind: "fits" }
   | { readonly kind: "moving" }

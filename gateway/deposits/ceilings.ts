@@ -1,8 +1,9 @@
 /**
  * No deposit address leaves before a ceiling above its place is held outside the database, so that
  * a database that was put back gives no address a second time: by the agent's ledger, and for every
- * account in the file beside the database. What may have left below a ceiling and is not known here
- * is watched as forgotten. Sources: docs/protocol.md section 6.5; docs/recovering.md section 2.
+ * account in the file beside the database. An address that may have left below a ceiling and is not
+ * known here is watched as forgotten. Sources: docs/protocol.md section 6.5; docs/recovering.md,
+ * section 2.
  */
 import type { AddressMark, AddressMarks } from "../store/address-marks.ts";
 import { accountsOf } from "../store/agent-accounts.ts";
@@ -33,7 +34,7 @@ export function wantedCeiling(next: number): number {
 }
 
 /**
- * What its ledger should hold beyond what it holds; null where that is enough.
+ * The ceiling that its ledger should hold; null where it holds enough.
  * @public
  */
 export function askedCeiling({ nextDepositIndex, depositCeiling }: AgentRow): number | null {
@@ -137,7 +138,7 @@ export function passOver(database: Database, firstAddress: string, to: number): 
 const farBehind = ({ next }: Holder): number => next + Math.max(farPlaces, next);
 
 /**
- * What a start finds.
+ * Findings of a start.
  * @public
  */
 export interface Found {
@@ -167,7 +168,7 @@ export function compareMarks(database: Database, marks: ReadonlyMap<string, Addr
 }
 
 /**
- * What is held beside the database from now on: what was held, and what it counts itself.
+ * The marks beside the database from now on: those held before, and its own counts.
  * @public
  */
 export function marksOf(database: Database, known: ReadonlyMap<string, AddressMark> | null): ReadonlyMap<string, AddressMark> {

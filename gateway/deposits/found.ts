@@ -14,7 +14,7 @@ import { type DepositAccount, passOver } from "./ceilings.ts";
 import type { Found, Scanned } from "./scan.ts";
 
 /**
- * What was found on one chain.
+ * Findings on one chain.
  * @public
  */
 export interface FoundOn {
@@ -118,7 +118,7 @@ function blocksOf(
   return blocks;
 }
 
-/** What came since the scan looked, to an address that was not watched then, is read again. */
+/** Blocks since the scan are read again for an address that was not watched then. */
 function readAgainFrom(database: Database, network: string, { number: block, hash }: BlockId): void {
   const cursor = readCursor(database, network);
   if (cursor !== undefined && cursor.block > block) moveCursor(database, { network, block, hash });

@@ -25,7 +25,7 @@ export interface Payee {
   readonly address: string;
 }
 
-/** What is asked beside the database before an address leaves. */
+/** Parties beside the database that are asked before an address leaves. */
 export interface Beside {
   readonly marks: AddressMarks;
   readonly isRead: (network: string, sinceMs: number) => boolean;

@@ -77,7 +77,7 @@ function chainLines(
   hasNodes: boolean,
 ): JsonObject {
   const lines = { family, chainId, confirmations, ...(feeModel === undefined ? {} : { feeModel }) };
-  // Whoever fills the list in names nodes of their own.
+  // A merchant who fills the list in names nodes of their own.
   const nodes = hasNodes ? { nodes: agentNodes, nodesFrom: "gateway" } : { nodes: [], nodesFrom: "own" };
   const known = findChainPreset(preset);
   if (known === undefined) return { ...lines, ...nodes };

@@ -42,7 +42,7 @@ export function failedChecks(text: string): string {
 }
 
 /**
- * What checks that did not fail have to say, such as of one node of several; "" for nothing.
+ * The words of checks that did not fail, such as of one node of several; "" for none.
  * @public
  */
 export function warnedChecks(text: string): string {

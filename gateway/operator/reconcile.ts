@@ -49,7 +49,7 @@ const entriesMax = 20;
 
 type Currencies = readonly GatewayCurrency[];
 
-/** What of a chain is compared. */
+/** The part of a chain that is compared. */
 function scopeOf(config: GatewayConfig, network: string, { currency, merchant }: ReconcileOptions) {
   const all = Object.values(config.currencies).filter((one) => one.network === network);
   const currencies = all.filter(({ id }) => currency === undefined || id === currency);

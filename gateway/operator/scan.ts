@@ -31,7 +31,7 @@ interface ScanOptions extends JsonOption {
   readonly watch?: boolean;
 }
 
-/** What a scan of one chain came to. */
+/** The result of a scan of one chain. */
 interface ChainScan {
   readonly chain: string;
   readonly network: string;
@@ -192,7 +192,7 @@ function tell(
   if (taken === null) return;
   print(`Watched from now on: ${taken.watched}; places that no order gets any more: ${taken.passedOver}.`);
   for (const address of taken.unswept) print(`  ${address} is watched and cannot be swept: its place is another address' here`);
-  if (taken.watched > 0) print("What lies there stands in deposits unattributed once the gateway has compared the balances.");
+  if (taken.watched > 0) print("Money there stands in deposits unattributed once the gateway has compared the balances.");
 }
 
 function scannedWords({ first, last, asked, named, end, found }: Scanned): string {

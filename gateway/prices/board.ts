@@ -1,6 +1,6 @@
 /**
  * The prices that hold now: what a person typed, else what the markets last agreed on, and how old
- * that is. Whoever asks gets an answer at once; nobody waits for a market. Prices are for people,
+ * that is. A question is answered at once; nobody waits for a market. Prices are for people,
  * for quotes and for what a sweep is worth: no withdrawal, no fee and no limit reads them.
  */
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";

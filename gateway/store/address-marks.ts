@@ -10,7 +10,7 @@ import { dirname } from "node:path";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
 
 /**
- * What is known of one account outside the database.
+ * Knowledge of one account outside the database.
  * @public
  */
 export interface AddressMark {
@@ -52,7 +52,7 @@ const lineOf = (account: string, { next, ceiling }: AddressMark): string => `${a
 const linePattern = /^([\x21-\x7e]{1,128}) (\d{1,10}) (\d{1,10})$/;
 
 /**
- * What the file holds; null without a file, and where it is not whole. A last line that a power
+ * The file's content; null without a file, and where it is not complete. A last line that a power
  * failure cut is left out: nothing left on its word.
  * @throws AgentError GATEWAY_MARKS when it cannot be read
  * @public
@@ -80,7 +80,7 @@ function farther(known: AddressMark | undefined, said: AddressMark): AddressMark
   return { next: Math.max(known?.next ?? 0, said.next), ceiling: Math.max(known?.ceiling ?? 0, said.ceiling) };
 }
 
-/** Where the lines of an open file go. */
+/** The place for the lines of an open file. */
 interface Place {
   append(text: string): void;
   syncNow(): void;

@@ -1,5 +1,5 @@
 /**
- * What is known of the balances of deposit addresses, by network: since which block an address is
+ * Knowledge of the balances of deposit addresses, by network: since which block an address is
  * compared, what lay there before anybody could pay (its baseline), and what of its balance this
  * database explains. Addresses that have not left yet are looked at ahead, so that one that was
  * ever used is passed over.
@@ -119,7 +119,7 @@ export function issueAddress(database: Database, address: string, run: string, s
 }
 
 /**
- * What a balance holds beside all payments: its baseline, less what the owner of the key took out.
+ * A balance beside all payments: its baseline, less what the owner of the key took out.
  * @public
  */
 export function baselineOf(database: Database, { network, address, currency }: BalancePlace): bigint {
@@ -129,7 +129,7 @@ export function baselineOf(database: Database, { network, address, currency }: B
 }
 
 /**
- * What lay there before anybody could pay. Once for each balance.
+ * Keeps the baseline: the balance before anybody could pay. Once for each balance.
  * @public
  */
 export function keepBaseline(
@@ -197,7 +197,7 @@ export function listComparedBefore(database: Database, network: string, before: 
 }
 
 /**
- * What an address should hold beside its baseline at the end of a block: final payments and
+ * The balance of an address beside its baseline at the end of a block: final payments and
  * top-ups in, sweeps and their fees out. `native`: the currency is the coin that pays fees.
  * @public
  */

@@ -57,7 +57,7 @@ export function listDepositMoves(database: Database, network: string, addresses:
      WHERE t.operation <> 'deposit' AND t.finalBlock IS NOT NULL AND t.operation = 'topup' AND t.network = ?`,
     ...[list, network],
   );
-  // What lay there before the address left lies there at every block.
+  // A baseline, from before the address left, counts at every block.
   const baselines = database.all<MoveRow>(
     `SELECT 'payment' AS kind, 'in' AS side, b.address, b.currency, b.units, '' AS feeUnits, 1 AS status, 0 AS block
      FROM json_each(?) AS a JOIN baselines b ON b.address = a.value WHERE b.network = ?`,

@@ -1,7 +1,7 @@
 /**
  * Payments that a person credited to a request which their address does not name. The payment stays
  * where it came, so that the balance of its address is explained as before; it counts for the
- * request named here, and no longer for the one of its address. What came is credited once: a row
+ * request named here, and no longer for the one of its address. A payment is credited once: a row
  * holds so much of a payment as was left of it.
  */
 import type { PaymentRow, TransactionRow } from "./rows.ts";
@@ -47,8 +47,8 @@ function leftOf({ units, credited }: WithCredits): bigint {
 }
 
 /**
- * What counts for a request in its own currency: payments to its address but for what was credited
- * elsewhere, and what was credited to it, in the order of the chain.
+ * Payments that count for a request in its own currency: those to its address but for what was
+ * credited elsewhere, and those credited to it, in the order of the chain.
  * @public
  */
 export function listCounted(

@@ -39,7 +39,7 @@ export function insertForgotten(database: Database, row: ForgottenAddressRow): v
 }
 
 /**
- * What was forgotten after `place`, in order, with the id that its payments get.
+ * Forgotten addresses after `place`, in order, with the id that their payments get.
  * @public
  */
 export function listForgottenAfter(
@@ -97,7 +97,7 @@ function makeRequest(
     ...{ tag: "", stage: "waiting", quote: "", metadata: "", createdAt: at, changedAt: at, expiresAt: at },
   });
   database.run("UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?", id);
-  // Of the accounts of several families one address at most has left at a place.
+  // At a place one address at most has left, whatever the number of families.
   if (isPlaceFree(database, agent, addressIndex))
     insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
 }

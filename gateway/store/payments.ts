@@ -57,7 +57,7 @@ export function finalInOtherBlock(
 }
 
 /**
- * What was seen in blocks of `from` to `to` and is not final.
+ * Payments that were seen in blocks of `from` to `to` and are not final.
  * @public
  */
 export function listSeenPayments(database: Database, network: string, from: number, to: number): readonly PaymentRow[] {

@@ -1,5 +1,5 @@
 /**
- * What is known of a database that was put back: since when, and from which blocks its chains are
+ * Knowledge of a database that was put back: since when, and from which blocks its chains are
  * to be read again. `vouched` are the cursors of the newest moment at which every paired agent had
  * said that this database lacks nothing.
  */

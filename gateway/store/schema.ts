@@ -58,8 +58,8 @@ const deadAt = "deadAt INTEGER";
 /** What version 17 added: whether a version is a cancel. Of those before it nobody was told. */
 const cancel = "cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1))";
 /**
- * What version 18 made of the signatures: a hash is one account's once, and no agent can take it
- * from another's.
+ * Version 18 of the signatures: a hash is one account's once, and no agent can take it from
+ * another's.
  */
 const signatures = (name: string): string => `
 CREATE TABLE ${name} (
@@ -212,7 +212,7 @@ CREATE INDEX transactionsReceived ON transactions (receiverAddress, finalBlock)
 `;
 
 /**
- * What version 22 added (address-states.ts): what is known of the balances of deposit addresses,
+ * Additions of version 22 (address-states.ts): knowledge of the balances of deposit addresses,
  * the block in which each request ends that waits for its end to be final, and how much may be
  * missing from its amount. Addresses from before have no baseline.
  */
@@ -230,7 +230,7 @@ ALTER TABLE transactions ADD COLUMN toleranceUnits TEXT NOT NULL DEFAULT '0';
 `;
 
 /**
- * What version 23 added: payments that a person credited to another request than their address
+ * Additions of version 23: payments that a person credited to another request than their address
  * names (credits.ts), and the block from which payments to an address that a scan found count
  * (found-addresses.ts).
  */
@@ -253,7 +253,7 @@ const sweepsUpgrade = `${dropCallbackTriggers}
   ${transactionIndexes}${transactionFilters}${callbackTriggers}${sweeps}`;
 
 /**
- * What version 19 added: how far the agent's ledger holds addresses for deposits, whether that is
+ * Additions of version 19: how far the agent's ledger holds addresses for deposits, whether that is
  * awaited after the database was put back, which addresses it may have forgotten, and from where
  * its chains are read again then.
  */

@@ -2,7 +2,7 @@
  * Looks at the addresses that leave next: nothing lies on one that was never used, so its baseline
  * is known before anybody can pay. One on which something lies, or whose account was ever used, was
  * used by somebody else before, and is passed over. Whether an account was used is asked once in a
- * run. What an earlier process found counts for nothing: the database may have been put back since.
+ * run. Findings of an earlier process count for nothing: the database may have been put back since.
  * Source: docs/architecture.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";

@@ -26,14 +26,14 @@ import { applyReading, type Reading } from "./readings.ts";
 /** Addresses of one pass: as many as a few questions hold, and fewer where each is a question. */
 const addressesMax = 256;
 const addressesMaxEach = 16;
-/** Of those never compared, and of those compared long ago. */
+/** Addresses in a pass: those never compared, and those compared long ago. */
 const oldMax = 64;
 const oldMaxEach = 4;
 const windowPlaces = 4096;
 /** Compared again after so long: at least once a day, whatever a pass is late. */
 const againMs = 20 * 3_600_000;
 
-/** What is in flight; a new process reads it again. */
+/** Comparisons in flight; a new process reads them again. */
 export interface CompareMemory {
   readings: readonly Reading[]; // that wait for blocks to be read
   readonly ended: Map<string, number>; // request id: block of the newest reading behind its end

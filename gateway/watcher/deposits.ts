@@ -234,7 +234,7 @@ async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockI
 }
 
 /**
- * What a receipt says that a contract sent on: seen until the final balance bears it out, also in a
+ * Coins that a contract sent on by a receipt: seen until the final balance bears it out, also in a
  * final block.
  */
 const isClaim = ({ logIndex }: PaymentRow): boolean => logIndex < nativeLogIndex;

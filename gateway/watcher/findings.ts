@@ -99,7 +99,7 @@ export async function findPayments(
     network: chain.network,
     final: agreed ? (1 as const) : (0 as const),
   }));
-  // What a top-up brings to its own address is the wallet's own, and was paid by nobody.
+  // A top-up of the address itself is the wallet's own money, and was paid by nobody.
   const { database } = chain.store;
   return rows.filter((row) => !isOwnTopUp(database, row) && !isInFoundBalance(database, row));
 }

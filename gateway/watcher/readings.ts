@@ -1,8 +1,8 @@
 /**
  * A balance that was read, against what the database explains: baseline, payments, sweeps, their
- * fees and top-ups. What is above that came by a contract and is a payment like any other; what is
- * below was taken by whoever has the key. Where nodes tell the newest balance alone, a reading is
- * of some block of a range: what is credited is what no payment of the whole range explains, so
+ * fees and top-ups. A surplus came by a contract and is a payment like any other; a lack was taken
+ * by the owner of the key. Nodes that tell the newest balance alone give a reading of some block of
+ * a range: what is credited is what no payment of the whole range explains, so
  * nothing counts twice. Source: docs/architecture.md section 8.
  */
 import {
@@ -31,7 +31,7 @@ export interface ReadCurrency {
   readonly units: bigint;
 }
 
-/** What lay on an address at the end of some block of `from` to `to`. */
+/** The balance of an address at the end of some block of `from` to `to`. */
 export interface Reading {
   readonly of: IssuedAddress;
   readonly from: number;
@@ -72,7 +72,7 @@ const placeOf = ({ network }: WatchedChain, { of }: Reading, { id, contract }: R
   ...{ network, address: of.address, currency: id, transactionId: of.transactionId, isNative: contract === "" },
 });
 
-/** What lies there before anybody can have paid. */
+/** The baseline: a balance before anybody can have paid. */
 function findBaseline(chain: WatchedChain, database: Database, reading: Reading, one: ReadCurrency): void {
   const place = placeOf(chain, reading, one);
   const { from: block } = reading;

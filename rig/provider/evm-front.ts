@@ -1,7 +1,7 @@
 /**
  * A provider of an EVM chain with an HTTP face, on loopback: takes JSON-RPC requests and batches,
  * keeps to its profile, and asks the chain behind it for what it lets through. The chain is a real
- * node's address, or a function. What it keeps is bounded: hashes of the newest sends, and counts.
+ * node's address, or a function. Its memory is bounded: hashes of the newest sends, and counts.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -19,7 +19,7 @@ interface Filter {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** Where each method has its block. */
+/** The place of the block in the parameters of each method. */
 const blockPlaces: Readonly<Record<string, number>> = {
   eth_getBlockByNumber: 0,
   eth_getBlockReceipts: 0,

@@ -101,12 +101,12 @@ export interface Profile {
   readonly isFit: boolean;
   readonly limits?: Limits;
   readonly backends?: readonly Backend[]; // one that is up to date unless told
-  /** Of so many blocks the node shows none of the last `forBlocks` until they are over. */
+  /** In each run of so many blocks the node hides the last `forBlocks` until they are over. */
   readonly still?: { readonly everyBlocks: number; readonly forBlocks: number };
   readonly missing?: { readonly methods: readonly string[]; readonly refusal: Refusal };
   readonly noFinalized?: Refusal;
   readonly odd?: readonly OddField[];
-  /** Where a backend does not say: state older than so many blocks is refused. */
+  /** For backends that do not say: state older than so many blocks is refused. */
   readonly state?: { readonly blocks: number; readonly refusal: Refusal };
   /** Tron: receipts without internal entries, with those that move coins, or with all. */
   readonly internal?: "off" | "on" | "featured";

@@ -55,7 +55,7 @@ function strangeIds(block: number): readonly string[] {
 }
 
 /**
- * Of a shielded transfer, which has no owner, and of a delegation. A block that is empty stays so:
+ * A shielded transfer, which has no owner, and a delegation. A block that is empty stays so:
  * only blocks with transactions are asked for receipts.
  */
 function withStrange(block: Fields): Fields {

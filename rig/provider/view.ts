@@ -1,4 +1,4 @@
-/** What one backend of an EVM provider stands on: its profile, and the chain behind it. */
+/** The ground of one backend of an EVM provider: its profile, and the chain behind it. */
 import type { FakeAnswer } from "../fake-node.ts";
 import type { Backend, Profile } from "./profile.ts";
 

@@ -103,7 +103,7 @@ const everyShape: readonly Shape[] = [
   { name: "token with a fee, enough", asked: "fee", ends: "completed", sendings: [{ pays: [all("fee", { permille: 1_020 })] }] },
 ];
 
-/** What the product credits wrongly, or not, until its mends are in: in no plan. */
+/** Shapes that the product credits wrongly, or not, until its mends are in: in no plan. */
 export const awaited: ReadonlySet<string> = new Set(["coin late by a contract", "coin just before the end by a contract"]);
 
 /** What was asked for is between these, in base units. */

@@ -1,7 +1,7 @@
 /**
  * One provider's address for the chain, on loopback: answers as its profile has them, and the
  * faults that it was told to have. Several fronts over one chain are several providers, each with
- * troubles of its own. What stands under /control is no part of java-tron; only tests and the demo
+ * troubles of its own. Paths under /control are no part of java-tron; only tests and the demo
  * use it.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";

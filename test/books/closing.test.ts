@@ -160,7 +160,7 @@ describe("books that close", () => {
 
 type Day = Awaited<ReturnType<typeof aDay>>;
 
-/** What is done to chain or database, and the difference that a closing names. */
+/** Acts on chain or database, and the difference that a closing names. */
 const mutants: readonly [string, (day: Day) => string | readonly string[]][] = [
   [
     "a payment that was never recorded",

@@ -84,7 +84,7 @@ async function toppedUp(at: Town): Promise<Given> {
   return one;
 }
 
-/** What lay on an address before it was given out. */
+/** The balance of an address before it was given out. */
 async function remainder(at: Town): Promise<Given> {
   const one = at.give();
   at.mine({ address: one.address, units: 5n * eth });

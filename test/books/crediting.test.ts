@@ -66,7 +66,7 @@ vi.mock("../../gateway/watcher/findings.ts", async (real) => {
 
 eachTestItsChain();
 
-/** What the scripted chain says; of the hot wallet nothing is asked. */
+/** The scripted chain's answers; nothing is asked of the hot wallet. */
 const nodes: BookNodes = {
   balances: async (asked, block) =>
     asked.map(({ account, contract }) => {

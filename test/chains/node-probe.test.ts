@@ -23,7 +23,7 @@ afterEach(async () => {
   front = null;
 });
 
-/** What a node looks like to `--check` behind a provider of this profile. */
+/** The view of `--check` on a node behind a provider of this profile. */
 async function seen(profileName: string, missing: readonly string[] = []): Promise<NodeView> {
   const behind = new FakeChain(Math.floor(nowMs / 1000) - 40);
   behind.mineEmpty(17);

@@ -22,7 +22,7 @@ import { configOf, eth, network } from "../support/watched-chain.ts";
 vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farPlaces: 30 }));
 
 let rig: PutBackRig;
-/** What the address of `anna` got, which the database forgot. */
+/** Payments to the address of `anna`, which the database forgot. */
 let lost = "";
 
 /** A database was put back between an order and its payment; the shop has asked again since. */
@@ -59,7 +59,7 @@ const expire = async (orderId: string): Promise<void> => {
   expect(deposit(orderId).status).toBe(2);
 };
 
-/** What the books find different at the newest final block. */
+/** Differences in the books at the newest final block. */
 async function differences(): Promise<readonly string[]> {
   const chain = configOf([rig.nodeUrl], 2).chains.local!;
   const reader = openWatcher({ chain, log: () => undefined });

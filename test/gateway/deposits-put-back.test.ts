@@ -67,7 +67,7 @@ async function tried(
       await step(first);
     }
     const anna = first();
-    // Where the file beside it went back as well, or is lost, a copy says itself that it is one.
+    // A copy says itself that it is one, also where the file beside it went back or is lost.
     await rig.putBack("copy");
     expect(rig.reason === "" && rig.left.size > rig.rows().length, "it is noticed").toBe(false);
     const bora = await rig.orderSoon("bora");

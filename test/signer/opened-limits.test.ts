@@ -79,7 +79,7 @@ describe("withdrawals that only the gateway's order knows", () => {
     signAll(rig);
     expect(sumOf(signedSince(rig).values())).toBe(perHour);
     expect(rig.core.book.count("quarantined")).toBe(7);
-    // What may have been paid counts: a job finds no room beside it.
+    // A withdrawal that may have been paid counts: a job finds no room beside it.
     expect(rig.request({ currency: "eth", amount: "0.1" })).toMatchObject({ state: "refused", code: "POLICY_ABOVE_HOUR" });
     // An hour passes no yes: only a person's does.
     rig.now += 2 * 3_600_000;

@@ -30,7 +30,7 @@ function limitedRig(
   return waitingRig({ settings: { ...waitingSettings, policy: { trx: example, usdt } }, ...options });
 }
 
-/** What left the signer, by its bytes; signed when the ledger says so. */
+/** Bytes that left the signer; signed when the ledger says so. */
 function signedBytes(rig: WaitingRig): readonly SignedBytes[] {
   const atOf = new Map(rig.records().flatMap((record) => (record.kind === "SIGNED" ? [[record.raw, record.at] as const] : [])));
   return [...rig.left].map((raw) => {

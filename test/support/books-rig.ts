@@ -25,7 +25,7 @@ export const currencies = [
 ];
 const contractOf = (currency: string): string => currencies.find(({ id }) => id === currency)?.contract ?? "";
 
-// Of the test that runs.
+// State of the test that runs.
 export let db: GatewayDatabase;
 export let agent: AgentKeys;
 export let chain: MemoryChain;
@@ -121,7 +121,7 @@ export function issue(change: Partial<TransactionRow> = {}, isOurs = true): { re
   return { id, address };
 }
 
-/** What the database holds of a payment. */
+/** A payment as the database holds it. */
 export function keepPayment(
   to: { readonly id: string; readonly address: string },
   currency: string,

@@ -214,7 +214,7 @@ export class Town {
     }));
   }
 
-  /** What receipts name, by the product's own reader. */
+  /** Payments that receipts name, by the product's own reader. */
   #entries({ number: block, hash: blockHash }: WatchedBlock): readonly SeenPayment[] {
     const entries = (this.#blocks[block]?.moves ?? []).filter(({ note }) => note !== undefined);
     const listed = entries.map(({ address, units, note }) => ({

@@ -26,7 +26,7 @@ import { configOf, eth, network, stranger } from "./watched-chain.ts";
 const confirmations = 2;
 const merchant = "m1";
 
-/** What an order came to: an address, or why there is none now. */
+/** The result of an order: an address, or the reason for none. */
 export interface Ordered {
   readonly address: string;
   readonly reason: string;
@@ -62,7 +62,7 @@ export class PutBackRig {
     await this.read();
   }
 
-  /** What the merchant brings: an account to receive. */
+  /** The merchant's own part: an account to receive. */
   own({ database }: Store): void {
     const firstDepositAddress = depositAddressOf(depositXpub, 0);
     addReceivingKey(database, { merchant, family: "evm", xpub: depositXpub, firstDepositAddress, createdAt: 0 });
@@ -150,7 +150,7 @@ export class PutBackRig {
     return got.address;
   }
 
-  /** Whoever holds something of this gateway's is heard. */
+  /** Each holder of something of this gateway's is heard. */
   async meet(): Promise<void> {}
 
   pay(address: string, units = eth): void {
@@ -162,7 +162,7 @@ export class PutBackRig {
     return this.#node.url;
   }
 
-  /** What was mined becomes final and is read. */
+  /** Mined blocks become final and are read. */
   async settle(): Promise<void> {
     this.chain.mineEmpty(confirmations + 1);
     await this.read();
@@ -183,7 +183,7 @@ export class PutBackRig {
     return this.store.database.all("SELECT * FROM payments ORDER BY block, logIndex");
   }
 
-  /** What the chain has of payments to addresses that left, by address. */
+  /** The chain's payments to addresses that left, by address. */
   paid(): ReadonlyMap<string, bigint> {
     const paid = new Map<string, bigint>();
     for (const { transactions } of this.chain.blocks) {

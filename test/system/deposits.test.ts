@@ -8,7 +8,7 @@ import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
 
-/** Of the two nodes: fields that are odd, entries that move nothing, sends that are refused. */
+/** Troubles of the two nodes: odd fields, entries that move nothing, refused sends. */
 const profiles = {
   evm: ["padded quantities", "fee cap on sends"],
   tron: ["internal entries of every kind", "no peers for sends"],

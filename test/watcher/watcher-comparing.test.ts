@@ -138,7 +138,7 @@ describe("coins that a contract sends before a request ends", () => {
     await until(() => row(paid.id).status === 1);
     chain.mineEmpty(4);
     await until(() => row(unpaid.id).status === 2);
-    // What came behind the block of the end is late, in the balance, and for a person to credit.
+    // A payment behind the block of the end is late, in the balance, and for a person to credit.
     await until(() => row(unpaid.id).amountReceivedUnits === "0");
     clock.nowMs += dayMs;
     await until(() => row(unpaid.id).amountReceivedUnits === `${eth}`);

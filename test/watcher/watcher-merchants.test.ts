@@ -36,7 +36,7 @@ eachTestItsChain();
 
 const otherHot = "0x15d34AAf54267DB7D7c367839AAf71A00a2C6A65";
 
-/** What an agent's signer told the gateway: this transaction is a version of that order. */
+/** The word of an agent's signer: this transaction is a version of that order. */
 function names(agent: AgentKeys, number: number, txHash: string, change: Partial<TransactionRow> = {}): string {
   const orderId = number.toString(16).padStart(32, "e"); // as a top-up names its sweep
   const id = askWithdrawal(db.store, agent.id, number, { stage: "signed", orderId, ...change });

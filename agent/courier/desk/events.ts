@@ -89,7 +89,7 @@ export type DeskEvent =
        */
       readonly outcome: "sent" | "slot-consumed" | "underpriced" | "expired" | "declined" | "unsent" | "misread";
       readonly detail: string;
-      /** Of one that was declined: a higher price cannot change that. */
+      /** True for a declined withdrawal where a higher price cannot change that. */
       readonly isIncurable?: boolean;
     }
   | {

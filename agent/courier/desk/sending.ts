@@ -110,8 +110,8 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
 }
 
 /**
- * Where versions end by waiting, a node that refused bytes calls them known when it sees them
- * again, so only another answer ends a refusal there.
+ * On a chain whose versions end by waiting, a node that refused bytes calls them known when it sees
+ * them again, so only another answer ends a refusal there.
  */
 function declinedBy({ account, sent }: Item, { outcome, detail, isIncurable }: SentEvent, isSame: boolean): Declined | null {
   if (outcome === "declined") return { words: detail, isIncurable: isIncurable === true };

@@ -223,7 +223,7 @@ function observation(item: Item): Observation | null {
   if (place !== null) return { stage: "included", outcome: "", txHash: place.txHash, block: place.block };
   const found = death(item);
   if (found !== null) return found;
-  // What every node refused is in no pool.
+  // Bytes that every node refused are in no pool.
   if (sent !== null && sent.declined === null) return { stage: "broadcast", outcome: "", txHash: sent.txHash, block: 0 };
   return null;
 }
