@@ -14,6 +14,7 @@ export const constants = {
   O_APPEND: 1024,
   O_DIRECTORY: 65536,
   O_NOFOLLOW: 131072,
+  W_OK: 2,
 };
 
 interface Open {
@@ -202,3 +203,6 @@ export function mkdirSync(): string | undefined {
 export function statfsSync(path: string): { readonly bavail: number; readonly bsize: number } {
   return { bavail: placeOf(path).drive.faults.freeBytes, bsize: 1 };
 }
+
+/** No simulated disk is mounted read-only. */
+export function accessSync(): void {}
