@@ -1,6 +1,7 @@
 /** Every mutant, by chapter. */
 import { admissionMutants } from "./admission.ts";
 import { deskMutants } from "./desk.ts";
+import { falseChainMutants } from "./false-chain.ts";
 import { forgedMutants } from "./forged.ts";
 import { hubMutants } from "./hub.ts";
 import { ledgerMutants } from "./ledger.ts";
@@ -16,6 +17,8 @@ import { releaseMutants } from "./release.ts";
 import { rollbackMutants } from "./rollback.ts";
 import { sweepMutants } from "./sweeps.ts";
 import { tokenMutants } from "./tokens.ts";
+import { twoLiarsMutants } from "./two-liars.ts";
+import { twoMerchantsMutants } from "./two-merchants.ts";
 import { unstickMutants } from "./unstick.ts";
 import { waitingMutants } from "./waiting.ts";
 import { waitingSweepMutants } from "./waiting-sweeps.ts";
@@ -46,4 +49,7 @@ export const mutants: readonly Mutant[] = [
   ...sweepMutants,
   ...waitingMutants,
   ...waitingSweepMutants,
+  ...twoLiarsMutants,
+  ...falseChainMutants,
+  ...twoMerchantsMutants,
 ];

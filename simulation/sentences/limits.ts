@@ -7,6 +7,7 @@ import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import type { CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { laneOf } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";
+import { stage } from "../world/setting.ts";
 import { must } from "./violation.ts";
 
 /** What a ledger is held against. */
@@ -17,6 +18,8 @@ export interface Terms {
   readonly coinDecimal: number; // of what fees are paid in
   /** The latest that ledger time may be now; infinity when nobody knows the time. */
   readonly atMax: () => number;
+  /** The latest that a version may end now, where versions end by waiting. */
+  readonly endMax: () => number;
   /** The state that an opened ledger begins with. */
   readonly stateOf: (record: Opened) => CoreSnapshot;
 }
@@ -102,7 +105,10 @@ export class Limits {
     return one.nonce === null ? untilAt : Math.min(untilAt, one.boundAt);
   }
 
-  /** Sums of what was approved, or bound, up to now. */
+  /**
+   * Sums of what was approved, or bound, up to now. Where versions end by waiting, what was bound and
+   * is dead by two words is given back, within one window at most the limit itself.
+   */
   within(what: "approved" | "bound", currency: string, at: number, say: () => string): void {
     if (currency.endsWith(":sweep")) return;
     const { maxPerHour, maxPerDay } = this.#termsOf(currency);
@@ -111,9 +117,10 @@ export class Limits {
         const isCounted = what === "approved" ? each.decision === "approved" : each.nonce !== null;
         return isCounted && (what === "approved" ? each.approvedAt : each.boundAt) > at - spanMs ? each.units : 0n;
       });
+    const times = what === "bound" && stage.family === "tron" ? 2n : 1n;
     const hour = maxPerHour === undefined ? null : this.unitsOf(maxPerHour, currency);
-    must(hour === null || sum(hourMs) <= hour, `no hour is above its limit, as ${what}`, say);
-    must(sum(dayMs) <= this.unitsOf(maxPerDay, currency), `no day is above its limit, as ${what}`, say);
+    must(hour === null || sum(hourMs) <= times * hour, `no hour is above its limit, as ${what}`, say);
+    must(sum(dayMs) <= times * this.unitsOf(maxPerDay, currency), `no day is above its limit, as ${what}`, say);
   }
 
   /** The most that one transaction may cost, and all of a day together. */

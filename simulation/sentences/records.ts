@@ -52,7 +52,7 @@ export class RecordSentences {
     const { resignAbove } = terms.policy;
     const above = ({ job }: Withdrawal): bigint | null =>
       resignAbove === undefined || isInternal(job.mode) ? null : this.#limits.unitsOf(resignAbove, job.currency);
-    this.#waits = stage.family === "tron" ? new Waits(above, terms.atMax) : null;
+    this.#waits = stage.family === "tron" ? new Waits(above, terms.endMax) : null;
   }
 
   add(record: LedgerRecord): void {

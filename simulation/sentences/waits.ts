@@ -24,22 +24,17 @@ interface Waiting {
 }
 
 const lifeMsMax = 600_000;
-/**
- * A version ends no later than the longest life and a minute from the gateway's time, and ledger
- * time may be ten minutes ahead of that (`atMax`).
- */
-const aheadMsMax = 60_000;
 
 export class Waits {
   readonly #waiting = new Map<string, Waiting>(); // by withdrawal
   readonly #ownerOf = new Map<string, Version>(); // by hash
   readonly #stamps = new Map<string, bigint>(); // the newest, by account
   readonly #resignAbove: (one: Withdrawal) => bigint | null;
-  readonly #atMax: () => number;
+  readonly #endMax: () => number;
 
-  constructor(resignAbove: (one: Withdrawal) => bigint | null, atMax: () => number) {
+  constructor(resignAbove: (one: Withdrawal) => bigint | null, endMax: () => number) {
     this.#resignAbove = resignAbove;
-    this.#atMax = atMax;
+    this.#endMax = endMax;
   }
 
   #of(transactionId: string): Waiting {
@@ -53,7 +48,7 @@ export class Waits {
     const [stamp, until] = [BigInt(facts.timestampMs ?? 0), BigInt(facts.expirationMs ?? 0)];
     must(stamp > (this.#stamps.get(account) ?? -1n), "no stamp of an account comes twice", say);
     must(until <= stamp + BigInt(lifeMsMax), "no version lives longer than is allowed", say);
-    must(Number(until) <= this.#atMax() + aheadMsMax, "no version ends long after everything else", say);
+    must(Number(until) <= this.#endMax(), "no version ends long after everything else", say);
     must(this.#isOver(waiting), "another version follows two words that all before are dead", say);
     must(waiting.ordered !== "cancel", "nothing that pays is bound after a cancel", say);
     const limit = waiting.versions.length === 0 ? null : this.#resignAbove(one);
@@ -101,11 +96,14 @@ export class Waits {
     return version?.byGateway === true && version.byCourier;
   }
 
-  /** It has a slot and ends unpaid, by time or since a person cancelled it. */
-  expires({ job }: Withdrawal, { transactionId, at }: RecordOf<"EXPIRED">, say: () => string): void {
+  /**
+   * It has a slot and ends unpaid: by time, since a person cancelled it, or since the gateway knows
+   * the end of what an opened ledger kept.
+   */
+  expires({ job, isKept, isEnded }: Withdrawal, { transactionId, at }: RecordOf<"EXPIRED">, say: () => string): void {
     const waiting = this.#of(transactionId);
     must(this.#isOver(waiting), "what has a slot ends unpaid when all of it is dead", say);
-    must(at > job.expiresAt || waiting.ordered === "cancel", "nothing runs out before its time", say);
+    must(at > job.expiresAt || waiting.ordered === "cancel" || (isKept && isEnded), "nothing runs out before its time", say);
   }
 
   /**

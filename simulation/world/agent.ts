@@ -214,7 +214,9 @@ export class Machine {
     if (this.isOn && this.starting?.isAlive !== true) this.startSigner();
   }
 
+  /** None of its own where the liars are the courier. */
   startCourier(): void {
+    if (this.#around.plan.liars === "gateway and courier") return;
     const owner: Owner = { name: `${this.name} courier`, isAlive: true, hasPromises: true };
     this.courier = owner;
     kernel.scheduler.after(0, owner, () => this.#runCourier(owner));

@@ -20,8 +20,10 @@ const gasLimits = ["100000", "100000", "100000", "60000", ...amounts] as const;
 /** Around the ceilings: 100,000 gas cost 0.009 and 0.011 coins at the last two of these. */
 const prices = ["12000000000", "30000000000", "60000000000", "90000000000", "90000000000", "110000000000", ...amounts] as const;
 const fairFacts = { gasLimit: "100000", maxFeePerGas: "60000000000", maxPriorityFeePerGas: "1000000000" } as const;
-/** Just under the ceiling of one, and two are above the day's. */
-const greedyFacts = { gasLimit: "100000", maxFeePerGas: "95000000000", maxPriorityFeePerGas: "95000000000" } as const;
+/** Just under the ceiling of one, and two are above the day's; the tip is an honest one. */
+const greedyFacts = { gasLimit: "100000", maxFeePerGas: "95000000000", maxPriorityFeePerGas: "1000000000" } as const;
+/** Just above the ceiling of one, and within the day's. */
+const dearFacts = { ...greedyFacts, maxFeePerGas: "105000000000" } as const;
 
 export class EvmGround implements Ground {
   readonly money: Payments;
@@ -49,6 +51,10 @@ export class EvmGround implements Ground {
     return nonce === 0 ? null : `${nonce}`;
   }
 
+  get outside(): ReadonlySet<string> {
+    return this.evm.outside;
+  }
+
   get incoming(): number {
     return this.evm.incoming;
   }
@@ -57,7 +63,7 @@ export class EvmGround implements Ground {
     fair: () => fairFacts,
     facts: () => {
       const { chance } = kernel;
-      if (chance.below("greedy", 2) === 0) return greedyFacts;
+      if (chance.below("greedy", 2) === 0) return chance.below("above the ceiling", 3) === 0 ? dearFacts : greedyFacts;
       const maxFeePerGas = chance.pick("hostile fee", prices);
       const isPlain = chance.below("plain tip", 2) === 0;
       return {
@@ -159,6 +165,10 @@ export class EvmGround implements Ground {
 
   /** Nobody says that of a slot's transaction. */
   isDead(): boolean {
+    return false;
+  }
+
+  isGone(): boolean {
     return false;
   }
 

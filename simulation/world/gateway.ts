@@ -76,6 +76,8 @@ export interface GatewayOptions {
   readonly thrown: (owner: Owner, error: unknown) => void;
 }
 
+type OtherColumn = "id" | "wallet" | "signerKey" | "linkKey" | "accounts" | "networks" | "currencies";
+
 export class Gateway {
   readonly #options: GatewayOptions;
   skewMs = 0;
@@ -118,6 +120,20 @@ export class Gateway {
       .run(
         ...[machine.id, merchant, wallet, epoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex],
         ...[JSON.stringify(rowAccounts()), JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
+      );
+  }
+
+  /** Another merchant is paired, as pairing leaves it. */
+  admitAs(merchant: string, row: Readonly<Record<OtherColumn, string>> & { readonly epoch: number }): void {
+    tables.prepare("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Other', 0)").run(merchant);
+    tables
+      .prepare(
+        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(
+        ...[row.id, merchant, row.wallet, row.epoch, row.signerKey, row.linkKey, row.accounts, row.networks, row.currencies],
+        this.clock(),
       );
   }
 
@@ -318,11 +334,11 @@ export class Gateway {
   /**
    * A deposit request; answers its address, and nothing when the process dies meanwhile.
    */
-  askDeposit(body: Uint8Array, answered: (address: string) => void): void {
+  askDeposit(body: Uint8Array, answered: (address: string) => void, whose = merchant): void {
     const { owner, service } = this;
     if (owner === null || service === null) return;
     kernel.scheduler.after(1, owner, () => {
-      const told = requestDeposit(service, { merchant, body, write: service.store.writeTogether }).then((answer) => {
+      const told = requestDeposit(service, { merchant: whose, body, write: service.store.writeTogether }).then((answer) => {
         if (answer.kind === "data") answered((JSON.parse(answer.body) as { address: string }).address);
       });
       told.catch((error: unknown) => {

@@ -41,6 +41,8 @@ export interface Ground {
   calmDown(): void;
   /** The market falls to what it was, when it is given, or rises; @returns what it was. */
   market(before: bigint | null): bigint;
+  /** Hashes of payments from outside, and of what others made. */
+  readonly outside: ReadonlySet<string>;
   /** Somebody with the same key uses the account. */
   spendElsewhere(): void;
   /** Somebody pays an address for deposits. */
@@ -51,6 +53,8 @@ export interface Ground {
   wasPlaced(txHash: string): boolean;
   /** Whether no block can ever take these bytes, or those that left by this hash. */
   isDead(txHash: string, raw: string): boolean;
+  /** Whether it is so of what left by this hash, as somebody sees who asks the chain itself. */
+  isGone(txHash: string): boolean;
   /** Bytes that somebody kept reach the network. @returns its answer */
   publish(raw: string): string;
   /** All that ever left is published, and time goes on until it has ended. */

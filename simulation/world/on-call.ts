@@ -50,11 +50,17 @@ export class OnCall {
     }
     this.#ask(machine, "list", { openOnly: true, limit: 20 }, (answer) => {
       const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
-      const out = withdrawals.filter(
-        ({ versions, state }) => state !== "quarantined" && versions.some(({ raw }) => raw !== undefined),
-      );
+      const out = withdrawals
+        .filter(({ versions, state }) => state !== "quarantined" && versions.some(({ raw }) => raw !== undefined))
+        .filter((view) => verb === "cancel" || this.#isGone(view.versions));
       if (out.length > 0) this.#unstick(machine, verb, chance.pick("which one", out).transactionId);
     });
+  }
+
+  /** Where gateway and nodes lie, a person looks elsewhere first whether a version is gone. */
+  #isGone(versions: readonly { readonly txHash: string }[]): boolean {
+    const { ground, plan } = this.#world;
+    return plan.liars !== "gateway and nodes" || versions.every(({ txHash }) => ground.isGone(txHash));
   }
 
   /** Whether the courier and its nodes alone could not be trusted to bring everything to an end. */
@@ -82,7 +88,7 @@ export class OnCall {
         this.#unstick(machine, "cancel", stuck.transactionId);
         return;
       }
-      if (!this.#isNeeded) return;
+      if (!this.#isNeeded || !this.#isGone(core.book.find(stuck.transactionId)?.versions ?? [])) return;
       // Where nobody bids a person lets one version more be made, and each time anew.
       const isOnce = this.#world.plan.family === "evm";
       this.#unstick(machine, "replace", stuck.transactionId, () => isOnce && this.#followed.add(stuck.transactionId));

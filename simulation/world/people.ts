@@ -256,7 +256,8 @@ export class People {
   get #pending(): readonly Row[] {
     return this.#world.gateway.all<Row>(
       `SELECT t.id, t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id
-         LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0 AND a.releasedAt IS NULL`,
+         LEFT JOIN agents a ON a.id = j.agent WHERE t.operation = 'withdraw' AND t.status = 0 AND a.releasedAt IS NULL AND t.merchant = ?`,
+      merchant,
     );
   }
 

@@ -144,6 +144,10 @@ export interface Plan {
   readonly maxTopUp: string;
   /** How often a person replaces, cancels, pauses or resumes without need, of 10,000 looks. */
   readonly helps: number;
+  /** Two parties that lie with one mind; "" where nobody does, or a courier alone. */
+  readonly liars: "" | "gateway and courier" | "gateway and nodes" | "a merchant";
+  /** Whose word the nodes are, as the configuration has it; "" where it does not say. */
+  readonly nodesFrom: "own" | "gateway" | "";
 }
 
 /** Destinations in EIP-55 form. */
@@ -287,7 +291,7 @@ function drawAny(chance: Chance): Omit<Plan, "isForged" | "isPutBackAgain" | "pr
     faultsMs: faultsMs + oldMs + wayBackMs + (rules === "destinations" ? twinMsMax : 0),
     deposits: [],
     family: "evm",
-    ...{ resignAbove: "", maxTopUp: "" },
+    ...{ resignAbove: "", maxTopUp: "", liars: "", nodesFrom: "own" },
     rules,
     rescue,
     takeover,

@@ -1,7 +1,9 @@
 /** One run: everything made anew, told until it ends, and what came of it. One at a time. */
 import { begin, kernel } from "../kernel/kernel.ts";
+import { TwoLiars } from "../pairs/two-liars.ts";
 import { closeAll } from "../stand-ins/files.ts";
 import { World } from "./world.ts";
+import { isIn } from "./worlds.ts";
 
 export interface RunOptions {
   /** Only these faults come true; null lets chance decide. */
@@ -19,16 +21,19 @@ export interface RunResult {
   readonly simulatedMs: number;
 }
 
-let running: World | null = null;
+/** Whatever a seed's world is put together of. */
+type Running = Pick<World, "start" | "thrown" | "violation">;
+
+let running: Running | null = null;
 
 /** Runs one seed. */
 export async function runSeed(seed: number, options: RunOptions = { only: null, isReadable: false }): Promise<RunResult> {
-  let world: World | null = null;
+  let world: Running | null = null;
   // A stack is worth reading only where somebody reads.
   Error.stackTraceLimit = options.isReadable ? 10 : 0;
   begin(seed, { ...options, onThrown: (owner, error) => world?.thrown(owner, error) });
   closeAll();
-  world = new World(seed);
+  world = isIn("two-liars", seed) ? new TwoLiars(seed) : new World(seed);
   running = world;
   world.start();
   await kernel.scheduler.run();

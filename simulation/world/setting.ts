@@ -17,7 +17,8 @@ import { priceSettings } from "../../gateway/price-settings.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
 import { gatewayFingerprintOf } from "../../protocol/pairing.ts";
-import type { Plan } from "./plan.ts";
+import { type Plan, receivers } from "./plan.ts";
+import { waitingReceivers } from "./worlds.ts";
 
 export const merchant = "m1";
 export const chainName = "local";
@@ -158,17 +159,24 @@ export function policyOf(plan: Plan): PolicySettings {
   const feePerDay = isTaken && stage.family === "evm" ? { maxFeePerDay: "0.012" } : {};
   const resign = plan.resignAbove === "" ? {} : { resignAbove: plan.resignAbove };
   const sweeps = plan.maxTopUp === "" ? {} : { sweeps: { maxTopUp: plan.maxTopUp } };
-  return { ...policies[plan.policy], ...stage.fees, ...feePerDay, ...rules[plan.rules], ...resign, ...sweeps };
+  const allowed = plan.liars === "gateway and courier" ? { allow: allowedTo(plan) } : {};
+  return { ...policies[plan.policy], ...stage.fees, ...feePerDay, ...rules[plan.rules], ...resign, ...sweeps, ...allowed };
 }
 
-function chainOf(): SignerSettings["chains"][string] {
-  return { family: stage.family, chainId, nodesFrom: "own" } as SignerSettings["chains"][string];
+/** The only destinations where gateway and courier lie together: all of the family but one. */
+export function allowedTo({ family }: Plan): readonly string[] {
+  return (family === "evm" ? receivers : waitingReceivers).slice(0, 2);
+}
+
+function chainOf({ nodesFrom }: Plan): SignerSettings["chains"][string] {
+  const from = nodesFrom === "" ? {} : { nodesFrom };
+  return { family: stage.family, chainId, ...from } as SignerSettings["chains"][string];
 }
 
 export function signerSettings(plan: Plan): SignerSettings {
   const policy = policyOf(plan);
   return {
-    chains: { [chainName]: chainOf() },
+    chains: { [chainName]: chainOf(plan) },
     ...{
       currencies,
       policy: { [stage.coin.id]: policy, usdt: policy },
@@ -193,7 +201,7 @@ export function confirmationsOf({ saysFinal, confirmations }: Plan): number | "f
 
 export function courierSettings(plan: Plan): Pick<CourierSettings, "chains" | "currencies"> {
   const confirmations = confirmationsOf(plan);
-  return { chains: { [chainName]: { ...chainOf(), nodes: nodeUrls(plan), confirmations } }, currencies };
+  return { chains: { [chainName]: { ...chainOf(plan), nodes: nodeUrls(plan), confirmations } }, currencies };
 }
 
 export function gatewayConfig(plan: Plan): GatewayConfig {

@@ -41,6 +41,8 @@ export interface TronChainOptions {
   readonly solidLag: number;
   readonly slotMs: number;
   readonly startedAt: number; // milliseconds
+  /** It takes a transaction whatever block that refers to. */
+  readonly isAnyReference: boolean;
 }
 
 /** Codes of java-tron's answer to a broadcast. */
@@ -163,7 +165,8 @@ export class TronChain {
   #refusal({ refBlockBytes, refBlockHash, expirationMs }: SignedTransfer, parent: TronBlock): Taken | null {
     const low = Number.parseInt(refBlockBytes, 16);
     const wanted = parent.number - ((((parent.number - low) % 65_536) + 65_536) % 65_536);
-    if (this.blocks[wanted]?.id.slice(16, 32) !== refBlockHash) return "TAPOS_ERROR";
+    const isKnown = this.options.isAnyReference || this.blocks[wanted]?.id.slice(16, 32) === refBlockHash;
+    if (!isKnown) return "TAPOS_ERROR";
     const isLate = expirationMs <= parent.timestampMs || expirationMs > parent.timestampMs + dayMs;
     return isLate ? "TRANSACTION_EXPIRATION_ERROR" : null;
   }

@@ -4,7 +4,7 @@
  */
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import { WaitingMoney } from "../sentences/waiting.ts";
+import { marginMs, WaitingMoney } from "../sentences/waiting.ts";
 import type { Ground, Hostilities, Strikes } from "./ground.ts";
 import type { Plan } from "./plan.ts";
 import { providerNamed } from "./provider.ts";
@@ -27,10 +27,10 @@ const awakeAtOnceMs = 8_000;
 const calmSleepMs = 75_000;
 const naps = [0, 0, 15_000, 45_000, 75_000, 75_000, 120_000, 180_000] as const;
 const lifeMs = 300_000;
-/** So far past its end, in solidified time, nobody calls a version dead. */
-const marginMs = 120_000;
 /** What a sweep of coins may leave. */
 const restSun = 2_000_000n;
+/** How far a made-up chain may be ahead. */
+const aheadsMs = [0, 60_000, 4 * minuteMs, 8 * minuteMs, 9 * minuteMs, 30 * minuteMs, 24 * 60 * minuteMs] as const;
 const openFacts = Object.fromEntries(
   ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun", "energy", "byteSun", "activationSun"].map(
     (name) => [name, ""],
@@ -44,22 +44,33 @@ export class TronGround implements Ground {
   readonly namedFacts = openFacts;
   readonly money: WaitingMoney;
   readonly #chain: TronChain;
+  /** The chain that the nodes show: the true one, or one that is made up. */
+  readonly #shown: TronChain;
   readonly #nodes: readonly TronNode[];
   #world: World | null = null;
+  /** By how much a made-up chain's clock is ahead of the true time. */
+  #aheadMs = 0;
 
   constructor(plan: Plan, onCircle: (owner: Owner) => void) {
-    this.#chain = new TronChain({
+    const isFalse = plan.liars === "gateway and nodes";
+    const options = {
       ...{ genesis: String(chainId).slice(2), account: addressHex(hot), contract: addressHex(contract) },
-      ...{ solidLag: plan.confirmations, slotMs: plan.blockMs, startedAt: begun },
-    });
+      ...{ solidLag: plan.confirmations, slotMs: plan.blockMs, startedAt: begun, isAnyReference: isFalse },
+    };
+    this.#chain = new TronChain(options);
+    this.#shown = isFalse ? new TronChain(options) : this.#chain;
     const refusing = plan.refusing === "" ? "" : addressHex(plan.refusing);
     this.#nodes = nodeUrls(plan).map((url, at) => {
       const provider = providerNamed("tron", plan.providers[at] ?? "");
-      const node = new TronNode(this.#chain, (receiver) => receiver === refusing, onCircle, provider);
+      const node = new TronNode(this.#shown, (receiver) => receiver === refusing, onCircle, provider);
       kernel.nodes.set(url, node);
       return node;
     });
     this.money = new WaitingMoney(this.#chain, plan);
+  }
+
+  get outside(): ReadonlySet<string> {
+    return this.#chain.outside;
   }
 
   get incoming(): number {
@@ -102,10 +113,28 @@ export class TronGround implements Ground {
     this.#chain.onBlock = (block) => {
       if (block !== null) world.holds(() => this.money.added(block));
     };
-    scheduler.every(world.plan.blockMs, scheduler.world, () => this.#chain.tick(scheduler.nowMs));
+    scheduler.every(world.plan.blockMs, scheduler.world, () => this.#tick(scheduler.nowMs));
     scheduler.every(awakeAtOnceMs, scheduler.world, () => {
       this.#sleep(world.isFaulty ? kernel.chance.pick("nap", naps) : calmSleepMs);
     });
+  }
+
+  #tick(nowMs: number): void {
+    this.#chain.tick(nowMs);
+    if (this.#shown === this.#chain) return;
+    // What leaves reaches the true chain when they like, and mostly soon.
+    for (const transfer of this.money.heldBytes())
+      if (kernel.chance.below("they publish it", 3) === 0) this.#chain.offer(transfer);
+    this.#shown.mine(begun + Math.floor(nowMs) + this.#aheadMs);
+  }
+
+  /** They go on making the chain up: which clock it has, and what its blocks take. */
+  #invent(): void {
+    const { chance } = kernel;
+    this.#aheadMs = Math.max(this.#aheadMs, chance.pick("their chain is ahead by", aheadsMs));
+    this.#shown.skipRate = chance.pick("what their blocks leave out", [10_000, 10_000, 10_000, 3_000]);
+    if (chance.below("their pool forgets", 3) === 0) this.#shown.pool.clear();
+    if (chance.below("another branch of theirs", 6) === 0) this.#shown.reorganise(this.#shown.options.solidLag);
   }
 
   begin({ rates }: Plan): void {
@@ -127,6 +156,7 @@ export class TronGround implements Ground {
   strike(strikes: Strikes): void {
     const { chance } = kernel;
     const chain = this.#chain;
+    if (this.#shown !== chain && chance.below("they invent something", 20) === 0) this.#invent();
     if (strikes("poolForgets", "the pool forgets")) chain.forget();
     if (strikes("reorganisation", "reorganisation")) chain.reorganise(chance.between("depth", 1, chain.options.solidLag));
     if (strikes("feeSpikes", "energy's price rises")) chain.energySun = energySunUsual * BigInt(chance.pick("spike", [1, 2, 4]));
@@ -161,7 +191,7 @@ export class TronGround implements Ground {
     const { scheduler } = kernel;
     if (ms === 0) return;
     const { slotMs } = this.#chain.options;
-    for (let at = slotMs; at <= ms; at += slotMs) this.#chain.tick(scheduler.nowMs + at);
+    for (let at = slotMs; at <= ms; at += slotMs) this.#tick(scheduler.nowMs + at);
     this.#world?.leap(ms, "machines sleep");
   }
 
@@ -204,8 +234,15 @@ export class TronGround implements Ground {
 
   isDead(txHash: string, raw: string): boolean {
     const transfer = raw === "" ? this.money.transferOf(txHash) : readTransfer(raw);
-    if (transfer === undefined || transfer === null || this.#chain.canTake(transfer)) return false;
-    return this.#chain.solid.timestampMs > transfer.expirationMs + marginMs;
+    if (transfer === undefined || transfer === null) return false;
+    // Of a made-up chain only the version's own end is nobody's invention.
+    if (this.#shown !== this.#chain) return begun + kernel.scheduler.nowMs > transfer.expirationMs + marginMs;
+    return this.money.isGone(transfer);
+  }
+
+  isGone(txHash: string): boolean {
+    const transfer = this.money.transferOf(txHash);
+    return transfer !== undefined && this.money.isGone(transfer);
   }
 
   publish(raw: string): string {

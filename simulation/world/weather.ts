@@ -5,11 +5,10 @@
  */
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
-import type { DiskVerdict } from "../stand-ins/files.ts";
 import type { Machine } from "./agent.ts";
 import { Backups } from "./backups.ts";
+import { DriveWeather } from "./drive-weather.ts";
 import { Hostile } from "./hostile.ts";
-import type { FaultKind } from "./plan.ts";
 import type { World } from "./world.ts";
 
 const weatherMs = 700;
@@ -31,6 +30,7 @@ const roomBytes = [0, 300, 5_000, 60_000];
 export class Weather {
   readonly #world: World;
   readonly backups: Backups;
+  readonly drives: DriveWeather;
   readonly #hostile: Hostile | null;
   #isLeft = false;
   /** How far ahead the gateway's clock ever was. */
@@ -39,6 +39,7 @@ export class Weather {
   constructor(world: World) {
     this.#world = world;
     this.backups = new Backups(world);
+    this.drives = new DriveWeather(world);
     this.#hostile = world.plan.rates.hostileCourier > 0 ? new Hostile(world) : null;
   }
 
@@ -61,7 +62,7 @@ export class Weather {
     // Of a recovery by what a lying courier counts a person must see that the count is not the
     // chain's.
     const isOpen = this.backups.wasUsed && (rescue === null || rescue.isBeyond || this.isDeceived);
-    return !isOpen && !this.#isLeft;
+    return !isOpen && !this.#isLeft && this.#world.plan.liars !== "gateway and nodes";
   }
 
   /** Whether a courier lies. */
@@ -97,85 +98,46 @@ export class Weather {
   /** A process is about to do something that others see: it may die first. */
   #moment(owner: Owner, what: string): void {
     if (owner.name === "gateway") {
-      if (this.#strikes("gatewayDies", `gateway dies at ${what}`)) this.#world.gateway.ends(owner);
+      if (this.drives.strikes("gatewayDies", `gateway dies at ${what}`)) this.#world.gateway.ends(owner);
       return;
     }
     const machine = this.#world.machines.find((one) => one.courier === owner);
-    if (machine !== undefined && this.#strikes("courierDies", `courier dies at ${what}`)) machine.courierEnds(owner);
-  }
-
-  /** The signer is about to answer; true when it died instead. */
-  answerDies(machine: Machine): boolean {
-    const owner = machine.signer?.owner;
-    if (owner === undefined || !this.#strikes("signerDies", "signer dies at an answer")) return false;
-    machine.signerEnds(owner);
-    return true;
-  }
-
-  diskVerdict(call: string): DiskVerdict {
-    const { current } = kernel.scheduler;
-    const machine = this.#world.machineOf(current);
-    if (machine === undefined) return { kind: "fine" };
-    if (this.#strikes("signerDies", `signer dies at ${call}`)) {
-      machine.signerEnds(current);
-      return { kind: "dead" };
-    }
-    const isSync = call.startsWith("sync");
-    if (isSync && this.#strikes("powerFails", "power fails at a sync")) {
-      machine.powerFails();
-      return { kind: "dead" };
-    }
-    if (isSync && this.#strikes("syncFails", "a sync fails")) return { kind: "error", code: "EIO" };
-    const isWrite = call === "write" || call === "create" || call === "rename" || call === "truncate";
-    if (isWrite && this.#strikes("writeFails", "a write fails")) return { kind: "error", code: "EIO" };
-    return { kind: "fine" };
-  }
-
-  syncMs(): number {
-    return this.#strikes("slowDisk", "a sync is slow") ? kernel.chance.between("sync takes", 5, 1_500) : 1;
-  }
-
-  writable(count: number): number {
-    return this.#strikes("shortWrites", "a write is short") ? kernel.chance.between("short write", 1, count) : count;
-  }
-
-  #strikes(kind: FaultKind, label: string): boolean {
-    const rate = this.#world.rate(kind);
-    return rate > 0 && kernel.chance.fault(label, rate);
+    if (machine !== undefined && this.drives.strikes("courierDies", `courier dies at ${what}`)) machine.courierEnds(owner);
   }
 
   #act(): void {
     const { machines, gateway, ground, plan, people } = this.#world;
     const { chance, scheduler } = kernel;
     for (const machine of machines) this.#strike(machine);
-    if (this.#strikes("gatewayClockJumps", "gateway's clock jumps")) {
+    if (this.drives.strikes("gatewayClockJumps", "gateway's clock jumps")) {
       gateway.skewMs = chance.pick("gateway's jump", jumpsMs);
       this.gatewayAheadMs = Math.max(this.gatewayAheadMs, gateway.skewMs);
       note("gateway's clock", gateway.skewMs);
     }
-    if (this.#strikes("lineCut", "all lines break")) this.#world.net.cutAll(true);
-    ground.strike((kind, label) => this.#strikes(kind, label), plan);
-    if (this.#strikes("ordersRepeated", "an order comes again")) {
+    if (this.drives.strikes("lineCut", "all lines break")) this.#world.net.cutAll(true);
+    ground.strike((kind, label) => this.drives.strikes(kind, label), plan);
+    if (this.drives.strikes("ordersRepeated", "an order comes again")) {
       const order = chance.pick("which order", plan.orders);
       if (scheduler.nowMs >= order.atMs) people.request(order, order.amount);
     }
-    if (this.#strikes("ordersAltered", "an order comes altered")) people.alter(chance.pick("which order altered", plan.orders));
-    if (this.#strikes("timeLeaps", "time leaps")) {
+    if (this.drives.strikes("ordersAltered", "an order comes altered"))
+      people.alter(chance.pick("which order altered", plan.orders));
+    if (this.drives.strikes("timeLeaps", "time leaps")) {
       scheduler.leap(chance.pick("leap", leapsMs));
       note("time leaps");
     }
-    this.backups.act((kind, label) => this.#strikes(kind, label));
-    if (this.#strikes("hostileCourier", "hostile")) this.#hostile?.act();
+    this.backups.act((kind, label) => this.drives.strikes(kind, label));
+    if (this.drives.strikes("hostileCourier", "hostile")) this.#hostile?.act();
   }
 
   #strike(machine: Machine): void {
     const { chance } = kernel;
-    if (this.#strikes("powerFails", "power fails")) machine.powerFails();
-    if (this.#strikes("clockJumps", "clock jumps")) {
+    if (this.drives.strikes("powerFails", "power fails")) machine.powerFails();
+    if (this.drives.strikes("clockJumps", "clock jumps")) {
       machine.skewMs = chance.pick("jump", jumpsMs);
       note("clock", machine.skewMs);
     }
-    if (this.#strikes("diskFills", "disk fills")) machine.drive.faults.freeBytes = chance.pick("room", roomBytes);
+    if (this.drives.strikes("diskFills", "disk fills")) machine.drive.faults.freeBytes = chance.pick("room", roomBytes);
   }
 
   calmDown(): void {

@@ -12,6 +12,7 @@ import type { Told } from "../sentences/payments.ts";
 import type { Books, MovedRow } from "../sentences/sweeps.ts";
 import { must } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
+import { merchant } from "./setting.ts";
 import type { World } from "./world.ts";
 
 const envelopeHeaderBytes = 66;
@@ -51,7 +52,7 @@ export class Witness {
 
   /** Something is about to leave the signer, unless it dies in the act. */
   seen(machine: Machine, message: Answer | Push): void {
-    if (this.#world.weather.answerDies(machine)) return;
+    if (this.#world.weather.drives.answerDies(machine)) return;
     const found = message as { withdrawal?: WithdrawalView; withdrawals?: WithdrawalView[]; open?: WithdrawalView[] };
     for (const view of bySlot([found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat())) {
       for (const { raw } of view.versions) if (raw !== undefined) this.#leaves(machine, raw, view);
@@ -175,8 +176,12 @@ export class Witness {
     const { gateway } = this.#world;
     return {
       moved: this.moved(),
-      holdings: gateway.all("SELECT address, currency, units FROM holdings"),
-      payments: gateway.all("SELECT address, currency, units, txHash FROM payments WHERE final = 1"),
+      holdings: gateway.all("SELECT address, currency, units FROM holdings WHERE merchant = ?", merchant),
+      payments: gateway.all(
+        `SELECT p.address, p.currency, p.units, p.txHash FROM payments p JOIN transactions t ON t.id = p.transactionId
+           WHERE p.final = 1 AND t.merchant = ?`,
+        merchant,
+      ),
     };
   }
 
@@ -184,14 +189,16 @@ export class Witness {
   moved(): readonly MovedRow[] {
     return this.#world.gateway.all<MovedRow>(
       `SELECT t.*, (SELECT s.feeMax FROM signatures s WHERE s.transactionId = t.id AND s.txHash = t.txHash) AS feeMax
-         FROM transactions t WHERE t.operation IN ('sweep', 'topup')`,
+         FROM transactions t WHERE t.operation IN ('sweep', 'topup') AND t.merchant = ?`,
+      merchant,
     );
   }
 
   /** What the gateway says of each withdrawal. */
   told(): readonly Told[] {
     return this.#world.gateway.all<Told>(
-      "SELECT id, orderId, status, stage, code, txHash FROM transactions WHERE operation = 'withdraw'",
+      "SELECT id, orderId, status, stage, code, txHash FROM transactions WHERE operation = 'withdraw' AND merchant = ?",
+      merchant,
     );
   }
 }

@@ -7,10 +7,10 @@ import type { CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
+import { FalseAgent } from "../pairs/false-agent.ts";
 import { DurableLedger } from "../sentences/ledger.ts";
 import type { Money } from "../sentences/money.ts";
-import { must, Violation } from "../sentences/violation.ts";
-import { disk } from "../stand-ins/files.ts";
+import { must, Violation, violationOf } from "../sentences/violation.ts";
 import { Machine } from "./agent.ts";
 import { EvmGround } from "./evm-ground.ts";
 import { type CommitVerdict, Gateway } from "./gateway.ts";
@@ -32,6 +32,11 @@ export const calmMsMax = 240_000;
 const calmCheckMs = 1_000;
 /** Ledger time may be ten minutes ahead of the gateway's, and a little for what is on its way. */
 const aheadMsMax = 600_000 + 5_000;
+/**
+ * A version ends no later than the longest life and a minute from the gateway's time, and ledger
+ * time may be ten minutes ahead of that.
+ */
+const endsMsMax = 60_000;
 /** How long runs go on in which nobody need settle, so that what is dangerous may happen. */
 const restlessMs = 12_000;
 /**
@@ -40,6 +45,8 @@ const restlessMs = 12_000;
  */
 const rescueMs = 60_000;
 const rescueMsMax = 600_000;
+/** Agents of other merchants who lie: one that is locked says nothing more. */
+const falseAgents = 4;
 /** A day's limits are free again. */
 const dayAndMoreMs = 25 * 60 * 60_000;
 
@@ -101,8 +108,9 @@ export class World {
       thrown: (owner, error) => this.thrown(owner, error),
     });
     const ledger = new DurableLedger({
-      ...{ name, policy: policyOf(this.plan), decimals: decimalsOf(currencies), coinDecimal: stage.coin.decimal },
-      atMax: () => begun + kernel.scheduler.nowMs + this.weather.gatewayAheadMs + aheadMsMax,
+      ...{ name, policy: termsOf(this.plan), decimals: decimalsOf(currencies), coinDecimal: stage.coin.decimal },
+      atMax: () => this.#atMax,
+      endMax: () => this.#atMax + endsMsMax,
       stateOf: (record) => {
         // Old checkpoints are removed, and ledgers are copied: what one said is remembered.
         const state = this.#states.get(record.sha256) ?? machine.stateIn(record);
@@ -110,11 +118,11 @@ export class World {
         return state;
       },
       isGenuine: (job) => this.witness.isGenuine(job),
-      isTrue: (end, txHashes) => this.plan.rates.hostileCourier > 0 || this.payments.isEnd(end, txHashes),
-      mayBeAhead: () => this.plan.rates.hostileCourier > 0 || this.payments.foreign.size > 0 || this.weather.backups.wasUsed,
+      isTrue: (end, txHashes) => this.#mayBeFalse || this.payments.isEnd(end, txHashes),
+      mayBeAhead: () => this.#mayBeFalse || this.payments.foreign.size > 0 || this.weather.backups.wasUsed,
       isDead: (txHash, raw) => this.ground.isDead(txHash, raw),
       isHonest: this.plan.rates.hostileCourier === 0,
-      isPlaced: (txHash) => this.plan.rates.hostileCourier > 0 || this.ground.wasPlaced(txHash),
+      isPlaced: (txHash) => this.#mayBeFalse || this.ground.wasPlaced(txHash),
       isForeign: (nonce) => this.payments.foreignNonces.includes(Number(nonce)),
     });
     machine.drive.onDurable = (file, bytes) => {
@@ -127,6 +135,15 @@ export class World {
     return machine;
   }
 
+  /** Whether the courier may tell of the chain what is not so: by itself, or as its nodes say. */
+  get #mayBeFalse(): boolean {
+    return this.plan.rates.hostileCourier > 0 || this.plan.liars === "gateway and nodes";
+  }
+
+  get #atMax(): number {
+    return begun + kernel.scheduler.nowMs + this.weather.gatewayAheadMs + aheadMsMax;
+  }
+
   ledgerOf(machine: Machine): DurableLedger {
     return this.ledgers.get(machine) as DurableLedger;
   }
@@ -134,12 +151,11 @@ export class World {
   start(): void {
     const { scheduler } = kernel;
     kernel.onSign = (digest) => this.witness.signs(digest);
-    disk.ask = (call) => this.weather.diskVerdict(call);
-    disk.syncMs = () => this.weather.syncMs();
-    disk.writable = (count) => this.weather.writable(count);
+    this.weather.drives.begin();
     const machine = this.addMachine("a", "aa".repeat(8), 1);
     machine.pair(1);
     this.gateway.admit(machine, 1);
+    if (this.plan.liars === "a merchant") for (let at = 0; at < falseAgents; at += 1) new FalseAgent(this, at).begin();
     this.gateway.start();
     machine.startSigner();
     machine.startCourier();
@@ -173,13 +189,7 @@ export class World {
       this.weather.leaveToPeople(machine);
       return;
     }
-    if (error instanceof Violation) this.violated(error);
-    else if (error instanceof AgentError)
-      this.violated(new Violation("no process stops for good", `${owner.name}: ${error.code} ${error.message}`));
-    else {
-      const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
-      this.violated(new Violation("no process has a bug", `${owner.name}: ${text.split("\n").slice(0, 4).join(" ")}`));
-    }
+    this.violated(violationOf(owner.name, error));
   }
 
   /** Time goes on without anybody; it counts for nobody's patience. */
@@ -319,6 +329,14 @@ export class World {
       must(book.stateOf(record.transactionId) !== undefined, "what was asked for once is known for ever", () => machine.name);
     }
   }
+}
+
+/**
+ * The limits as a merchant understands them: where both words that a version is dead are the
+ * gateway's, another one is a person's, whatever the configuration says.
+ */
+function termsOf(plan: Plan): ReturnType<typeof policyOf> {
+  return plan.liars === "gateway and nodes" ? { ...policyOf(plan), resignAbove: "0" } : policyOf(plan);
 }
 
 function decimalsOf(all: typeof currencies): Readonly<Record<string, number>> {

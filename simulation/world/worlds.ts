@@ -12,6 +12,9 @@ export const worlds = {
   sweeps: 2_000_000_000,
   "same-epoch": 3_000_000_000,
   waiting: 4_000_000_000,
+  "two-liars": 5_000_000_000,
+  "false-chain": 6_000_000_000,
+  "two-merchants": 7_000_000_000,
 } as const;
 
 /** @public */
@@ -27,7 +30,8 @@ const passing: readonly FaultKind[] = [...brief, "nodeHides", "nodeLags", "poolF
 
 type Drawn = Omit<Plan, "isForged" | "isPutBackAgain" | "providers">;
 
-function isIn(world: WorldName, seed: number): boolean {
+/** Whether a seed is one of a world's. */
+export function isIn(world: WorldName, seed: number): boolean {
   const from = worlds[world];
   return seed > from && seed <= from + seedsMax;
 }
@@ -38,6 +42,9 @@ export function inWorld(drawn: Drawn, seed: number, chance: Chance): Omit<Plan, 
   if (isIn("lying-node", seed)) return lyingNode(plan, chance);
   if (isIn("sweeps", seed)) return withDeposits(plan, chance);
   if (isIn("same-epoch", seed)) return sameEpoch(plan, chance);
+  if (isIn("two-liars", seed)) return twoLiars(plan, chance);
+  if (isIn("false-chain", seed)) return falseChain(plan, chance);
+  if (isIn("two-merchants", seed)) return twoMerchants(plan, chance);
   return isIn("waiting", seed) ? withPayers(waiting(plan, chance), chance) : plan;
 }
 
@@ -62,6 +69,70 @@ function sameEpoch<P extends Drawn>(plan: P, chance: Chance): P & { readonly isP
     ...{ rescue: true, takeover: false, oldBackup: "", rules: "", isPutBackAgain: true },
     faultsMs: chance.between("long enough for two recoveries", 120, 240) * 500,
   };
+}
+
+/** What happens to the signer's machine while gateway and courier lie together. */
+const machines: readonly FaultKind[] = [
+  ...(["signerDies", "powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "slowDisk"] as const),
+];
+
+/**
+ * Gateway and courier lie with one mind, on a chain whose slots exclude or on one that excludes by
+ * waiting. They order what they like; the plan's own orders are those that a person would approve.
+ */
+function twoLiars<P extends Drawn>(plan: P, chance: Chance): P {
+  const family = chance.pick("family", ["evm", "tron"] as const);
+  const policy = chance.pick("policy", ["narrow", "narrow", "daily", "holding", "wide"] as const);
+  const orders = family === "evm" ? plan.orders : ordersOf(plan.orders, chance);
+  return {
+    ...plan,
+    ...{ liars: "gateway and courier", family, policy, orders, rates: limitedTo(plan.rates, machines) },
+    ...{ rescue: false, takeover: false, oldBackup: "", deposits: [], nodes: 1 },
+    rules: plan.rules === "destinations" ? "" : plan.rules,
+    resignAbove: family === "evm" ? "" : chance.pick("signs anew above", ["", "", "0.2"]),
+  };
+}
+
+/** Beside a chain that is made up. */
+const besideFalse: readonly FaultKind[] = [
+  ...machines,
+  ...(["courierDies", "gatewayDies", "lineCut", "lineSlow", "nodeErrors", "nodeSlow", "nodeSilence", "operatorSlow"] as const),
+  ...(["ordersRepeated", "ordersAltered", "sleeps", "poolForgets"] as const),
+];
+
+/**
+ * The gateway named the agent's nodes, and all of them show a chain that there is not: blocks and
+ * clocks are made up, and so are deaths. Signer and courier are honest, on the chain that excludes
+ * by waiting.
+ */
+function falseChain<P extends Drawn>(plan: P, chance: Chance): P {
+  const drawn = waiting(plan, chance);
+  const { rates } = drawn;
+  const orders = manyOf(drawn.orders, chance);
+  return {
+    ...drawn,
+    ...{ liars: "gateway and nodes", nodesFrom: chance.pick("whose nodes", ["gateway", ""] as const), orders },
+    ...{ blockMs: 12_000, confirmations: 5, nodes: chance.pick("false nodes", [1, 2, 3]), deposits: [] },
+    rates: { ...limitedTo(rates, besideFalse), sleeps: rates.sleeps || 300, gatewayClockJumps: 0 },
+    ...{ policy: chance.pick("policy", ["narrow", "narrow", "daily", "wide"] as const), refusing: "", rescue: false },
+    ...{ resignAbove: "", helps: chance.pick("people help how often", [0, 3_000, 8_000]), rules: "" },
+    faultsMs: chance.pick("they lie for minutes", [8, 16, 24]) * 60_000,
+  };
+}
+
+/** Deposits, sweeps and withdrawals of one merchant beside agents of others who lie. */
+function twoMerchants<P extends Drawn>(plan: P, chance: Chance): P {
+  return { ...withDeposits(plan, chance), liars: "a merchant" };
+}
+
+/** As many again, of their own ids, so that an hour's limit has more than it takes. */
+function manyOf(orders: readonly Order[], chance: Chance): readonly Order[] {
+  const again = orders.map((order, at) => ({
+    ...order,
+    orderId: `more-${at + 1}`,
+    atMs: order.atMs + chance.below("more at", 400_000),
+  }));
+  return [...orders, ...again];
 }
 
 function limitedTo(rates: Rates, kinds: readonly FaultKind[]): Rates {
@@ -105,7 +176,7 @@ const carried: readonly FaultKind[] = [
   ...(["timeLeaps", "hostileCourier"] as const),
 ];
 /** The first three receivers of the other family, as this one spells them. */
-const receivers = [
+export const waitingReceivers = [
   "TLEaY8XoqpBmndLsjcfThgdKLN1ssNuUcF",
   "TFTsyAaajS3DTEbekme2wm9fNcypguDHp4",
   "TPBivseBCFmG8AEL38DJ4hxrFMQteENxDz",
@@ -147,7 +218,7 @@ function waiting<P extends Drawn>(plan: P, chance: Chance): P {
     ...{ saysFinal: true, nodes: chance.pick("nodes of it", [1, 2, 2, 2, 3]), firstNonce: 0 },
     ...{ takeover: false, oldBackup: "", rules: plan.rules === "destinations" ? "" : plan.rules },
     rescue: plan.rescue && rates.ledgerRestored + rates.gatewayRestored > 0,
-    refusing: plan.refusing === "" ? "" : receivers[1],
+    refusing: plan.refusing === "" ? "" : waitingReceivers[1],
     resignAbove: chance.pick("signs anew above", ["", "", "0.2"]),
     faultsMs: chance.pick("faults last for minutes", [1, 2, 4, 8, 12, 16, 22]) * 60_000,
   };
@@ -197,7 +268,7 @@ function withPayers<P extends Drawn>(plan: P, chance: Chance): P {
 function ordersOf(orders: readonly Order[], chance: Chance): readonly Order[] {
   const all = orders.map((order): Order => {
     const currency = order.currency === "usdt" ? "usdt" : "trx";
-    const address = chance.pick("receiver", receivers);
+    const address = chance.pick("receiver", waitingReceivers);
     return { ...order, currency, address, units: unitsOf(order.amount, currency) };
   });
   const [first, second, ...rest] = all;

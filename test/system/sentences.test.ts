@@ -28,7 +28,15 @@ function rigOf(change: Partial<PolicySettings>) {
       const stateOf = (): never => {
         throw new Error("nothing is opened here");
       };
-      const sentences = new RecordSentences({ name: "a", policy, decimals: { usdt: 6 }, coinDecimal: 18, atMax, stateOf });
+      const sentences = new RecordSentences({
+        name: "a",
+        policy,
+        decimals: { usdt: 6 },
+        coinDecimal: 18,
+        atMax,
+        endMax: atMax,
+        stateOf,
+      });
       for (const record of rig.records()) sentences.add(record);
       return sentences.heldBackUntil(ids[index] ?? "");
     },

@@ -81,6 +81,15 @@ describe("the simulator", () => {
     expect(steps).toBeGreaterThan(100_000);
   });
 
+  it.each([
+    ["two-liars", 40],
+    ["false-chain", 12],
+  ])("the simulator finds nothing in the world %s", { timeout: 180_000 }, async (world, count) => {
+    const { violations, said, seeds } = await simulate("--world", world, "--seeds", String(count), "--workers", "1");
+    expect(said).toBe("");
+    expect({ violations, seeds }).toEqual({ violations: 0, seeds: count });
+  });
+
   it("finds nothing in the seeds that once showed a bug", { timeout: 180_000 }, async () => {
     const file = new URL("../vectors/simulation-seeds.json", import.meta.url);
     const kept = JSON.parse(readFileSync(file, "utf8")) as readonly { readonly seed: number; readonly why: string }[];

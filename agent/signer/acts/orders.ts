@@ -15,6 +15,7 @@ export interface Shown {
   readonly order: Order;
   readonly counts: ReadonlyMap<string, string>; // network → final transactions, as nodes agree
   readonly both: boolean;
+  readonly localMs: number; // this machine's time when they looked
 }
 
 /**

@@ -30,7 +30,7 @@ export function showRecovery(turn: Turn, both: boolean): Planned {
   if (order === null) return refuse("RECOVERY_NONE");
   const ahead = aheadOfBlocks(turn);
   if (ahead !== null) return ahead;
-  const shown = { order, counts: hotCounts(run.counts), both };
+  const shown = { order, counts: hotCounts(run.counts), both, localMs: turn.localMs };
   const planned = plan(turn, shown);
   if (planned.ok) run.orders.show(shown);
   return planned;
@@ -75,14 +75,15 @@ function hotCounts(counts: ReadonlyMap<string, string>): ReadonlyMap<string, str
   return new Map([...counts].filter(([name]) => !name.includes(" ")));
 }
 
-function plan(turn: Turn, { order, counts, both }: Shown): Planned {
+function plan(turn: Turn, { order, counts, both, localMs }: Shown): Planned {
   const { core, run } = turn;
   const { head } = core.heads;
   const { held } = order;
   const isHere = held === null || turn.hashAt(held.seq) === held.hash;
   if (!both && wentBackPastOpening(turn, held?.seq ?? 0)) return refuse("RECOVERY_BOTH");
-  // By the order's own time, so that whoever looks twice sees the same.
-  const nowMs = Math.max(core.heads.at, order.at);
+  // By the order's own time, so that whoever looks twice sees the same, and no later than this
+  // machine's own: the windows of the new ledger go by it.
+  const nowMs = Math.max(core.heads.at, Math.min(order.at, localMs));
   const opened = openState({
     ...{ old: core.snapshot(), order, counts, both, nowMs, tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0) },
     accountOn: (network) => turn.accountOn(network),

@@ -1,0 +1,38 @@
+/** What a courier that lies names for the fees and the life of a version, by family. */
+import { kernel } from "../kernel/kernel.ts";
+import { stage } from "../world/setting.ts";
+
+type Facts = Readonly<Record<string, string>>;
+
+const minuteMs = 60_000;
+const lifeMs = 5 * minuteMs;
+/** Of 100,000 gas: under the ceiling of one version, at it, and above it by little. */
+const pricesWei = ["12000000000", "60000000000", "95000000000", "100000000000", "105000000000"] as const;
+
+/** As an honest courier would, at this time. */
+export function fairFacts(nowMs: number, token: string): Facts {
+  if (stage.family === "evm") return { gasLimit: "100000", maxFeePerGas: "60000000000", maxPriorityFeePerGas: "1000000000" };
+  return { ...offered(nowMs, lifeMs), ...(token === "" ? { feeLimitSun: "0", energy: "0" } : {}) };
+}
+
+/** Dear, short, long, of tomorrow, or no figures at all. */
+export function falseFacts(nowMs: number): Facts {
+  const { chance } = kernel;
+  if (stage.family === "evm")
+    return {
+      gasLimit: chance.pick("false gas", ["100000", "100000", "100000", "30000", "07"]),
+      maxFeePerGas: chance.pick("false price", pricesWei),
+      maxPriorityFeePerGas: chance.pick("false tip", ["1000000000", "1000000000", "49000000000", "60000000000"]),
+    };
+  const stamp = nowMs + chance.pick("false stamp", [0, 0, -lifeMs, 5 * minuteMs, 60 * minuteMs, 20 * 60 * minuteMs]);
+  const life = chance.pick("false life", [lifeMs, 2 * lifeMs, 2 * lifeMs, 1, 24 * 60 * minuteMs]);
+  const limit = chance.pick("false limit", ["16285625", "59000000", "61000000", "15000000000"]);
+  return { ...offered(stamp, life), feeLimitSun: limit };
+}
+
+function offered(stampMs: number, life: number): Facts {
+  return {
+    ...{ refBlockBytes: "7", refBlockHash: "12885632475867", timestampMs: `${stampMs}`, expirationMs: `${stampMs + life}` },
+    ...{ feeLimitSun: "16285625", energy: "130285", byteSun: "1000", activationSun: "0" },
+  };
+}
