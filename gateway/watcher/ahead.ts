@@ -7,6 +7,7 @@
  */
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
+import { AgentError } from "../../protocol/fault.ts";
 import { issuedAddress, keepAhead, lookMs, readAddressState, wasLookedAt } from "../store/address-states.ts";
 import { depositsIdOn } from "../store/agent-accounts.ts";
 import { listPairedOn } from "../store/agents.ts";
@@ -45,7 +46,7 @@ export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final:
   const holds = (at: number): boolean =>
     units.slice(at * currencies.length, (at + 1) * currencies.length).some((each) => each > 0n);
   const asked = wanted.filter((address, at) => !holds(at) && !memory.unused.has(address));
-  const answers = await reader.wereUsed(asked, final.number);
+  const answers = await usedOf(chain, asked, final.number);
   const spent = new Set(asked.filter((_, at) => answers[at] === true));
   store.write((database) => {
     for (const [at, address] of wanted.entries()) {
@@ -56,7 +57,24 @@ export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final:
     }
   });
   if (memory.unused.size >= derivedMax) memory.unused.clear();
-  for (const address of asked) if (!spent.has(address)) memory.unused.add(address);
+  for (const [at, address] of asked.entries()) if (answers[at] === false) memory.unused.add(address);
+}
+
+/**
+ * Null where the nodes do not say alike: the balance alone tells then, and the next look asks again.
+ * Nothing else of the chain waits for it.
+ */
+async function usedOf(
+  { reader }: WatchedChain,
+  addresses: readonly string[],
+  block: number,
+): Promise<readonly (boolean | null)[]> {
+  try {
+    return await reader.wereUsed(addresses, block);
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code === "NODE_CLOSED") throw error;
+    return addresses.map(() => null);
+  }
 }
 
 function tellUsed(chain: WatchedChain, database: Database, address: string, what: string): void {

@@ -133,6 +133,18 @@ describe("a payment that counts for no request", () => {
     expect(deposit("anna")).toMatchObject({ status: 0, amountReceivedUnits: "0" });
   });
 
+  it("a payment that counts for no request and grows after its credit is listed with the rest alone", async () => {
+    const [payment] = waiting();
+    expect(credit("anna", [paymentName(payment!)]).ok).toBe(true);
+    // Coins of one block that no transaction names are one payment, which a later comparison adds to.
+    rig.store.database.run("UPDATE payments SET units = ? WHERE address = ?", `${(3n * eth) / 2n}`, lost);
+    expect(waiting().map(({ leftUnits }) => leftUnits)).toEqual([eth / 2n]);
+    await rig.orderSoon("bora");
+    expect(credit("bora", [paymentName(payment!)])).toMatchObject({ ok: true, row: { amountReceivedUnits: `${eth / 2n}` } });
+    expect(waiting()).toEqual([]);
+    expect(credit("anna", [paymentName(payment!)])).toMatchObject({ ok: true, row: { amountReceivedUnits: `${eth}` } });
+  });
+
   it("a payment that counts for no request completes an expired one, whole or by a person's word, with what came late to its own address", async () => {
     const own = deposit("anna").depositAddress;
     await expire("anna");

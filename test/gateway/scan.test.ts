@@ -7,9 +7,12 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { HDKey } from "@scure/bip32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openWatcher } from "../../chains/connect.ts";
 import { depositAddressOf } from "../../chains/evm/address.ts";
+import { familyOf } from "../../chains/families.ts";
+import { createWatcher as createTronWatcher } from "../../chains/tron/node-watcher.ts";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { run } from "../../gateway/command.ts";
 import { parseConfig } from "../../gateway/config.ts";
@@ -27,6 +30,7 @@ import { type ChainNode, FakeChain, hashOf, serveChain } from "../../rig/fake-ch
 import { depositXpub, silentLog } from "../../rig/gateway-database.ts";
 import { testConfig } from "../../rig/gateway-server.ts";
 import { PutBackRig } from "../support/put-back-rig.ts";
+import { startTown, usdt } from "../support/tron-town.ts";
 import { until } from "../support/until.ts";
 import { configOf, eth, network, stranger } from "../support/watched-chain.ts";
 
@@ -103,6 +107,31 @@ describe("a scan of an account", () => {
     const scanned = await scan(reader, { onProgress: forget, to: 300 });
     expect(placesOf(scanned)).toEqual([2]);
     expect([scanned.first.number, scanned.last, [...asked.blocks]]).toEqual([100, 150, [100, 150]]);
+  });
+});
+
+describe("a scan on Tron", () => {
+  it("a scan on Tron finds coins and tokens below the account of its family", async () => {
+    const town = await startTown({ fronts: [{}, {}] });
+    const xpub = HDKey.fromMasterSeed(new Uint8Array(32).fill(9)).derive("m/44'/195'/1'").publicExtendedKey;
+    const { depositAddress } = familyOf("tron:0x2b6653dc");
+    const reader = createTronWatcher({ urls: town.node.urls, chainId: town.node.chainId, log: () => undefined });
+    try {
+      town.node.fund(depositAddress(xpub, 2), 7n);
+      town.node.mint(usdt, depositAddress(xpub, 4), 9n);
+      const scanned = await scanAccounts([{ family: "tron", id: xpub, firstAddress: depositAddress(xpub, 0), known: 0 }], {
+        ...{ reader, from: 0, to: null, gap: 5, isNamed: () => false, clock: () => 0, rest: async () => {} },
+        ...{ onProgress: () => {}, currencies: [{ id: "trx", contract: "" }].concat({ id: "usdt", contract: usdt }) },
+      });
+      const shown = scanned.found.map(({ place, balances, wasUsed }) => [place, balances, wasUsed]);
+      expect(shown).toEqual([
+        [2, [{ currency: "trx", units: 7n }], true],
+        [4, [{ currency: "usdt", units: 9n }], false],
+      ]);
+    } finally {
+      reader.close();
+      await town.node.close();
+    }
   });
 });
 

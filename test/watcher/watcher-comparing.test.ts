@@ -101,6 +101,21 @@ describe("what lay on an address before it was given out", () => {
     expect(counts - asked).toBeLessThanOrEqual(1);
   });
 
+  it("a node that counts transactions otherwise than the other stops nothing, and the balance alone tells of a used address", async () => {
+    const [first, second] = [0, 1].map((index) => depositAddressOf(depositXpub, index));
+    chain.coins.push({ block: 1, address: first!, units: 1n });
+    await start(2);
+    nodes[1]!.lie = (method, _params, honest) => (method === "eth_getTransactionCount" ? "0x9" : honest);
+    db.store.database.run("DELETE FROM addressStates");
+    await watcher?.close();
+    await start(2);
+    const used = (address: string) =>
+      db.store.database.get("SELECT isUsed FROM addressStates WHERE address = ? AND comparedAt > 0", address);
+    await until(() => used(second!) !== undefined);
+    expect([used(first!), used(second!)]).toEqual([{ isUsed: 1 }, { isUsed: 0 }]);
+    expect(watcher?.ready()).toBe(true);
+  });
+
   it("a look at an address counts for a quarter of an hour and for the process that looked", async () => {
     await start();
     const address = depositAddressOf(depositXpub, 0);
