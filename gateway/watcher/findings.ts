@@ -89,19 +89,20 @@ export async function findPayments(
 ): Promise<readonly PaymentRow[]> {
   if (list.size === 0 || blocks.length === 0) return [];
   const currencies = new Map(chain.currencies.map(({ contract, id }) => [contract, id]));
-  const found = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
+  const shown = await chain.reader.payments(blocks, [...currencies.keys()], list, agreed);
+  const { network } = chain;
+  const found = shown.filter(({ address, block }) => !isInFoundBalance(chain.store.database, { network, address, block }));
   const rows = found.map(({ contract, amountUnits, index, ...payment }) => ({
     ...payment,
     logIndex: index,
     currency: currencies.get(contract) as string,
     units: amountUnits.toString(),
     transactionId: list.requestOf(payment.address) as string,
-    network: chain.network,
+    network,
     final: agreed ? (1 as const) : (0 as const),
   }));
   // A top-up of the address itself is the wallet's own money, and was paid by nobody.
-  const { database } = chain.store;
-  return rows.filter((row) => !isOwnTopUp(database, row) && !isInFoundBalance(database, row));
+  return rows.filter((row) => !isOwnTopUp(chain.store.database, row));
 }
 
 /** Final, agreed blocks only: foreign uses of open withdrawals' slots. */
