@@ -61,8 +61,8 @@ export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final:
 }
 
 /**
- * Null where the nodes do not say alike: the balance alone tells then, and the next look asks again.
- * Nothing else of the chain waits for it.
+ * Null where the nodes do not say alike: the balance alone tells then, and the next look asks
+ * again. Nothing else of the chain waits for it.
  */
 async function usedOf(
   { reader }: WatchedChain,

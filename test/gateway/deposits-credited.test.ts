@@ -136,7 +136,7 @@ describe("a payment that counts for no request", () => {
   it("a payment that counts for no request and grows after its credit is listed with the rest alone", async () => {
     const [payment] = waiting();
     expect(credit("anna", [paymentName(payment!)]).ok).toBe(true);
-    // Coins of one block that no transaction names are one payment, which a later comparison adds to.
+    // Coins of one block that no transaction names are one payment, and a later look adds to it.
     rig.store.database.run("UPDATE payments SET units = ? WHERE address = ?", `${(3n * eth) / 2n}`, lost);
     expect(waiting().map(({ leftUnits }) => leftUnits)).toEqual([eth / 2n]);
     await rig.orderSoon("bora");
