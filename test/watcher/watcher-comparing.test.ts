@@ -104,6 +104,8 @@ describe("what lay on an address before it was given out", () => {
   it("a node that counts transactions otherwise than the other stops nothing, and the balance alone tells of a used address", async () => {
     const [first, second] = [0, 1].map((index) => depositAddressOf(depositXpub, index));
     chain.coins.push({ block: 1, address: first!, units: 1n });
+    chain.mine({ hash: hashOf("swept"), from: second!, to: stranger });
+    chain.mineEmpty(4);
     await start(2);
     nodes[1]!.lie = (method, _params, honest) => (method === "eth_getTransactionCount" ? "0x9" : honest);
     db.store.database.run("DELETE FROM addressStates");
@@ -114,6 +116,10 @@ describe("what lay on an address before it was given out", () => {
     await until(() => used(second!) !== undefined);
     expect([used(first!), used(second!)]).toEqual([{ isUsed: 1 }, { isUsed: 0 }]);
     expect(watcher?.ready()).toBe(true);
+    nodes[1]!.lie = null;
+    db.store.database.run("DELETE FROM addressStates"); // what makes it look again
+    await until(() => used(second!) !== undefined);
+    expect(used(second!)).toEqual({ isUsed: 1 });
   });
 
   it("a look at an address counts for a quarter of an hour and for the process that looked", async () => {
