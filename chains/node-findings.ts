@@ -25,7 +25,7 @@ const needs: Readonly<Record<Lack["neededBy"], string>> = {
 /** The other way, in the place of an optional question. */
 const otherWays: Readonly<Record<string, string>> = {
   "questions together": "is asked one by one then, which takes longer",
-  "a tip": "has its tip taken from the price that it names",
+  "a tip": "has its tip taken from the price or the history of fees that it names",
 };
 
 /**

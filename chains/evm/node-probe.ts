@@ -12,6 +12,7 @@ import { dataFeeCall, type FeeModel } from "./fee-model.ts";
 import { hexOf, receiptQuestion } from "./node-finality.ts";
 import type { NodePool, Question } from "./node-pool.ts";
 import { balanceQuestion, codeQuestion, countQuestion, gasQuestion, oracleQuestion, tipQuestion } from "./node-questions.ts";
+import { hasOtherTip } from "./node-tip.ts";
 
 /** The content of the questions, and their chain. */
 export interface ProbeQuestion {
@@ -61,7 +62,7 @@ export async function lacksOf(pool: NodePool, head: number, question: ProbeQuest
   await ask("payments", "a count with the pool", countQuestion(nobody, "pending"));
   await ask("payments", "the code of an address", codeQuestion(nobody, "latest"));
   await ask("payments", "an estimate of gas", gasQuestion({ from: nobody, to: nobody, valueWei: 0n, data: "0x" }));
-  await ask("payments", "a tip", tipQuestion, true);
+  await ask("payments", "a tip", tipQuestion, await hasOtherTip(pool, node));
   if (feeModel === "op-stack") await ask("payments", "the fee for data", oracleQuestion(dataFeeCall));
   const refused = await batchRefusal(question);
   if (refused !== "")

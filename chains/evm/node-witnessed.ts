@@ -6,7 +6,7 @@
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import { disagreement, firstFault } from "../providers/node-pool.ts";
-import type { BlockHead, Receipt } from "./answers.ts";
+import type { Receipt } from "./answers.ts";
 import { isRevert } from "./broadcast.ts";
 import { dataFeeCall, dataFeeWithRoom, type FeeModel, operatorFeeCall } from "./fee-model.ts";
 import { receiptAlike, receiptQuestion, type SeenReceipts } from "./node-finality.ts";
@@ -18,11 +18,10 @@ import {
   codeQuestion,
   countQuestion,
   type GasCall,
-  gasPriceQuestion,
   gasQuestion,
   oracleQuestion,
-  tipQuestion,
 } from "./node-questions.ts";
+import { Tips } from "./node-tip.ts";
 
 /**
  * Wei per gas. Tips differ from node to node without a lie, so both ends are told: the lower is
@@ -95,6 +94,7 @@ type Spread = typeof baseFeeSpread;
  */
 export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts, feeModel: FeeModel): Witnessed {
   const apart = new Set<string>();
+  const tipsOf = new Tips();
   const name = <T>(what: string, said: readonly Said<T>[], isApart: (one: Said<T>) => boolean, show: (value: T) => string) => {
     for (const one of said) {
       const key = `${one.node.rpc.origin} ${what}`;
@@ -127,7 +127,7 @@ export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts
 
   return {
     fees: async () => {
-      const said = await askAll(pool, (node) => askMarket(pool, node, feeModel));
+      const said = await askAll(pool, (node) => askMarket(pool, node, feeModel, tipsOf));
       const bases = within("base fee", said, ({ base }) => base, baseFeeSpread).map(({ base }) => base);
       const tips = said.map(({ value }) => value.tip).sort(ascending);
       const [low, high] = [tips[Math.ceil(tips.length / 2) - 1] ?? 0n, tips[Math.floor(tips.length / 2)] ?? 0n];
@@ -177,22 +177,11 @@ export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts
 }
 
 /** The market by one node. */
-async function askMarket(pool: NodePool, node: PoolNode, feeModel: FeeModel) {
+async function askMarket(pool: NodePool, node: PoolNode, feeModel: FeeModel, tips: Tips) {
   const head = askHead(pool, node);
-  const asked = [head, askTip(pool, node, head), askDataFee(pool, node, feeModel)] as const;
+  const asked = [head, tips.ask(pool, node, head), askDataFee(pool, node, feeModel)] as const;
   const [{ baseFeePerGas: base }, tip, data] = await Promise.all(asked);
   return { base, tip, data };
-}
-
-/** One node's word. A node without the question has a gas price: base fee and tip together. */
-async function askTip(pool: NodePool, node: PoolNode, head: Promise<BlockHead>): Promise<bigint> {
-  try {
-    return await pool.ask(node, tipQuestion);
-  } catch (error) {
-    if (!(error instanceof AgentError) || error.code !== "NODE_ERROR") throw error;
-    const [price, { baseFeePerGas }] = await Promise.all([pool.ask(node, gasPriceQuestion), head]);
-    return price > baseFeePerGas ? price - baseFeePerGas : 0n;
-  }
 }
 
 /** One node's word, 0 where the chain bills none. Before Isthmus there is no operator's fee. */

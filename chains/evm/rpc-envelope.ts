@@ -6,6 +6,7 @@
 
 import { parseForeign } from "../../protocol/foreign-json.ts";
 import { shownWords, statusWords } from "../providers/node-words.ts";
+import { isPassing } from "../providers/rpc-post.ts";
 
 /** The node's result, or its error object with the text made safe to print. */
 export type Envelope =
@@ -17,7 +18,7 @@ interface Unreadable {
   readonly code: "NODE_HTTP" | "NODE_ANSWER";
   readonly message: string;
   readonly isUnsent: false;
-  readonly isCut: false;
+  readonly isCut: boolean;
   readonly isBatchFault: true;
 }
 
@@ -33,19 +34,19 @@ export function readEnvelopes(
   body: string,
 ): { readonly ok: true; readonly byId: ReadonlyMap<number | null, Envelope> } | Unreadable {
   const isSuccess = status >= 200 && status < 300;
-  const bad = (message: string): Unreadable => ({
+  const bad = (message: string, isTorn = false): Unreadable => ({
     ok: false,
     code: isSuccess ? "NODE_ANSWER" : "NODE_HTTP",
     message: isSuccess ? message : statusWords(status, body),
     isUnsent: false,
-    isCut: false,
+    isCut: isPassing(status) && (isTorn || !isSuccess),
     isBatchFault: true,
   });
   let value: unknown;
   try {
     value = body.length > countedMin ? parseForeign(body, "long") : JSON.parse(body);
   } catch {
-    return bad("the answer is not JSON");
+    return bad("the answer is not JSON", true);
   }
   const byId = new Map<number | null, Envelope>();
   const doubled = new Set<number | null>();

@@ -39,7 +39,7 @@ export interface Failure {
   readonly message: string;
   readonly quietMs?: number; // of NODE_QUOTA: for how long the provider wants to be left alone, 0 for unsaid
   readonly isUnsent: boolean; // certain that no byte of the request left
-  readonly isCut: boolean; // the connection broke: asking again may work at once
+  readonly isCut: boolean; // the connection broke, or no answer of the node's came: asking again may work at once
   readonly isBatchFault: boolean; // asking one by one may work
 }
 
@@ -84,6 +84,19 @@ export const failure = (code: Failure["code"], message: string, flags: Partial<F
 
 /** @public */
 export const closedText = "the connection to the node was closed by us";
+
+const gatewayStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
+
+/**
+ * Whether a body that cannot be read may be another one at once: half a body or a page with a good
+ * status, or the word of a gateway before the node. Every other refusal stays the same. Reported at
+ * ethers-io/ethers.js #2928 and ChainSafe/lodestar #1599 (half an answer), sigp/lighthouse #5051
+ * and ConsenSys-archive/truffle-migrate #36 (a page now and then).
+ * @public
+ */
+export function isPassing(status: number): boolean {
+  return gatewayStatuses.has(status) || (status >= 200 && status < 300);
+}
 
 /**
  * One POST; `done` is called exactly once, never before `post` has returned.

@@ -10,7 +10,16 @@ import { AgentError } from "../../protocol/fault.ts";
 import type { Refusal } from "../providers/node-pool.ts";
 import { quietMsOf, readQuota } from "../providers/node-quota.ts";
 import { statusWords, wordsInBody } from "../providers/node-words.ts";
-import { closedText, type Exchange, type Failure, failure, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
+import {
+  closedText,
+  type Exchange,
+  type Failure,
+  failure,
+  isPassing,
+  type Outcome,
+  post,
+  targetOf,
+} from "../providers/rpc-post.ts";
 import { parseJson } from "./rpc-json.ts";
 
 export interface ApiOptions {
@@ -65,7 +74,7 @@ interface Waiting extends AskOptions {
   readonly untilMs: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: AgentError) => void;
-  isSecond: boolean; // sent again after its connection broke
+  isSecond: boolean; // sent again, since no answer came
   sentAt: number;
 }
 
@@ -152,12 +161,7 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
   function settle(question: Waiting, outcome: Outcome): void {
     if (!outcome.ok) {
       pace.failed(outcome.code);
-      // A kept connection that the provider had closed meanwhile.
-      if (outcome.isCut && !question.isWrite && !question.isSecond && !isClosed) {
-        queue.unshift({ ...question, isSecond: true });
-        return;
-      }
-      fail(question, outcome);
+      failOrAskAgain(question, outcome);
       return;
     }
     const quota = quotaOf(outcome);
@@ -170,7 +174,13 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
     pace.answered();
     const read = readAnswer(outcome);
     if (read.ok) question.resolve(read.value);
-    else fail(question, read);
+    else failOrAskAgain(question, read);
+  }
+
+  /** Once more where no answer of the provider's came. */
+  function failOrAskAgain(question: Waiting, failure: Failure): void {
+    if (mayAskAgain(question, failure) && !isClosed) queue.unshift({ ...question, isSecond: true });
+    else fail(question, failure);
   }
 
   function fail({ isWrite = false, reject }: Waiting, { code, message, isUnsent, quietMs: quiet }: Failure): void {
@@ -206,6 +216,8 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
   };
 }
 
+const mayAskAgain = ({ isWrite, isSecond }: Waiting, { isCut }: Failure): boolean => isCut && isWrite !== true && !isSecond;
+
 /**
  * Null for an answer that is no refusal of a provider that is asked too much. TronGrid says 403 and
  * "exceeds the frequency limit(15), and the query server is suspended for 30s"; a 403 without such
@@ -222,11 +234,12 @@ function quotaOf(answer: Extract<Outcome, { ok: true }>): Failure | null {
 function readAnswer({ status, body }: Extract<Outcome, { ok: true }>): { readonly ok: true; readonly value: unknown } | Failure {
   if (status === 401 || status === 403)
     return failure("NODE_HTTP", `HTTP status ${status}, no key or a wrong one: write it as https://KEY@host`);
-  if (status < 200 || status >= 300) return failure("NODE_HTTP", statusWords(status, body));
+  const isCut = isPassing(status);
+  if (status < 200 || status >= 300) return failure("NODE_HTTP", statusWords(status, body), { isCut });
   try {
     return { ok: true, value: parseJson(body) };
   } catch {
-    return failure("NODE_ANSWER", "the answer is not JSON");
+    return failure("NODE_ANSWER", "the answer is not JSON", { isCut });
   }
 }
 

@@ -30,7 +30,12 @@ async function seen(profileName: string, missing: readonly string[] = []): Promi
   behind.mine({ hash: `0x${"ab".repeat(32)}`, from: token, to: token, value: 1n });
   behind.mineEmpty(5);
   const extra: Readonly<Record<string, unknown>> = {
-    ...{ eth_estimateGas: "0x5208", eth_maxPriorityFeePerGas: "0x1", eth_blockNumber: `0x${behind.top.toString(16)}` },
+    ...{
+      eth_estimateGas: "0x5208",
+      eth_maxPriorityFeePerGas: "0x1",
+      eth_gasPrice: "0x77359400",
+      eth_blockNumber: `0x${behind.top.toString(16)}`,
+    },
   };
   const ask = async (method: string, params: readonly unknown[]): Promise<FakeAnswer> => {
     if (missing.includes(method)) return { error: { code: -32_601, message: `the method ${method} does not exist` } };
@@ -87,7 +92,7 @@ describe("a look at one node", () => {
     expect(findingsOf(view)).toEqual([
       expect.stringMatching(/^error NODE_ERROR .+ does not answer an estimate of gas, which payments need: the method/),
       expect.stringMatching(
-        /^warning NODE_ERROR .+ does not answer a tip, and has its tip taken from the price that it names: the method/,
+        /^warning NODE_ERROR .+ does not answer a tip, and has its tip taken from the price or the history of fees that it names: the method/,
       ),
     ]);
   });

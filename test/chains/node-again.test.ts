@@ -1,0 +1,93 @@
+/**
+ * Half a body, and the page of a gateway before the node, pass: a read is asked once more, a send
+ * never is, and a refusal stays one. Reported for such software: ethers-io/ethers.js #2928,
+ * ChainSafe/lodestar #1599, sigp/lighthouse #5051, ConsenSys-archive/truffle-migrate #36.
+ */
+import { afterEach, describe, expect, it } from "vitest";
+import { createPayer, type TronPayer } from "../../chains/tron/node-payer.ts";
+import type { FakeAnswer, FakeNodeOptions, RpcCall } from "../../rig/fake-node.ts";
+import { closesItsNodes, codeOf, fakeNode, nodesOf, signed } from "../support/evm-nodes.ts";
+import { payer, startTown, type Town } from "../support/tron-town.ts";
+
+closesItsNodes();
+
+const hash = `0x${"aa".repeat(32)}`;
+const block = { number: "0x64", hash, parentHash: hash, timestamp: "0x1", baseFeePerGas: "0x1", transactions: [] };
+const results: Readonly<Record<string, unknown>> = { eth_chainId: "0x7a69", eth_getBlockByNumber: block };
+
+async function nodeThat(hijack: NonNullable<FakeNodeOptions["hijack"]>) {
+  const answer = ({ method }: RpcCall): FakeAnswer => ({ result: results[method] ?? null });
+  const fake = await fakeNode({ answer, hijack });
+  return { fake, nodes: nodesOf([fake.url], { confirmations: 1 }) };
+}
+
+describe("a body that nobody can read", () => {
+  /** The first question of the method is answered so, and every later one as it should be. */
+  async function once(status: number, body: string, isAlways = false) {
+    let times = 0;
+    const { fake, nodes } = await nodeThat((calls, response) => {
+      if (calls.every(({ method }) => method !== "eth_getBlockByNumber")) return false;
+      times += 1;
+      if (times > 1 && !isAlways) return false;
+      response.writeHead(status, { "content-type": "text/html" }).end(body);
+      return true;
+    });
+    return { fake, head: nodes.head() };
+  }
+  const page = "<html><title>502 Bad Gateway</title></html>";
+
+  it.each([
+    ["half of the JSON", 200, '{"jsonrpc":"2.0","id":2,"res'],
+    ["a page with a good status", 200, page],
+    ["a page of a gateway", 502, page],
+    ["a gateway that is busy", 504, ""],
+  ])("a read whose answer is %s is asked once more", async (_, status, body) => {
+    const { fake, head } = await once(status, body);
+    expect((await head).number).toBe(100);
+    expect(fake.count("eth_getBlockByNumber")).toBe(2);
+  });
+
+  it.each([
+    ["that is torn each time fails after two", 200, "{", true, 2],
+    ["that is refused fails at once", 400, page, true, 1],
+    ["of a node that fails inside fails at once", 500, "", true, 1],
+    ["whose JSON is something else fails at once", 200, "7", true, 1],
+  ] as const)("a read %s", async (_, status, body, isAlways, times) => {
+    const { fake, head } = await once(status, body, isAlways);
+    expect(await codeOf(head)).toBe(status === 200 ? "NODE_ANSWER" : "NODE_HTTP");
+    expect(fake.count("eth_getBlockByNumber")).toBe(times);
+  });
+
+  it("a send whose answer is a page is never sent again", async () => {
+    const { fake, nodes } = await nodeThat((calls, response) => {
+      if (calls[0]?.method !== "eth_sendRawTransaction") return false;
+      response.writeHead(502).end(page);
+      return true;
+    });
+    expect((await nodes.broadcast(signed({ nonce: 3n }).raw)).outcome).toBe("unknown");
+    expect(fake.count("eth_sendRawTransaction")).toBe(1);
+  });
+});
+
+describe("a body of Tron that nobody can read", () => {
+  let town: Town | null = null;
+  let door: TronPayer | null = null;
+  afterEach(async () => {
+    door?.close();
+    await town?.node.close();
+    [town, door] = [null, null];
+  });
+
+  it.each([
+    ["half a body", { isGarbage: true }, ""],
+    ["a gateway's page", { status: 502 }, ""],
+    ["a refusal", { status: 500 }, "NODE_HTTP"],
+  ])("of %s asks a read once more, unless it is a refusal", async (_, trouble, code) => {
+    town = await startTown({ fronts: [{}] });
+    const clock = (): number => performance.now();
+    door = createPayer({ urls: town.node.urls, chainId: town.node.chainId, tokens: [], clock, log: () => undefined });
+    await door.facts(payer.address);
+    town.node.fronts[0]!.suffer({ ...trouble, times: 1 });
+    expect(await codeOf(door.facts(payer.address))).toBe(code);
+  });
+});
