@@ -197,6 +197,27 @@ export function listComparedBefore(database: Database, network: string, before: 
 }
 
 /**
+ * Addresses of the places after `after` that are due again: since the last comparison half as much
+ * time has passed as between it and the request, and at least `leastMs`. The longest ago first.
+ * @public
+ */
+export function listDueByAge(
+  database: Database,
+  network: string,
+  place: { readonly after: number; readonly window: number; readonly most: number },
+  time: { readonly nowMs: number; readonly leastMs: number },
+): readonly IssuedAddress[] {
+  const { after, window, most } = place;
+  return database.all<IssuedAddress>(
+    `${issued} JOIN transactions t ON t.id = d.transactionId
+     JOIN addressStates s ON s.network = ? AND s.address = d.address AND s.run = ''
+     WHERE d.rowid > ? AND d.rowid <= ? AND ? - s.comparedAt >= max(?, (s.comparedAt - t.createdAt) / 2)
+     ORDER BY s.comparedAt LIMIT ?`,
+    ...[network, after, after + window, time.nowMs, time.leastMs, most],
+  );
+}
+
+/**
  * The balance of an address beside its baseline at the end of a block: final payments and
  * top-ups in, sweeps and their fees out. `native`: the currency is the coin that pays fees.
  * @public

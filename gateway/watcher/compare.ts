@@ -1,7 +1,8 @@
 /**
  * Which balances are read in a pass, so that no work grows with the number of requests or of
  * addresses ever issued: those whose request ends, those of which a receipt named coins, those that
- * were never compared, open requests in the native coin in turn, and every address once a day.
+ * were never compared, open requests in the native coin in turn, every address once a day, and one
+ * that left lately again and again, by its age.
  * Source: docs/architecture.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";
@@ -12,6 +13,7 @@ import {
   type IssuedAddress,
   issuedAddress,
   listComparedBefore,
+  listDueByAge,
   listNeverCompared,
   newestPlace,
   readAddressState,
@@ -32,18 +34,26 @@ const oldMaxEach = 4;
 const windowPlaces = 4096;
 /** Compared again after so long: at least once a day, whatever a pass is late. */
 const againMs = 20 * 3_600_000;
+/**
+ * What comes late comes soon after the end as a rule. Of the newest places so many are looked
+ * through in a pass, and none of them is compared again before so long.
+ */
+const youngPlaces = 4_096;
+const youngWindow = 512;
+const youngLeastMs = 30_000;
 
 /** Comparisons in flight; a new process reads them again. */
 export interface CompareMemory {
   readings: readonly Reading[]; // that wait for blocks to be read
   readonly ended: Map<string, number>; // request id: block of the newest reading behind its end
   place: number; // addresses up to here were compared once
+  youngPlace: number; // addresses up to here were looked through for those that are due by age
   turn: number; // among open requests
   turnAt: string; // final block at which every open request had its turn
 }
 
 export function newCompareMemory(): CompareMemory {
-  return { readings: [], ended: new Map(), place: 0, turn: 0, turnAt: "" };
+  return { readings: [], ended: new Map(), place: 0, youngPlace: 0, turn: 0, turnAt: "" };
 }
 
 interface Batch {
@@ -147,6 +157,7 @@ function batchesOf(chain: WatchedChain, memory: CompareMemory, final: BlockId): 
   );
   const open = take(inTurn(chain, memory, final, native[0], left).filter(isCompared));
   const old = take(listComparedBefore(database, chain.network, chain.clock() - againMs, oldest), oldest);
+  const young = take(dueByAge(chain, memory, oldest), oldest - old.length);
   const at = (block: number, currencies: readonly GatewayCurrency[], addresses: readonly IssuedAddress[]): Batch => ({
     ...{ block, currencies, addresses },
   });
@@ -154,7 +165,7 @@ function batchesOf(chain: WatchedChain, memory: CompareMemory, final: BlockId): 
     isEach ? final.number : (ends.find(({ of }) => of === one)?.block ?? final.number);
   const endBlocks = [...new Set(ending.map(blockOf))];
   return [
-    at(final.number, all, [...fresh, ...old]),
+    at(final.number, all, [...fresh, ...old, ...young]),
     at(final.number, native, [...claimed, ...open]),
     ...endBlocks.map((block) =>
       at(
@@ -180,6 +191,16 @@ function neverCompared(chain: WatchedChain, memory: CompareMemory, most: number)
   );
   if (found.length === 0 && pending.size === 0) memory.place = end;
   return found;
+}
+
+/** One part of the newest places after the other, in turn. */
+function dueByAge({ store, network, clock }: WatchedChain, memory: CompareMemory, most: number): readonly IssuedAddress[] {
+  const newest = newestPlace(store.database);
+  const oldest = Math.max(0, newest - youngPlaces);
+  const after = memory.youngPlace < newest ? Math.max(oldest, memory.youngPlace) : oldest;
+  memory.youngPlace = after + youngWindow;
+  const place = { after, window: youngWindow, most };
+  return listDueByAge(store.database, network, place, { nowMs: clock(), leastMs: youngLeastMs });
 }
 
 interface Ending {

@@ -200,7 +200,10 @@ const rules: readonly Rule[] = [
   },
   {
     rule: "an old address is compared once a day",
-    takeOut: () => vi.spyOn(states, "listComparedBefore").mockReturnValue([]),
+    takeOut: () => {
+      vi.spyOn(states, "listComparedBefore").mockReturnValue([]);
+      vi.spyOn(states, "listDueByAge").mockReturnValue([]);
+    },
     story: async (at) => {
       const one = await given(at, { status: 2, stage: "expired", code: "deposit_expired" });
       await at.settle({ address: one.address, units: eth });

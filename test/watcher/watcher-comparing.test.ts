@@ -3,6 +3,7 @@
  * contracts send in time and late, and how few questions that takes. Reported for such software:
  * vsys-host/shkeeper.io #109, trezor/trezor-suite #3057 and LedgerHQ/ledger-live-desktop #1352
  * (coins by contracts); Kalapaja/Kalatori #255 (the balance at the end of an invoice);
+ * dilan-dio4/Keagate #8 and btcpayserver/btcpayserver #2640 (money after the end);
  * btcpayserver/btcpayserver #3817 and spesmilo/electrum #6609 (addresses that were used before).
  */
 import { describe, expect, it } from "vitest";
@@ -12,7 +13,7 @@ import { marksOver } from "../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../gateway/store/address-states.ts";
 import { holdingOf } from "../../gateway/store/holdings.ts";
 import { hashOf } from "../../rig/fake-chain.ts";
-import { depositXpub, insertTransaction } from "../../rig/gateway-database.ts";
+import { depositXpub, giveAddress, insertTransaction } from "../../rig/gateway-database.ts";
 import { until as untilWithin } from "../support/until.ts";
 import {
   audit,
@@ -212,6 +213,23 @@ describe("an old address", () => {
     expect(payments()).toHaveLength(2);
   });
 
+  it("an address that left lately is compared again when half its age has passed, and no sooner", async () => {
+    clock.nowMs = 200_000;
+    const { id, address } = request(0, { ...usd, status: 2, stage: "expired", code: "deposit_expired", createdAt: 20_000 });
+    await start();
+    await passes();
+    byContract(address, eth / 2n);
+    chain.mineEmpty(5);
+    await passes();
+    clock.nowMs += 89_000;
+    await passes();
+    expect(payments()).toEqual([]);
+    clock.nowMs += 2_000;
+    await until(() => payments().length === 1);
+    expect(holdingOf(db.store.database, address, network, "eth")).toBe(eth / 2n);
+    expect(row(id)).toMatchObject({ status: 2 });
+  });
+
   it("an address from before baselines were kept is compared from nothing", async () => {
     const { id, address } = request(0, { status: 2, stage: "expired", code: "deposit_expired" });
     db.store.database.run("INSERT INTO meta (name, value) VALUES ('baselinesAfter', '9')");
@@ -273,8 +291,7 @@ describe("questions for balances", () => {
     for (let index = 0; index < 400; index += 1) {
       const address = `0x1${`${index}`.padStart(39, "0")}`;
       const id = `e${`${index}`.padStart(31, "0")}`;
-      insertTransaction(db.store, { id, orderId: id, depositAddress: address, receiverAddress: address });
-      db.store.database.run("INSERT INTO depositAddresses VALUES (?, ?, ?, ?)", address, keys.id, index, id);
+      giveAddress(db.store, { id, address, place: index, agent: keys.id });
     }
     await start();
     await until(() => compared() === 400);
