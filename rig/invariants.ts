@@ -3,10 +3,10 @@
  * what left the signer. Each throws where its sentence does not hold. Used after every step of the
  * random commands, and by whoever has a ledger and wants to know.
  */
-import { Transaction } from "ethers";
 import { isCancel, type LedgerRecord, type RecordKind } from "../agent/ledger/records.ts";
 import { jobHashOf, zeroHash } from "../protocol/identity.ts";
 import type { Job } from "../protocol/messages.ts";
+import { jobIn, payable, transactionOf } from "./payable-bytes.ts";
 
 /** Limits of one currency in base units and wei; null where there is none. */
 export interface KnownLimits {
@@ -39,20 +39,8 @@ function must(condition: boolean, sentence: string, record?: LedgerRecord): void
   if (!condition) throw new Error(record === undefined ? sentence : `${sentence}: ${JSON.stringify(record)}`);
 }
 
-const read = new Map<string, Transaction>();
-/** Read by code that is not ours; the same bytes are read once. */
-function transactionOf(raw: string): Transaction {
-  const known = read.get(raw) ?? Transaction.from(raw);
-  read.set(raw, known);
-  return known;
-}
-
-const jobs = new Map<string, Job>();
-/** The same text is parsed once. */
 function jobOf(record: Of<"REQUESTED">): Job {
-  const known = jobs.get(record.jobHash) ?? (JSON.parse(record.job) as Job);
-  jobs.set(record.jobHash, known);
-  return known;
+  return jobIn(record.job);
 }
 
 /**
@@ -377,7 +365,7 @@ export function authentic(world: World): void {
   }
 }
 
-const sentences = { monotone, bijection, writeAhead, asApproved, truth, paused, withinLimits, authentic };
+const sentences = { monotone, bijection, writeAhead, asApproved, truth, paused, withinLimits, payable, authentic };
 
 /** All of them. */
 export function assertSafe(world: World): void {

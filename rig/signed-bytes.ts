@@ -36,9 +36,12 @@ export interface MostPayable {
 /** The sums are largest at the moment of a signature, so only those moments are looked at. */
 export function mostPayable(signed: readonly SignedBytes[]): MostPayable {
   const most = { atOnce: 0n, inHour: 0n, inDay: 0n };
-  for (const { signedAt: nowMs } of signed) {
+  const begun = new Map<string, number>();
+  for (const { slot, signedAt } of signed) begun.set(slot, Math.min(begun.get(slot) ?? signedAt, signedAt));
+  const countedFrom = ({ slot, signedAt }: SignedBytes): number => (slot === "" ? signedAt : (begun.get(slot) ?? signedAt));
+  for (const nowMs of new Set(signed.map(({ signedAt }) => signedAt))) {
     const before = signed.filter((one) => one.signedAt <= nowMs);
-    const within = (spanMs: number): readonly SignedBytes[] => before.filter((one) => one.signedAt > nowMs - spanMs);
+    const within = (spanMs: number): readonly SignedBytes[] => before.filter((one) => countedFrom(one) > nowMs - spanMs);
     const ending = before.filter(({ untilMs }) => untilMs !== null && untilMs >= nowMs);
     most.atOnce = larger(most.atOnce, sumOf(ending));
     most.inHour = larger(most.inHour, sumOf(within(hourMs)));
@@ -49,8 +52,9 @@ export function mostPayable(signed: readonly SignedBytes[]): MostPayable {
 
 /**
  * Throws where bytes that can be paid at one moment are above a limit. On a chain whose slots
- * exclude, bytes count from their signature for the length of the window. On a chain whose versions
- * end by waiting, gateway and courier together can give a limit back once within a window.
+ * exclude, the dearest bytes of a slot count from its first signature for the length of the window.
+ * On a chain whose versions end by waiting, gateway and courier together can give a limit back once
+ * within a window.
  */
 export function payableWithin(signed: readonly SignedBytes[], { perHour, perDay }: ByteLimits): void {
   const must = (condition: boolean, sentence: string): void => {

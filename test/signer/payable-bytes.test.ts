@@ -1,0 +1,105 @@
+/**
+ * Limits where a slot excludes, held against signed bytes: whatever is ordered, made dearer,
+ * stopped in the middle and waited for, what blocks can still take of the bytes is within hour and
+ * day. Four faults of the windows, each of which the bytes show. Reported for such software:
+ * ElusionPDX/Ze3o-Reports #12 (a day's limit passed by smaller amounts), celo-org/celo-monorepo
+ * #4895 (one that held on one way out alone).
+ */
+import { afterEach, describe, expect, it, vi } from "vitest";
+import { SlidingWindow } from "../../agent/signer/policy/window.ts";
+import { payable } from "../../rig/payable-bytes.ts";
+import { Seeded } from "../../rig/seeded.ts";
+import { mostPayable, payableWithin } from "../../rig/signed-bytes.ts";
+import { Rig, settings, shop } from "../../rig/signer-rig.ts";
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const policy = { maxPerWithdrawal: "40", maxPerHour: "100", maxPerDay: "300", maxFee: "1", maxFeePerDay: "1000" };
+const known = {
+  ...{ perWithdrawal: 40_000_000n, perHour: 100_000_000n, perDay: 300_000_000n },
+  ...{ fee: 10n ** 18n, feePerDay: 10n ** 21n },
+};
+
+const facts = (gwei: number): object => ({
+  ...{ gasLimit: "65000", maxFeePerGas: `${gwei}000000000`, maxPriorityFeePerGas: `${gwei}000000000` },
+});
+
+/** Orders until the limits stop them, for so many steps; the bytes are looked at now and then. */
+function spending(seed: number, steps = 60): number {
+  const random = new Seeded(seed);
+  const rig = new Rig({ settings: { ...settings, policy: { usdt: policy } }, segmentBytesMax: 20_000 }).ready();
+  const ids: string[] = [];
+  for (let step = 1; step <= steps; step += 1) {
+    const pick = random.below(10);
+    if (pick < 7) {
+      const order = { address: shop, amount: `${1 + random.below(40)}`, expiresAt: rig.now + 90 * hourMs };
+      const { transactionId, state } = rig.request(order);
+      if (state === "approved") ids.push(transactionId);
+      if (random.chance(8)) rig.send("sign", { transactionId, facts: facts(2) });
+      else rig.ask("sign", { transactionId, facts: facts(2) });
+    } else if (pick < 8 && ids.length > 0) {
+      const transactionId = random.pick(ids);
+      const { versions } = rig.show(transactionId);
+      rig.acknowledge();
+      if (versions.length === 0) rig.ask("sign", { transactionId, facts: facts(2) });
+      else rig.ask("replace", { transactionId, above: versions.length, facts: facts(2 + 2 * versions.length) });
+    } else {
+      if (random.chance(4)) rig.crash(random.below(2_000));
+      rig.now += random.chance(3) ? hourMs + minuteMs : 9 * minuteMs;
+      rig.greet();
+    }
+    rig.settle();
+    if (step % 10 === 0)
+      payable({ records: rig.records(), left: rig.left, genuine: new Set(rig.gateway.texts), limits: { usdt: known } });
+  }
+  return rig.records().filter(({ kind }) => kind === "SIGNED").length;
+}
+
+const seeds = [1, 2, 3];
+const { add, sumAt } = SlidingWindow.prototype;
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
+
+describe("signed bytes where a slot excludes", () => {
+  it.each(seeds)("stay within hour and day, whatever is asked (seed %i)", (seed) => {
+    expect(spending(seed)).toBeGreaterThan(10);
+  });
+
+  const faults: Readonly<Record<string, () => void>> = {
+    "an amount counts by half": () => {
+      vi.spyOn(SlidingWindow.prototype, "add").mockImplementation(function (this: SlidingWindow, id, atMs, units, standing) {
+        add.call(this, id, atMs, units / 2n, standing);
+      });
+    },
+    "an hour is over after ten minutes": () => {
+      vi.spyOn(SlidingWindow.prototype, "sumAt").mockImplementation(function (this: SlidingWindow, nowMs) {
+        return sumAt.call(this, nowMs + 50 * minuteMs);
+      });
+    },
+    "nothing is added up": () => {
+      vi.spyOn(SlidingWindow.prototype, "sumAt").mockReturnValue(0n);
+    },
+    "every amount is taken for one that counts already": () => {
+      vi.spyOn(SlidingWindow.prototype, "unitsOf").mockReturnValue(2n ** 200n);
+    },
+  };
+
+  it.each(Object.keys(faults))("show it where %s", (name) => {
+    faults[name]!();
+    const all = (): void => {
+      for (const seed of seeds) spending(seed);
+    };
+    expect(all).toThrow(/within its limit/);
+  });
+
+  it("count once a slot, by its dearest version, from its first signature", () => {
+    const bytes = (units: bigint, signedAt: number, slot: string) => ({ units, signedAt, untilMs: null, slot });
+    const all = [bytes(60n, 0, "a"), bytes(60n, hourMs - 1, "a"), bytes(40n, hourMs - 1, "b"), bytes(60n, hourMs, "c")];
+    expect(mostPayable(all)).toMatchObject({ inHour: 100n, inDay: 160n });
+    expect(() => payableWithin(all, { perHour: 100n, perDay: 160n })).not.toThrow();
+    expect(() => payableWithin(all, { perHour: 99n, perDay: 160n })).toThrow("in an hour");
+    expect(() => payableWithin(all, { perHour: null, perDay: 159n })).toThrow("in a day");
+  });
+});
