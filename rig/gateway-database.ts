@@ -141,6 +141,17 @@ export function insertTransaction(
   return row;
 }
 
+/** A request that was given this address; `agent` null where nobody here has its key. */
+export function giveAddress(
+  store: Store,
+  given: { readonly id: string; readonly address: string; readonly place: number; readonly agent: string | null },
+  change: Partial<TransactionRow> = {},
+): void {
+  const { id, address, place, agent } = given;
+  insertTransaction(store, { id, orderId: id, depositAddress: address, receiverAddress: address, ...change });
+  store.database.run("INSERT INTO depositAddresses VALUES (?, ?, ?, ?)", address, agent, place, id);
+}
+
 export function readTransaction(store: Store, id: string): TransactionRow {
   return store.database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id)!;
 }

@@ -12,7 +12,7 @@ import { parseConfig } from "../../gateway/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
 import { type ChainNode, FakeChain, hashOf, serveChain } from "../../rig/fake-chain.ts";
-import { insertTransaction, silentLog } from "../../rig/gateway-database.ts";
+import { giveAddress, silentLog } from "../../rig/gateway-database.ts";
 import { testConfig } from "../../rig/gateway-server.ts";
 
 const disk = vi.hoisted(() => ({ freeBytes: 2 ** 40 }));
@@ -54,8 +54,7 @@ function prepared(): ReturnType<typeof parseConfig> {
   const store = createStore(config.database, fingerprint, silentLog);
   store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES ('m1', 'Shop', 0)");
   const amount = { amountUnits: "2000000000000000000", status: 1, stage: "completed" } as const;
-  insertTransaction(store, { id: "d1", orderId: "d1", receiverAddress: address, depositAddress: address, ...amount });
-  store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, 0, 'd1')", address);
+  giveAddress(store, { id: "d1", address, place: 0, agent: null }, amount);
   chain.mine({ hash: hashOf("paid"), from: "0x90F79bf6EB2c4f870365E785982E1f101E93b906", to: address, value: 2n * 10n ** 18n });
   chain.mineEmpty(3);
   store.database.run(

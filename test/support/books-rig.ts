@@ -13,6 +13,7 @@ import {
   askWithdrawal,
   type GatewayDatabase,
   gatewayDatabase,
+  giveAddress,
   insertTransaction,
   pairAgent,
 } from "../../rig/gateway-database.ts";
@@ -115,9 +116,11 @@ function nextId(): string {
 export function issue(change: Partial<TransactionRow> = {}, isOurs = true): { readonly id: string; readonly address: string } {
   const id = nextId();
   const address = `0x${"d".repeat(8)}${id}`;
-  insertTransaction(db.store, { id, orderId: `d-${id}`, network, receiverAddress: address, depositAddress: address, ...change });
-  const sql = "INSERT INTO depositAddresses VALUES (?, ?, ?, ?)";
-  db.store.database.run(sql, address, isOurs ? agent.id : null, made, id);
+  giveAddress(
+    db.store,
+    { id, address, place: made, agent: isOurs ? agent.id : null },
+    { orderId: `d-${id}`, network, ...change },
+  );
   return { id, address };
 }
 

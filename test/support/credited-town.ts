@@ -13,18 +13,17 @@ import { addressBytes, addressOfBytes } from "../../chains/tron/address.ts";
 import * as tronAnswers from "../../chains/tron/answers.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
-import { createSignals } from "../../gateway/store/signals.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
-import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
-import { newDepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
+import { newDepositMemory } from "../../gateway/watcher/deposits.ts";
 import {
   type AgentKeys,
   type GatewayDatabase,
   gatewayDatabase,
+  giveAddress,
   insertTransaction,
   pairAgent,
-  silentLog,
 } from "../../rig/gateway-database.ts";
+import { scan, watchedBy } from "./watched-by.ts";
 import { currency } from "./watched-chain.ts";
 
 const token = "0x5fbdb2315678afecb367f032d93f642f64180aa3";
@@ -81,10 +80,8 @@ export class Town {
   give(change: Partial<TransactionRow> = {}, isOurs = true): Given {
     const id = this.#nextId();
     const address = this.#isTron ? tronAddress : `0x${id.padStart(40, "d")}`;
-    const place = { network: this.network, depositAddress: address, receiverAddress: address };
-    insertTransaction(this.db.store, { id, orderId: id, ...place, currency: "eth", createdAt: 0, expiresAt: 1e15, ...change });
-    const sql = "INSERT INTO depositAddresses VALUES (?, ?, ?, ?)";
-    this.db.store.database.run(sql, address, isOurs ? this.agent.id : null, this.#made, id);
+    const given = { id, address, place: this.#made, agent: isOurs ? this.agent.id : null };
+    giveAddress(this.db.store, given, { network: this.network, currency: "eth", createdAt: 0, expiresAt: 1e15, ...change });
     return { id, address };
   }
 
@@ -134,7 +131,7 @@ export class Town {
   async pass(): Promise<void> {
     const id = (number: number) => ({ number, hash: this.#hash(number) });
     const tip = (): Tip => ({ head: id(this.top), final: id(this.final), askedAt: this.clock });
-    while (!(await scanDeposits(this.#watched(), tip(), this.#memory)));
+    await scan(this.#watched(), tip, this.#memory);
   }
 
   /** The addresses that the books name, each with what it holds more or less than explained. */
@@ -160,11 +157,8 @@ export class Town {
 
   #watched(): WatchedChain {
     const all = [currency("eth", ""), ...(this.#isTron ? [] : [currency("usd", token)])];
-    return {
-      ...{ name: "town", network: this.network, reader: this.#reader(this.#isTron), tokens: newTokenMemory() },
-      currencies: all.map((one) => ({ ...one, network: this.network })),
-      ...{ store: this.db.store, signals: createSignals(), log: silentLog, clock: () => this.clock, run: "" },
-    };
+    const reader = this.#reader(this.#isTron);
+    return watchedBy({ db: this.db, network: this.network, reader, currencies: all, clock: () => this.clock });
   }
 
   #reader(tellsNewestBalances: boolean): WatcherNodes {

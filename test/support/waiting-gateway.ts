@@ -16,6 +16,7 @@ import {
   depositXpub,
   type GatewayDatabase,
   gatewayDatabase,
+  giveAddress,
   pairAgent,
   readTransaction,
   silentLog,
@@ -188,13 +189,8 @@ export function depositAddress(name: string): Inhabitant {
   requests += 1;
   const who = inhabitant(name);
   const id = requests.toString(16).padStart(32, "d");
-  const { database } = db.store;
-  database.run(
-    `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
-       receiverAddress, depositAddress, status, stage, createdAt, changedAt, expiresAt)
-     VALUES (?, 'm1', 'deposit', '', ?, '', 'usdt', ?, '1', '1000000', ?, ?, 1, 'completed', 1000, 1000, 10000000)`,
-    ...[id, `in-${requests}`, network, who.address, who.address],
-  );
-  database.run("INSERT INTO depositAddresses VALUES (?, ?, ?, ?)", who.address, keys.id, requests, id);
+  const ended = { status: 1, stage: "completed", createdAt: 1_000, changedAt: 1_000, expiresAt: 10_000_000 } as const;
+  const asked = { currency: "usdt", network, amount: "1", amountUnits: "1000000", orderId: `in-${requests}` };
+  giveAddress(db.store, { id, address: who.address, place: requests, agent: keys.id }, { ...asked, ...ended });
   return who;
 }

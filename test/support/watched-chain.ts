@@ -16,7 +16,7 @@ import {
   depositXpub,
   type GatewayDatabase,
   gatewayDatabase,
-  insertTransaction,
+  giveAddress,
   pairAgent,
   readTransaction,
   receiver,
@@ -166,8 +166,7 @@ export const payments = (): PaymentRow[] => db.store.database.all("SELECT * FROM
 export function request(index: number, change: Partial<TransactionRow> = {}): { id: string; address: string } {
   const address = depositAddressOf(depositXpub, index);
   const { id = (index + 1).toString(16).padStart(32, "d") } = change;
-  insertTransaction(db.store, { id, orderId: `d-${index}`, receiverAddress: address, depositAddress: address, ...change });
-  db.store.database.run("INSERT INTO depositAddresses VALUES (?, ?, ?, ?)", address, keys.id, index, id);
+  giveAddress(db.store, { id, address, place: index, agent: keys.id }, { orderId: `d-${index}`, ...change });
   return { id, address };
 }
 export const usd = { currency: "usd", amountUnits: "5000000" } as const;

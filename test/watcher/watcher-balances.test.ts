@@ -3,14 +3,13 @@
  * the block of the value, also while blocks become final between two questions.
  */
 import { afterEach, beforeEach, expect, it } from "vitest";
-import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
+import type { BlockId } from "../../chains/nodes.ts";
 import { readBalanceRow } from "../../gateway/store/balances.ts";
-import { createSignals } from "../../gateway/store/signals.ts";
 import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
-import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
-import { type AgentKeys, type GatewayDatabase, gatewayDatabase, pairAgent, silentLog } from "../../rig/gateway-database.ts";
-import { currency, network } from "../support/watched-chain.ts";
+import { type AgentKeys, type GatewayDatabase, gatewayDatabase, pairAgent } from "../../rig/gateway-database.ts";
+import { watchedBy } from "../support/watched-by.ts";
+import { network } from "../support/watched-chain.ts";
 
 let db: GatewayDatabase;
 let keys: AgentKeys;
@@ -23,18 +22,12 @@ const blockAt = (number: number): BlockId => ({ number, hash: `hash ${number}` }
 const unitsAt = (number: number): bigint => BigInt(number * 100);
 
 function chainWith(isNewestAlone: boolean): WatchedChain {
-  const reader = {
-    tellsNewestBalances: isNewestAlone,
-    finalTip: async () => blockAt(height),
-    balance: async (_account: string, _contract: string, block: number) => {
-      height += arriving;
-      return unitsAt(isNewestAlone ? height : block);
-    },
-  } as unknown as WatcherNodes;
-  return {
-    ...{ name: "one", network, reader, currencies: [currency("eth", "")], tokens: newTokenMemory() },
-    ...{ store: db.store, signals: createSignals(), log: silentLog, clock: () => 5_000, run: "" },
+  const balance = async (_account: string, _contract: string, block: number): Promise<bigint> => {
+    height += arriving;
+    return unitsAt(isNewestAlone ? height : block);
   };
+  const reader = { tellsNewestBalances: isNewestAlone, finalTip: async () => blockAt(height), balance };
+  return watchedBy({ db, network, reader });
 }
 
 const kept = () => readBalanceRow(db.store.database, keys.hotAddress, "eth");

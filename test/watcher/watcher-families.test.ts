@@ -5,19 +5,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import { keepCompared } from "../../gateway/store/address-states.ts";
-import { createSignals } from "../../gateway/store/signals.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
-import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
 import { newDepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
 import { WatchList } from "../../gateway/watcher/findings.ts";
-import {
-  type GatewayDatabase,
-  gatewayDatabase,
-  insertTransaction,
-  readTransaction,
-  silentLog,
-} from "../../rig/gateway-database.ts";
-import { currency } from "../support/watched-chain.ts";
+import { type GatewayDatabase, gatewayDatabase, giveAddress, readTransaction } from "../../rig/gateway-database.ts";
+import { watchedBy } from "../support/watched-by.ts";
 
 const byWaiting = { network: "tron:0x2b6653dc", address: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", id: "11".repeat(16) };
 const bySlot = { network: "eip155:31337", address: "0x90F79bf6EB2c4f870365E785982E1f101E93b906", id: "22".repeat(16) };
@@ -25,32 +17,20 @@ const bySlot = { network: "eip155:31337", address: "0x90F79bf6EB2c4f870365E78598
 let db: GatewayDatabase;
 beforeEach(() => {
   db = gatewayDatabase();
-  for (const [at, { network, address, id }] of [byWaiting, bySlot].entries()) {
-    insertTransaction(db.store, {
-      id,
-      orderId: id,
-      network,
-      depositAddress: address,
-      receiverAddress: address,
-      amountUnits: "5",
-    });
-    db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, ?, ?)", address, at, id);
-  }
+  for (const [place, { network, address, id }] of [byWaiting, bySlot].entries())
+    giveAddress(db.store, { id, address, place, agent: null }, { network, amountUnits: "5" });
 });
 afterEach(() => db.remove());
 
 /** Nothing new in any block, and 9 units on every address. */
 function watched(network: string): WatchedChain {
   const final = { number: 7, hash: "seven" };
-  const reader = {
-    balances: async (questions: readonly unknown[]) => questions.map(() => 9n),
-    block: async () => ({ ...final, parentHash: "six", content: null }),
+  const reader: Partial<WatcherNodes> = {
+    balances: async (questions) => questions.map(() => 9n),
+    block: async () => ({ ...final, parentHash: "six", content: null as never }),
     timestamp: async () => 0,
-  } as unknown as WatcherNodes;
-  return {
-    ...{ name: "one", network, reader, currencies: [{ ...currency("eth", ""), network }], tokens: newTokenMemory() },
-    ...{ store: db.store, signals: createSignals(), log: silentLog, clock: () => 5_000, run: "" },
   };
+  return watchedBy({ db, network, reader });
 }
 
 describe("families beside one another", () => {

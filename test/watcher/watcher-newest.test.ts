@@ -9,18 +9,11 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { BalanceQuestion, SeenPayment, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
 import { keepCompared } from "../../gateway/store/address-states.ts";
 import { holdingOf } from "../../gateway/store/holdings.ts";
-import { createSignals } from "../../gateway/store/signals.ts";
-import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
-import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
-import { newDepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
-import {
-  type GatewayDatabase,
-  gatewayDatabase,
-  insertTransaction,
-  readTransaction,
-  silentLog,
-} from "../../rig/gateway-database.ts";
+import type { Tip } from "../../gateway/watcher/chain.ts";
+import { newDepositMemory } from "../../gateway/watcher/deposits.ts";
+import { type GatewayDatabase, gatewayDatabase, giveAddress, readTransaction } from "../../rig/gateway-database.ts";
 import { Seeded } from "../../rig/seeded.ts";
+import { scan, watchedBy } from "../support/watched-by.ts";
 import { currency } from "../support/watched-chain.ts";
 
 const network = "tron:0x2b6653dc";
@@ -51,9 +44,8 @@ beforeEach(() => {
   clock.nowMs = 1_000_000;
   for (const [at, address] of addresses.entries()) {
     const id = idOf(at);
-    const row = { network, currency: "trx", depositAddress: address, receiverAddress: address, amountUnits: "900000" };
-    insertTransaction(db.store, { id, orderId: id, ...row, createdAt: 0, expiresAt: 1e15 });
-    db.store.database.run("INSERT INTO depositAddresses VALUES (?, NULL, ?, ?)", address, at, id);
+    const row = { network, currency: "trx", amountUnits: "900000", createdAt: 0, expiresAt: 1e15 };
+    giveAddress(db.store, { id, address, place: at, agent: null }, row);
     keepCompared(db.store.database, { network, address, block: 0, comparedAt: clock.nowMs });
   }
 });
@@ -74,32 +66,24 @@ function namedIn({ number, hash }: WatchedBlock): readonly SeenPayment[] {
   });
 }
 
-const reader = {
+const reader: Partial<WatcherNodes> = {
   tellsNewestBalances: true,
   tip: async () => ({ number: head(), hash: hashOf(head()) }),
   finalTip: async () => ({ number: final(), hash: hashOf(final()) }),
   timestamp: async () => 0,
-  block: async (number: number) => ({ number, hash: hashOf(number), parentHash: hashOf(number - 1), content: null }),
+  block: async (number: number) => ({ number, hash: hashOf(number), parentHash: hashOf(number - 1), content: null as never }),
   spends: () => [],
   payments: async (some: readonly WatchedBlock[]) => some.flatMap(namedIn),
   balances: async (questions: readonly BalanceQuestion[]) =>
     questions.map(({ account }) => balanceAt(account, Math.min(final() + ahead(), head()))),
-} as unknown as WatcherNodes;
-
-function watched(): WatchedChain {
-  const trx = { ...currency("trx", ""), network };
-  return {
-    ...{ name: "tron", network, reader, currencies: [trx], tokens: newTokenMemory() },
-    ...{ store: db.store, signals: createSignals(), log: silentLog, clock: () => clock.nowMs, run: "" },
-  };
-}
+};
 
 async function pass(memory: ReturnType<typeof newDepositMemory>): Promise<void> {
   const tip = (): Tip => ({
     ...{ head: { number: head(), hash: hashOf(head()) }, final: { number: final(), hash: hashOf(final()) } },
     askedAt: clock.nowMs,
   });
-  while (!(await scanDeposits(watched(), tip(), memory)));
+  await scan(watchedBy({ db, network, reader, currencies: [currency("trx", "")], clock: () => clock.nowMs }), tip, memory);
 }
 
 const credited = (at: number): bigint => holdingOf(db.store.database, addresses[at]!, network, "trx");

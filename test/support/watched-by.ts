@@ -1,0 +1,32 @@
+/** One chain as the watcher's parts take it, over a reader of the test's own: no nodes, no loop. */
+import type { WatcherNodes } from "../../chains/nodes.ts";
+import type { GatewayCurrency } from "../../gateway/config.ts";
+import { createSignals } from "../../gateway/store/signals.ts";
+import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
+import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
+import { type DepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
+import { type GatewayDatabase, silentLog } from "../../rig/gateway-database.ts";
+import { currency } from "./watched-chain.ts";
+
+/** What a test says of its chain; the native coin "eth" alone unless told. */
+export interface Watched {
+  readonly db: GatewayDatabase;
+  readonly network: string;
+  /** What the parts under test ask for. */
+  readonly reader: Partial<WatcherNodes>;
+  readonly currencies?: readonly GatewayCurrency[];
+  readonly clock?: () => number;
+}
+
+export function watchedBy({ db, network, reader, currencies, clock = () => 5_000 }: Watched): WatchedChain {
+  const all = (currencies ?? [currency("eth", "")]).map((one) => ({ ...one, network }));
+  return {
+    ...{ name: "one", network, reader: reader as WatcherNodes, currencies: all, tokens: newTokenMemory() },
+    ...{ store: db.store, signals: createSignals(), log: silentLog, clock, run: "" },
+  };
+}
+
+/** Passes until all is read. */
+export async function scan(chain: WatchedChain, tip: () => Tip, memory: DepositMemory): Promise<void> {
+  while (!(await scanDeposits(chain, tip(), memory)));
+}
