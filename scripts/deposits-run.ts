@@ -17,12 +17,14 @@ const { values, whole, stop } = readCommandLine({
       says: "of the nodes, in the place of a pair by the seed; the second is a plain node unless told",
     },
     profiles: { says: "lists the profiles with their sources, and ends" },
+    "block-ms": { takes: "N", default: "400", says: "between two blocks; more on a machine that does much else" },
     seed: { takes: "TEXT", says: "the same plan again" },
     json: { says: "ends with one line of JSON" },
   },
 });
 const deposits = whole("deposits", { least: 1, most: 10_000 });
 const kills = whole("kills", { most: 10_000 });
+const blockMs = whole("block-ms", { least: 100, most: 10_000 });
 const { family } = values;
 if (values.profiles) {
   for (const { family: of, name, isFit, sources } of profiles)
@@ -70,7 +72,7 @@ function tell(report: DepositReport): void {
 const reports: DepositReport[] = [];
 for (const name of isFamily(family) ? [family] : familyNames) {
   const report = await playFamily(name, {
-    ...{ deposits, kills, seed, untilExpired: true, say },
+    ...{ deposits, kills, seed, blockMs, untilExpired: true, say },
     ...(named === undefined ? {} : { profiles: named }),
   });
   reports.push(report);

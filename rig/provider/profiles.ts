@@ -24,20 +24,20 @@ export function drawPair(family: Profile["family"], random: () => number): reado
   const fit = profiles.filter((one) => one.family === family && one.isFit);
   const first = fit[Math.floor(random() * fit.length)] as Profile;
   const others = fit.filter((one) => one !== first && !(isLying(one) && isLying(first)));
-  return ofOneChain(first, others[Math.floor(random() * others.length)] as Profile);
+  return ofOneChain([first, others[Math.floor(random() * others.length)] as Profile]);
 }
 
 /** Transactions that one node of a chain shows are in the blocks of every other. */
 const ofChain: ReadonlySet<OddField> = new Set(["op-deposit", "arbitrum", "strange-contracts"]);
 
-/** Two nodes of one chain: each shows the kinds of transactions that the other's blocks hold. */
-export function ofOneChain(first: Profile, second: Profile): readonly [Profile, Profile] {
-  const kinds = [first, second].flatMap(({ odd = [] }) => odd).filter((one) => ofChain.has(one));
+/** Nodes of one chain: each shows the kinds of transactions that the others' blocks hold. */
+export function ofOneChain<const T extends readonly Profile[]>(all: T): { readonly [At in keyof T]: Profile } {
+  const kinds = all.flatMap(({ odd = [] }) => odd).filter((one) => ofChain.has(one));
   const shown = (one: Profile): Profile => ({
     ...one,
     odd: [...new Set([...kinds, ...(one.odd ?? [])])],
   });
-  return kinds.length === 0 ? [first, second] : [shown(first), shown(second)];
+  return (kinds.length === 0 ? all : all.map(shown)) as { readonly [At in keyof T]: Profile };
 }
 
 /**

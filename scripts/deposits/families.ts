@@ -18,7 +18,7 @@ const funds = { wei: 1_000n * ether, units: 1_000_000_000_000n };
 const settings = { lifetimes: { depositMinutes }, sweepsAtOnce: 12 };
 
 /** A start that reads through a bad provider takes its time. */
-const readyMs = 120_000;
+const readyMs = 600_000;
 
 type Pair = readonly [Profile, Profile];
 
@@ -37,7 +37,7 @@ const runs: Readonly<Record<FamilyName, (faults: DepositFaults, pair: Pair) => P
       );
     };
     try {
-      const rig = await startPairedRig({ blockTimeMs: 400, confirmations: 8, alsoServes, settings, readyMs }, funds);
+      const rig = await startPairedRig({ blockTimeMs: faults.blockMs, confirmations: 8, alsoServes, settings, readyMs }, funds);
       try {
         if (contracts === null) throw new Error("no contracts were deployed");
         const town = await EvmTown.open(rig.anvil.url, contracts);
@@ -50,7 +50,7 @@ const runs: Readonly<Record<FamilyName, (faults: DepositFaults, pair: Pair) => P
     }
   },
   async tron(faults, pair) {
-    const town = await TronTown.open({ slotMs: 400, solidLag: 9, profiles: pair });
+    const town = await TronTown.open({ slotMs: faults.blockMs, solidLag: 9, profiles: pair });
     try {
       const limits = { maxPerWithdrawal: "5000", maxPerHour: "500000", maxPerDay: "500000" };
       const fees = { maxFee: "100", maxFeePerDay: "1000000" };
@@ -80,7 +80,7 @@ export function playFamily(name: FamilyName, faults: DepositFaults): Promise<Dep
   const pair: Pair =
     profiles === undefined
       ? drawPair(name, seeded(`${seed}/${name}/profiles`))
-      : ofOneChain(profileNamed(name, profiles[0]), profileNamed(name, profiles[1]));
+      : ofOneChain([profileNamed(name, profiles[0]), profileNamed(name, profiles[1])]);
   say(`${name}: nodes like ${namesOf(pair).join(" and ")}`);
   return runs[name](faults, pair);
 }

@@ -14,8 +14,8 @@ const targets: readonly Target[] = ["gateway", "gateway", "gateway", "signer", "
 /** Where nothing moved for so long, the next kill comes all the same. */
 const stillMs = 8_000;
 const lookMs = 200;
-/** A start amid reorganisations has not read its chain whole for a while. */
-const readyMs = 120_000;
+/** A start amid reorganisations, on a machine that does much else, takes its time to read all. */
+const readyMs = 600_000;
 
 export class Killer {
   readonly killed: Record<Target, number> = { gateway: 0, signer: 0, courier: 0, agent: 0 };

@@ -51,7 +51,7 @@ function inBoth(name: string, ends: Shape["ends"], sendings: (asset: "coin" | "t
 
 const late = (shape: Shape): Shape => ({ ...shape, isLate: true });
 
-const everyShape: readonly Shape[] = [
+export const shapes: readonly Shape[] = [
   ...inBoth("exact", "completed", (asset) => [{ pays: [all(asset)] }]),
   ...inBoth("too much", "completed", (asset) => [{ pays: [all(asset, { permille: 1_500 })] }]),
   ...inBoth("in two parts", "completed", (asset) => [
@@ -103,9 +103,6 @@ const everyShape: readonly Shape[] = [
   { name: "token with a fee, enough", asked: "fee", ends: "completed", sendings: [{ pays: [all("fee", { permille: 1_020 })] }] },
 ];
 
-/** Shapes that the product credits wrongly, or not, until its mends are in: in no plan. */
-export const awaited: ReadonlySet<string> = new Set(["coin late by a contract", "coin just before the end by a contract"]);
-
 /** What was asked for is between these, in base units. */
 export interface Range {
   readonly least: bigint;
@@ -145,8 +142,6 @@ export function planOf(
   const isLate = ({ shape }: Item): boolean => shape.sendings.some(({ due }) => due === "expired");
   return [...items.filter(isLate), ...items.filter((item) => !isLate(item))];
 }
-
-export const shapes: readonly Shape[] = everyShape.filter(({ name }) => !awaited.has(name));
 
 /** Shapes that end by themselves, without a request's time being over. */
 export const untimed: readonly Shape[] = shapes.filter(({ ends }) => ends === "completed");

@@ -20,6 +20,7 @@ export interface DepositFaults {
   readonly deposits: number;
   readonly kills: number;
   readonly seed: string;
+  readonly blockMs: number; // between two blocks of either chain
   /** Names of the profiles of the two nodes; drawn by the seed unless told. */
   readonly profiles?: readonly [string, string];
   /** Else only what completes by itself, so that nobody waits for the end of a request's time. */
@@ -43,8 +44,6 @@ export interface DepositReport extends Figures {
   readonly seconds: number;
 }
 
-/** False until the gateway passes over an address that has a history. */
-const isEarlyPassedOver = false;
 /** What the gateway's time for a deposit is; late payments wait so long. */
 export const depositMinutes = 3;
 const askedAtOnce = 6;
@@ -53,8 +52,11 @@ const recordsMs = 700;
 const endingMs = 2_500;
 /** One address of so many is paid before it is handed out. */
 const earlyOf = 20;
-/** After the ends the gateway still compares old addresses, for so long at most. */
-const comparedMs = 180_000;
+/**
+ * What a contract sends after a request's end is found once half the request's age has passed
+ * again, a few addresses of Tron in a pass: after the ends it may take so long.
+ */
+const comparedMs = 400_000;
 /** An answer comes within so long. */
 const patienceMs = 180_000;
 /** So long nothing moves where a payment's end is waited for; then what is open stays open. */
@@ -158,7 +160,7 @@ export class DepositsWorld {
 
   /** Addresses that were used before their request: the gateway passes them over. */
   async #payEarly(total: number): Promise<void> {
-    if (!this.#faults.untilExpired || !isEarlyPassedOver) return;
+    if (!this.#faults.untilExpired) return;
     for (let index = 0; index < total; index += 1) {
       if (this.#random() * earlyOf >= 1) continue;
       const to = this.#town.addressAt(this.#rig.mnemonic, index);

@@ -1,5 +1,6 @@
 /** Every mutant, by chapter. */
 import { admissionMutants } from "./admission.ts";
+import { depositMutants } from "./deposits.ts";
 import { deskMutants } from "./desk.ts";
 import { falseChainMutants } from "./false-chain.ts";
 import { forgedMutants } from "./forged.ts";
@@ -47,6 +48,7 @@ export const mutants: readonly Mutant[] = [
   ...unstickMutants,
   ...watcherMutants,
   ...sweepMutants,
+  ...depositMutants,
   ...waitingMutants,
   ...waitingSweepMutants,
   ...twoLiarsMutants,

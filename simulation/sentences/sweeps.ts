@@ -9,6 +9,7 @@ import type { Chain } from "../world/chain.ts";
 import type { DepositOrder } from "../world/plan.ts";
 import { isCancel, type SignedTransaction } from "../world/raw.ts";
 import { hot, stage } from "../world/setting.ts";
+import { type Came, type Credits, creditsAreTrue } from "./credits.ts";
 import { must } from "./violation.ts";
 
 /** A row of the gateway's table of transactions, as far as sweeps go. */
@@ -28,16 +29,9 @@ export interface MovedRow {
 }
 
 /** What the gateway's database holds at a commit. */
-export interface Books {
+export interface Books extends Credits {
   readonly moved: readonly MovedRow[];
   readonly holdings: readonly { readonly address: string; readonly currency: string; readonly units: string }[];
-  // final
-  readonly payments: readonly {
-    readonly address: string;
-    readonly currency: string;
-    readonly units: string;
-    readonly txHash: string;
-  }[];
 }
 
 /** Places below the account for deposits that a run can come to. */
@@ -124,7 +118,8 @@ export class Sweeps {
   }
 
   /** What the gateway's database says after a commit. */
-  told({ moved, holdings, payments }: Books): void {
+  told(books: Books): void {
+    const { moved } = books;
     this.#rows = moved;
     for (const address of this.#topUps.keys()) this.#countTopUps(address);
     const sweeps = new Set(moved.filter(({ operation }) => operation === "sweep").map(({ id }) => id));
@@ -136,11 +131,21 @@ export class Sweeps {
       () => topped.join(),
     );
     for (const row of moved) this.#isTrue(row);
-    for (const { txHash } of payments) {
-      must(this.#chain.outside.has(txHash), "only what came from outside is a deposit", () => txHash);
-    }
-    const rest = restOf({ moved, holdings, payments }, stage.coin.id);
+    creditsAreTrue(
+      books,
+      (txHash) => this.#cameBy(txHash),
+      (address) => address.toLowerCase(),
+    );
+    const rest = restOf(books, stage.coin.id);
     must(rest === "", "no unit is lost between coming and arriving", () => rest);
+  }
+
+  #cameBy(txHash: string): Came | null {
+    if (!this.#chain.outside.has(txHash)) return null;
+    const block = this.#chain.includedIn(txHash);
+    const payment = block?.included.find(({ transaction }) => transaction.hash === txHash)?.transaction.payment;
+    const nowhere = { receiver: "", contract: "", units: 0n };
+    return { ...(payment ?? nowhere), isFinal: block !== null && block.number <= this.#chain.finalNumber };
   }
 
   /** Completed means final on chain; that is when the money counts as arrived. */
@@ -171,7 +176,7 @@ export class Sweeps {
  * Everything that came in lies on its address, is in a sweep, or was a fee of the coin: what does
  * not add up, "" when all of it does.
  */
-export function restOf({ moved, holdings, payments }: Books, coin: string): string {
+export function restOf({ moved, holdings, payments }: Omit<Books, "requests">, coin: string): string {
   const sums = new Map<string, bigint>();
   const add = (address: string, currency: string, units: bigint): void => {
     const key = `${address} ${currency}`;

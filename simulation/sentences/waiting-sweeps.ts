@@ -7,6 +7,7 @@ import type { DepositOrder, Plan } from "../world/plan.ts";
 import { contract, hot, stage } from "../world/setting.ts";
 import type { TronBlock, TronChain } from "../world/tron-chain.ts";
 import { addressHex, type SignedTransfer } from "../world/tron-raw.ts";
+import { type Came, creditsAreTrue } from "./credits.ts";
 import type { MovedMoney } from "./money.ts";
 import { type Books, derivedAddresses, type MovedRow, restOf } from "./sweeps.ts";
 import { must } from "./violation.ts";
@@ -89,7 +90,8 @@ export class WaitingSweeps implements MovedMoney {
     }
   }
 
-  told({ moved, holdings, payments }: Books): void {
+  told(books: Books): void {
+    const { moved } = books;
     const sweeps = new Set(moved.filter(({ operation }) => operation === "sweep").map(({ id }) => id));
     const topped = moved.filter(({ operation }) => operation === "topup").map(({ orderId }) => orderId);
     must(new Set(topped).size === topped.length, "a sweep has one top-up", () => topped.join());
@@ -104,11 +106,16 @@ export class WaitingSweeps implements MovedMoney {
     }
     const dear = moved.find(({ feeUnits, feeMax }) => feeUnits !== "" && BigInt(feeUnits) > BigInt(feeMax ?? "0"));
     must(!this.#isPriced || dear === undefined, "nothing costs more than was signed for", () => `${dear?.id}: ${dear?.feeUnits}`);
-    for (const { txHash } of payments) {
-      must(this.#chain.outside.has(txHash), "only what came from outside is a deposit", () => txHash);
-    }
-    const rest = restOf({ moved, holdings, payments }, stage.coin.id);
+    creditsAreTrue(books, (txHash) => this.#cameBy(txHash), addressHex);
+    const rest = restOf(books, stage.coin.id);
     must(rest === "", "no unit is lost between coming and arriving", () => rest);
+  }
+
+  #cameBy(txHash: string): Came | null {
+    if (!this.#chain.outside.has(txHash)) return null;
+    const transfer = this.#chain.doneOf(txHash)?.transfer;
+    const nowhere = { receiver: "", contract: "", units: 0n };
+    return { ...(transfer ?? nowhere), isFinal: this.#chain.isSolid(txHash) };
   }
 
   open(rows: readonly MovedRow[]): string {

@@ -7,7 +7,7 @@ import { Chain } from "./chain.ts";
 import type { Ground, Hostilities, Strikes } from "./ground.ts";
 import { Node, noFaults } from "./node.ts";
 import type { Plan } from "./plan.ts";
-import { providerNamed } from "./provider.ts";
+import { providersOf } from "./provider.ts";
 import { readRaw } from "./raw.ts";
 import { begun, chainId, contract, hot, nodeUrls } from "./setting.ts";
 import type { World } from "./world.ts";
@@ -37,9 +37,10 @@ export class EvmGround implements Ground {
       ...{ confirmations: plan.confirmations, nonce: plan.firstNonce },
       ...{ nativeWei: 1_000n * 10n ** 18n, tokenUnits: 1_000_000n * 10n ** 6n, baseFeeWei, startedAt: begun },
     });
+    const providers = providersOf(plan);
     this.#nodes = nodeUrls(plan).map((url, at) => {
       const rejects = (receiver: string): boolean => receiver === plan.refusing.toLowerCase();
-      const node = new Node(this.evm, rejects, onCircle, providerNamed("evm", plan.providers[at] ?? ""));
+      const node = new Node(this.evm, rejects, onCircle, providers[at]);
       kernel.nodes.set(url, node);
       return node;
     });

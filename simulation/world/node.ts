@@ -25,6 +25,7 @@ export const noFaults: NodeFaults = { error: 0, silence: 0, lie: 0, aheadBlocks:
 
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const silenceMs = 5_000;
+const tipWei = 1_000_000_000n;
 /** More calls to one node than any run has that goes on. */
 const callsMax = 10_000;
 const texts = {
@@ -149,7 +150,11 @@ export class Node implements RpcDoor {
       case "eth_call":
         return this.#view(params[0] as { data: string }, params[1]);
       case "eth_maxPriorityFeePerGas":
-        return quantity(1_000_000_000n);
+        return quantity(tipWei);
+      case "eth_gasPrice":
+        return quantity(this.#top.baseFeeWei + tipWei);
+      case "eth_feeHistory":
+        return { gasUsedRatio: [0.5], reward: [[quantity(tipWei)]] };
       case "eth_getLogs":
         return this.#logs(params[0] as { readonly fromBlock: string; readonly toBlock: string });
       default:
@@ -230,6 +235,7 @@ export class Node implements RpcDoor {
       return quantity(Number(honest) + (turn === 0 ? 40 : turn === 1 ? 1 : -1 * Math.min(1, Number(honest))));
     if (method === "eth_getBalance") return quantity(turn < 2 ? 10n ** 24n : 0n);
     if (method === "eth_maxPriorityFeePerGas") return quantity(kernel.chance.pick("tip", [10n ** 13n, 40n * 10n ** 9n, 0n]));
+    if (method === "eth_gasPrice") return quantity(kernel.chance.pick("gas price", [10n ** 13n, 40n * 10n ** 9n, 0n]));
     if (method === "eth_getCode") return honest === "0x" ? "0x6000" : "0x";
     if (method === "eth_call") return word(turn < 2 ? 10n ** 24n : 0n);
     if (method === "eth_getTransactionReceipt") return lieAboutReceipt(honest as Record<string, unknown>, turn);

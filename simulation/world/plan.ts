@@ -167,14 +167,6 @@ const forgedOf = 16;
 /** One plan of so many has providers with profiles. */
 const providersOf = 4;
 const providersFrom = 77_000_000_000;
-/**
- * In no plan: kinds of transactions are a chain's and not one node's; the others have no end yet
- * in every run, where a payout needs the missing method or each pass meets a broken body.
- */
-const undrawn: ReadonlySet<string> = new Set([
-  ...["rollup whose deposits have no nonce", "rollup with transaction kinds of its own", "contracts of other kinds"],
-  ...["few methods", "HTML pages of a proxy", "torn bodies", "no finalized tag"],
-]);
 
 /** When a twin is asked for at the latest. */
 const twinMsMax = 20_000;
@@ -238,12 +230,16 @@ export function drawPlan(chance: Chance, seed: number): Plan {
  * Of a chance of their own, so that every other draw stays as it was. One that lags stands only
  * where nodes lag anyhow, and one with a backend that lies nowhere: lies are the run's own.
  */
-function drawProviders({ family, nodes, rates }: Pick<Plan, "family" | "nodes" | "rates">, seed: number): readonly string[] {
+function drawProviders(
+  { family, nodes, rates, saysFinal }: Pick<Plan, "family" | "nodes" | "rates" | "saysFinal">,
+  seed: number,
+): readonly string[] {
   const chance = new Chance(seed + providersFrom);
   if (chance.below("run with providers", providersOf) !== 0) return Array.from({ length: nodes }, () => "");
   const fit = profiles.filter(({ backends = [], still, ...one }) => {
     const isLagging = backends.length > 0 || still !== undefined;
-    if (undrawn.has(one.name)) return false;
+    // Where the chain's own word is asked for, a node without it serves nobody.
+    if (saysFinal && one.noFinalized !== undefined) return false;
     return one.family === family && one.isFit && !(isLagging && (rates.nodeLags === 0 || nodes < 2)) && !isLying(backends);
   });
   return Array.from({ length: nodes }, () => chance.pick("provider", fit).name);

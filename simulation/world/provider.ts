@@ -8,9 +8,10 @@ import { AgentError } from "../../protocol/fault.ts";
 import { refusedAnswer, refusedCall } from "../../rig/provider/evm-view.ts";
 import { Meter, type Refused } from "../../rig/provider/meter.ts";
 import { bend } from "../../rig/provider/odd-fields.ts";
-import { backendAt, behindAt, type Profile } from "../../rig/provider/profile.ts";
-import { profileNamed } from "../../rig/provider/profiles.ts";
+import { type BodyTrouble, backendAt, behindAt, type Profile } from "../../rig/provider/profile.ts";
+import { ofOneChain, profileNamed } from "../../rig/provider/profiles.ts";
 import { bendTron, refusedPath } from "../../rig/provider/tron-view.ts";
+import type { Plan } from "./plan.ts";
 
 type Envelope =
   | { readonly ok: true; readonly result: unknown }
@@ -19,6 +20,12 @@ type Envelope =
 /** Nothing of a profile that is told by its name; "" has no limits. */
 export function providerNamed(family: Profile["family"], name: string): Provider {
   return new Provider(profileNamed(family, name === "" ? "plain node" : name));
+}
+
+/** Of all nodes of one chain, by a plan: kinds of transactions that one shows all of them show. */
+export function providersOf({ family, providers }: Pick<Plan, "family" | "providers">): readonly Provider[] {
+  const all = providers.map((name) => profileNamed(family, name === "" ? "plain node" : name));
+  return ofOneChain(all).map((profile) => new Provider(profile));
 }
 
 export class Provider {
@@ -36,14 +43,21 @@ export class Provider {
   /** Counts one question. @throws AgentError where its answer is none */
   begin(method: string, isWrite: boolean): void {
     this.#turn = this.#meter.begin();
-    const broken = this.#meter.trouble();
-    // The client asks a read once more when its connection broke.
-    if (broken === null || broken.kind === "slow" || (broken.kind === "cut" && !isWrite)) return;
+    const broken = this.#trouble(isWrite);
+    if (broken === null || broken.kind === "slow") return;
     const effect = isWrite ? "unknown" : "none";
     if (broken.kind === "cut" || broken.kind === "hang")
       throw new AgentError("NODE_UNREACHABLE", effect, "connection closed in the middle of an answer", { method });
     if (broken.kind === "page") throw new AgentError("NODE_HTTP", effect, "HTTP status 502", { method });
     throw new AgentError("NODE_ANSWER", effect, "the answer is not JSON", { method });
+  }
+
+  /** The client asks a read once more where no answer of the node's came. */
+  #trouble(isWrite: boolean): BodyTrouble | null {
+    const broken = this.#meter.trouble();
+    if (broken === null || isWrite || broken.kind === "hang" || broken.kind === "slow") return broken;
+    this.#turn = this.#meter.begin();
+    return this.#meter.trouble();
   }
 
   /** Blocks that the backend of this question is behind. */

@@ -7,7 +7,7 @@ import type { Owner } from "../kernel/scheduler.ts";
 import { marginMs, WaitingMoney } from "../sentences/waiting.ts";
 import type { Ground, Hostilities, Strikes } from "./ground.ts";
 import type { Plan } from "./plan.ts";
-import { providerNamed } from "./provider.ts";
+import { providersOf } from "./provider.ts";
 import { begun, chainId, contract, hot, nodeUrls } from "./setting.ts";
 import { energyOfNew, energySunUsual, TronChain } from "./tron-chain.ts";
 import { noTronFaults, TronNode } from "./tron-node.ts";
@@ -60,9 +60,9 @@ export class TronGround implements Ground {
     this.#chain = new TronChain(options);
     this.#shown = isFalse ? new TronChain(options) : this.#chain;
     const refusing = plan.refusing === "" ? "" : addressHex(plan.refusing);
+    const providers = providersOf(plan);
     this.#nodes = nodeUrls(plan).map((url, at) => {
-      const provider = providerNamed("tron", plan.providers[at] ?? "");
-      const node = new TronNode(this.#shown, (receiver) => receiver === refusing, onCircle, provider);
+      const node = new TronNode(this.#shown, (receiver) => receiver === refusing, onCircle, providers[at]);
       kernel.nodes.set(url, node);
       return node;
     });

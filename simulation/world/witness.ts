@@ -182,6 +182,10 @@ export class Witness {
            WHERE p.final = 1 AND t.merchant = ?`,
         merchant,
       ),
+      requests: gateway.all(
+        "SELECT id, status, currency, amountUnits, depositAddress FROM transactions WHERE operation = 'deposit' AND merchant = ?",
+        merchant,
+      ),
     };
   }
 

@@ -33,7 +33,7 @@ const survived = (family: Profile["family"]): readonly string[] =>
 
 /** Beside a plain node of the same chain. */
 const pairOf = (family: Profile["family"], name: string) =>
-  ofOneChain(profileNamed(family, name), profileNamed(family, "plain node"));
+  ofOneChain([profileNamed(family, name), profileNamed(family, "plain node")]);
 
 function bookOf(addresses: readonly string[]) {
   const all = new Set(addresses);

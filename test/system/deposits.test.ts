@@ -20,7 +20,7 @@ it.each(familyNames)(
     timeout: 300_000,
   },
   async (family) => {
-    const plan = { deposits: 18, kills: 3, seed: "short", untilExpired: false, profiles: profiles[family] };
+    const plan = { deposits: 18, kills: 3, seed: "short", blockMs: 400, untilExpired: false, profiles: profiles[family] };
     const report = await playFamily(family, { ...plan, say: () => undefined });
     expect(report.violations).toEqual([]);
     expect(report.credited).toEqual(report.arrived);

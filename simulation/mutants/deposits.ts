@@ -1,0 +1,78 @@
+/**
+ * Mutants of the rules by which deposits are credited: what is seen counts, what is explained is
+ * credited again, what a sweep moves looks like a payment, what is not there completes a request.
+ */
+import type { Plan } from "../world/plan.ts";
+import type { Mutant } from "./mutant.ts";
+
+const payments = "gateway/store/payments.ts";
+const states = "gateway/store/address-states.ts";
+const credit = "gateway/watcher/credit.ts";
+const readings = "gateway/watcher/readings.ts";
+const world = "sweeps";
+
+const paysTokens = ({ deposits }: Plan): boolean => deposits.some(({ currency }) => currency === "usdt");
+const paysCoins = ({ deposits }: Plan): boolean => deposits.some(({ currency }) => currency !== "usdt");
+
+export const depositMutants: readonly Mutant[] = [
+  {
+    name: "credited-when-seen",
+    file: payments,
+    find: '  upsert(database, payment, "WHERE final = 0");',
+    replace: "  keepFinalPayment(database, { ...payment, final: 1 });",
+    sentence: "A payment in a block that may be replaced counts as final (truth).",
+    world,
+  },
+  {
+    name: "completed-by-what-is-seen",
+    file: credit,
+    find: "  const final = payments.filter((payment) => payment.final);",
+    replace: "  const final = payments;",
+    sentence: "A request is completed by money that a reorganisation can take back (truth).",
+    world,
+  },
+  {
+    name: "balance-pays-again",
+    file: states,
+    find: "  let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);",
+    replace: "  let units = 0n;",
+    sentence: "What a transaction paid is credited a second time as the balance that nothing explains (no unit appears).",
+    world,
+    when: paysCoins,
+  },
+  {
+    name: "top-up-explains-nothing",
+    file: states,
+    find: '    if (isNative) units += BigInt(row.brought ?? "0") - BigInt(row.feeUnits === "" ? "0" : row.feeUnits);',
+    replace: '    if (isNative) units -= BigInt(row.feeUnits === "" ? "0" : row.feeUnits);',
+    sentence: "What is left of a top-up looks like coins that a contract sent (no unit appears).",
+    world,
+    when: paysTokens,
+  },
+  {
+    name: "compared-while-it-is-swept",
+    file: readings,
+    find: "  if (!isBeingSwept(database, network, of.address, from)) {",
+    replace: "  if (isBeingSwept(database, network, of.address, from) || to >= from) {",
+    sentence: "Money that its sweep has not taken yet looks like money that came since (no unit appears).",
+    world,
+  },
+  {
+    name: "seen-money-is-held",
+    file: payments,
+    find: '  upsert(database, payment, "WHERE final = 0");',
+    replace: `  upsert(database, payment, "WHERE final = 0");
+  hold(database, payment, merchantOf(database, payment));`,
+    sentence: "What is in no final block lies on its address already, and is swept before it is there (no unit appears).",
+    world,
+  },
+  {
+    name: "final-blocks-by-one-node",
+    file: "gateway/watcher/deposits.ts",
+    find: "  const blocks = await readRun(chain, cursor.number + 1, last, true);",
+    replace: "  const blocks = await readRun(chain, cursor.number + 1, last, false);",
+    sentence: "One node that lies about a final block hides its payments, and the cursor passes it (truth).",
+    world: "waiting",
+    when: ({ deposits, rates, nodes }) => deposits.length > 0 && rates.nodeLies > 0 && nodes > 1,
+  },
+];
