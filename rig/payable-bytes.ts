@@ -3,9 +3,9 @@
  * can still take from the account is within hour and day, whatever its records say of amounts.
  */
 import { Transaction } from "ethers";
+import type { LedgerRecord } from "../agent/ledger/records.ts";
 import type { Job } from "../protocol/messages.ts";
-import type { World } from "./invariants.ts";
-import { payableWithin, type SignedBytes } from "./signed-bytes.ts";
+import { type ByteLimits, payableWithin, type SignedBytes } from "./signed-bytes.ts";
 
 const read = new Map<string, Transaction>();
 /** Read by code that is not ours; the same bytes are read once. */
@@ -27,7 +27,10 @@ export function jobIn(text: string): Job {
  * What blocks can still take of the signed bytes is within hour and day, by what the bytes say to
  * code that is not ours. An opened ledger keeps slots whatever the limits say: they count no more.
  */
-export function payable(world: World): void {
+export function payable(world: {
+  readonly records: readonly LedgerRecord[];
+  readonly limits: Readonly<Record<string, ByteLimits>>; // by currency
+}): void {
   const orders = new Map<string, Job>();
   let openedSeq = 0;
   for (const record of world.records) {

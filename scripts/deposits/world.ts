@@ -338,7 +338,7 @@ export class DepositsWorld {
     };
     await until(
       `request ${id} ${due}`,
-      depositMinutes * 60_000 + patienceMs,
+      depositMinutes * 60_000 + stillMs,
       async () => (isDue() ? true : undefined),
       () => "",
       300,
