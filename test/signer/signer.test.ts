@@ -219,10 +219,14 @@ describe("a disk", () => {
   });
 
   it("that is read-only leaves the signer up: it says so, takes, decides and signs nothing, and pays after the next start", () => {
-    const rig = new Rig().ready();
+    const rig = new Rig({ segmentBytesMax: 1_000 }).ready();
     const { transactionId } = rig.request();
     rig.settle();
+    // Bound, and the power goes before it is signed.
+    rig.send("sign", { transactionId, facts });
+    rig.disk.sync();
     rig.disk = rig.disk.crash();
+    const signing = vi.spyOn(vault, "sign");
     rig.disk.broken = Object.assign(new Error("read-only file system"), { code: "EROFS" });
     rig.start();
     const files = [...rig.disk.files].map(([name, bytes]) => `${name} ${Buffer.from(bytes).toString("base64")}`);
@@ -233,6 +237,8 @@ describe("a disk", () => {
     expect(rig.operate("verify")).toMatchObject({ ok: true });
     rig.signer.tick();
     rig.settle();
+    expect(signing).not.toHaveBeenCalled();
+    signing.mockRestore();
     expect([...rig.disk.files].map(([name, bytes]) => `${name} ${Buffer.from(bytes).toString("base64")}`)).toEqual(files);
     rig.disk.broken = null;
     rig.crash();
