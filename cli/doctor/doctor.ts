@@ -165,6 +165,8 @@ function lookAtMachine(state: StateFolder, status: SignerStatus | null, outside:
   const units = machine.isUnderUnits(state) ? judgeUnits(machine.units(unitsLookedAt), outside.exposure) : [];
   const others = lookAtOthers(state, outside.stateFolders(state.root));
   const findings = [...judgeNode(outside.nodeVersion, outside.now()), ...units, ...others.findings];
+  // The signer has said already that its disk takes no writes.
+  if (status?.ledgerReadOnly === true) return { findings, unseen: others.unseen };
   try {
     return { findings: [...disk(), ...findings], unseen: others.unseen };
   } catch (error) {
