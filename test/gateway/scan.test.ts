@@ -19,15 +19,16 @@ import { parseConfig } from "../../gateway/config.ts";
 import { listDepositAccounts } from "../../gateway/deposits/ceilings.ts";
 import { takeInFound } from "../../gateway/deposits/found.ts";
 import { type ScanNodes, type Scanned, scanAccounts } from "../../gateway/deposits/scan.ts";
+import { marksPathOf } from "../../gateway/store/address-marks.ts";
 import { listUnattributed } from "../../gateway/store/credits.ts";
 import { unattributedIdOf } from "../../gateway/store/forgotten-addresses.ts";
 import { isKnownAddress } from "../../gateway/store/found-addresses.ts";
 import { heldUnitsOf } from "../../gateway/store/holdings.ts";
 import { addReceivingKey } from "../../gateway/store/receiving-keys.ts";
-import { createStore } from "../../gateway/store/store.ts";
+import { createStore, openStore } from "../../gateway/store/store.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { type ChainNode, FakeChain, hashOf, serveChain } from "../../rig/fake-chain.ts";
-import { depositXpub, silentLog } from "../../rig/gateway-database.ts";
+import { depositXpub, pairAgent, silentLog } from "../../rig/gateway-database.ts";
 import { testConfig } from "../../rig/gateway-server.ts";
 import { PutBackRig } from "../support/put-back-rig.ts";
 import { startTown, usdt } from "../support/tron-town.ts";
@@ -194,6 +195,36 @@ describe("what a scan found", () => {
     expect(await rig.orderSoon("bora")).toBe(at(28));
   });
 
+  it("what a scan found after a database was lost with all its copies is all that came, and no address leaves again", async () => {
+    rig.keep("empty", "file");
+    const before = [];
+    for (const order of ["anna", "carl", "dora"]) before.push(await rig.orderSoon(order));
+    const [annas, carls, doras] = before as [string, string, string];
+    for (const address of [annas, doras]) rig.pay(address);
+    await rig.settle();
+    await rig.putBack("empty", () => {
+      rmSync(marksPathOf(rig.database));
+      const store = openStore(rig.database, silentLog);
+      for (const table of ["meta WHERE name = 'addressMarks'", "cursors", "vouched"]) store.database.run(`DELETE FROM ${table}`);
+      store.close();
+    });
+    expect([rig.reason, rig.rows()]).toEqual(["", []]);
+    await rig.read();
+    const scanned = await found();
+    expect(scanned.found.map(({ address }) => address)).toEqual([annas, doras]);
+    rig.nowMs += 86_400_000;
+    expect(take(scanned)).toMatchObject({ watched: 2, passedOver: 3 });
+    expect(before).not.toContain(await rig.orderSoon("bora"));
+    // The address in between was given out, and nobody had paid to it yet.
+    rig.pay(carls);
+    await rig.settle();
+    await until(() => listed().length === 3);
+    expect(listed().map(([address, units]) => `${address} ${units}`)).toEqual(
+      expect.arrayContaining(before.map((address) => `${address} ${eth}`)),
+    );
+    expect(rig.rows().filter(({ status }) => status === 1)).toEqual([]);
+  });
+
   it("what a scan found stays where it is without a person's word", async () => {
     rig.pay(at(25), eth);
     await rig.settle();
@@ -276,6 +307,14 @@ describe("the command scan", () => {
       0,
       "local: at block 4, places below 10: 9 addresses asked, 1 known, 0 found that are not\n",
     ]);
+  });
+
+  it("the command scan states the whole path of an address whose key a server has", async () => {
+    const store = openStore(join(dir, "gateway.db"), silentLog);
+    pairAgent(store, "2");
+    store.close();
+    const { found } = JSON.parse((await command("scan", "--merchant", "m-2", "--to", "4", "--json")).text);
+    expect(found).toMatchObject([{ address: at(4), path: "m/44'/60'/1'/0/4", place: 4 }]);
   });
 
   it("the command scan takes an account that nobody here has, and says what it cannot do", async () => {
