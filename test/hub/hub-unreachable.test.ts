@@ -74,6 +74,7 @@ describe("a sweep that the chain cannot reach", () => {
     agent.state(statementOf(keys.id, 2, [word(id, "expired", "SWEEP_UNREACHABLE")], { greeted: agent.nonce }));
     await agent.next("ack");
     expect(readTransaction(db.store, id)).toMatchObject({ status: 1, stage: "completed" });
+    expect(db.store.write((database) => takeExpiry(database, id))).toBeUndefined();
     expect(readAgent(db.store, keys.id).lockedCode).toBe("");
   });
 });
