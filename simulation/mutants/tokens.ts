@@ -77,9 +77,9 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "counter-follows-the-courier",
     file: "agent/signer/acts/adopt.ts",
-    find: "  if (familyOf(network).slots.compare(count, account.next) <= 0) {",
+    find: "  if (familyOf(network).slots.compare(count, explainedTo(turn, account)) <= 0) {",
     replace:
-      "  if (BigInt(count) > BigInt(account.next)) account.next = count;\n  if (familyOf(network).slots.compare(count, account.next) <= 0) {",
+      "  if (BigInt(count) > BigInt(account.next)) account.next = count;\n  if (familyOf(network).slots.compare(count, explainedTo(turn, account)) <= 0) {",
     sentence:
       "The courier's count of the chain moves the next nonce, so numbers are left out or differ after a restart (bijection).",
   },
