@@ -56,6 +56,7 @@ const wait: WaitView = {
 };
 
 const resign = { transactionId, network: "tron:0x2b6653dc", slot: "7", versions: 1 };
+const unreachable = { transactionId, network: "eip155:1", slot: "7", count: 1 };
 const noRoom = { ...resign, code: "POLICY_ABOVE_HOUR" } as const;
 
 /** The fields in the table of a section. */
@@ -101,7 +102,7 @@ beforeAll(async () => {
     mode: 0o600,
   });
   signer.answers = {
-    status: () => ({ status: { ...well, limits: [limit], resign, noRoom } }),
+    status: () => ({ status: { ...well, limits: [limit], resign, noRoom, unreachable, ledgerReadOnly: true } }),
     list: () => ({ withdrawals: [broadcast, held] }),
     show: () => ({ withdrawal: held, history: [{ seq: 12, at: 1, kind: "REQUESTED", detail: "job 7" }], wait, spends: [] }),
     approve: () => ({ withdrawal: held, wait }),
@@ -110,6 +111,7 @@ beforeAll(async () => {
       withdrawal: broadcast,
       plan: { act: "replace", version: 2, facts: { gasLimit: "21000", maxFeePerGas: "2", maxPriorityFeePerGas: "1" } },
     }),
+    end: () => ({ withdrawal: broadcast, plan: { slot: "7", counted: "0" } }),
     pause: ({ paused }) => ({ paused }),
     recover: () => ({ plan: recoveryPlan, done: true }),
     adopt: () => ({ first: firstNonce }),
@@ -154,6 +156,7 @@ describe("docs/cli-json.md", () => {
     ["approve, refuse", "refuse ID --yes --state DIR"],
     ["replace, cancel", "replace ID --yes --state DIR"],
     ["replace, cancel", "cancel ID --yes --state DIR"],
+    ["end", "end ID --yes --state DIR"],
     ["pause, resume", "pause --yes --state DIR"],
     ["pause, resume", "resume --yes --state DIR"],
     ["address", "address --state DIR"],

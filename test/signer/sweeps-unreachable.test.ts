@@ -91,10 +91,16 @@ describe("a sweep that the chain cannot reach", () => {
 
   it("is not ended on the courier's word alone, nor on the gateway's", () => {
     const { rig, id } = stranded();
-    expect(end(rig, id, "")).toMatchObject({ code: "UNSTICK_REACHABLE", detail: expect.stringContaining("the gateway has not said so") });
+    expect(end(rig, id, "")).toMatchObject({
+      code: "UNSTICK_REACHABLE",
+      detail: expect.stringContaining("the gateway has not said so"),
+    });
     names(rig, id);
     counts(rig, "1000000");
-    expect(end(rig, id, "1000000")).toMatchObject({ code: "UNSTICK_REACHABLE", detail: expect.stringContaining("the nodes count 1000000") });
+    expect(end(rig, id, "1000000")).toMatchObject({
+      code: "UNSTICK_REACHABLE",
+      detail: expect.stringContaining("the nodes count 1000000"),
+    });
     counts(rig, "1000001");
     expect(end(rig, id, "1000000").code).toBe("UNSTICK_REACHABLE");
     counts(rig, "0", 1); // fewer nodes than a claim needs
