@@ -4,7 +4,6 @@
  * `kid` in our own table only. Every way to be wrong gives the same answer outside; `reason` is for
  * the log. Sources: RFC 7515, 7519, 8725, 8037; docs/api.md, section on the token.
  */
-import "./web-crypto.ts";
 import { createHash, timingSafeEqual } from "node:crypto";
 import { compactVerify } from "jose";
 import { publicKeyFromHex } from "../../protocol/envelope.ts";

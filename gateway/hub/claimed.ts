@@ -1,5 +1,5 @@
 /**
- * Who a hello claims to be from, before anything of it is parsed. Source: docs/protocol.md section
+ * The claimed sender of a hello, before anything of it is parsed. Source: docs/protocol.md section
  * 4.1.
  */
 

@@ -267,7 +267,7 @@ CREATE TABLE vouched (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEX
 `;
 
 /**
- * What version 24 added: skipped places whose addresses are not derived and watched yet.
+ * Additions of version 24: skipped places whose addresses are not derived and watched yet.
  */
 const forgottenRanges = `
 CREATE TABLE forgottenRanges (

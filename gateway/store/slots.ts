@@ -5,7 +5,7 @@ import type { JobRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * Of a stuck sweep, and of one that was ended for it.
+ * The code of a stuck sweep, and of one that was ended for it.
  * @public
  */
 export const unreachableCode = "SWEEP_UNREACHABLE";
@@ -83,8 +83,8 @@ export function listSpendingAccounts(database: Database, network: string): reado
 }
 
 /**
- * The highest slot of an account that a transaction used up, or may; undefined for none. What a
- * sweep that was ended never reached is none. Slots are texts, the longer the higher.
+ * The highest slot of an account that a transaction used up, or may; undefined for none. A
+ * slot that an ended sweep never reached is none. Slots are texts, the longer the higher.
  * @public
  */
 export function highestUsed(database: Database, network: string, account: string): string | undefined {

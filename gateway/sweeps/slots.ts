@@ -1,7 +1,7 @@
 /**
  * Slots of addresses for deposits, by this gateway's own nodes. The next one goes into a sweep's
  * job under the gateway's signature. A database that was put back knows too few, so the chain's
- * final count wins where it is higher. Where it is lower the sweep waits: the database holds final
+ * final count wins where it is higher. If it is lower the sweep waits: the database holds final
  * transactions that these nodes do not show. Reads only. Source: docs/protocol.md section 5.1.
  */
 import { familyOf } from "../../chains/families.ts";
@@ -19,8 +19,8 @@ export interface NextSlot {
 }
 
 /**
- * What the final block, the newest one and the pool say must be the same, or something of the
- * address is on its way that nobody here ordered.
+ * Final block, newest block and pool must say the same; else something of the address is on its
+ * way that nobody here ordered.
  * @throws AgentError NODE_*
  */
 export async function nextSlotOf(database: Database, { network, reader }: WatchedChain, address: string): Promise<NextSlot | No> {

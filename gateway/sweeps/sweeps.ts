@@ -222,7 +222,7 @@ function note({ store, clock }: SweepsOptions, { address, network, currency }: S
   store.write((database) => keepSweepNote(database, { address, network, currency, reason, detail, at: clock() }));
 }
 
-/** Of what holds nothing any more, and has no sweep that stands still, there is nothing to say. */
+/** An address that holds nothing, and has no sweep that stands still, loses its note. */
 function forgetNotes({ store }: SweepsOptions, { network }: WatchedChain): void {
   const held = new Set(listSweepable(store.database, network).map(({ address, currency }) => `${address} ${currency}`));
   for (const { account, currency, code } of listBoundSweeps(store.database, network))

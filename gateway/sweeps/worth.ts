@@ -99,7 +99,7 @@ interface OnChain {
 }
 
 /**
- * What a whole unit of each is worth, in one money.
+ * The worth of one unit of each currency, in one money.
  * @public
  */
 export interface Worth {

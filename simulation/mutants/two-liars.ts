@@ -65,7 +65,8 @@ export const twoLiarsMutants: readonly Mutant[] = [
     file: "agent/signer/state/withdrawal.ts",
     find: '  return state === "quarantined" && code === "";',
     replace: '  return state === "quarantined" && code !== "SLOT_CONTESTED";',
-    sentence: "What a recovery quarantined above a limit is judged once more, counts already and is let through (quarantine).",
+    sentence:
+      "A withdrawal that a recovery quarantined above a limit is judged once more, counts already and is let through (quarantine).",
     world,
   },
   {

@@ -157,7 +157,7 @@ export class FalseAgent {
     this.#world.gateway.askDeposit(body, (address) => this.#world.ground.payIn(address, contract, 700_000n), this.merchant);
   }
 
-  /** What the gateway has of anybody: an attacker sees the chain, and may guess the rest. */
+  /** The gateway's rows of anybody: an attacker sees the chain, and may guess the rest. */
   #lies(): readonly Body[] {
     const { chance } = kernel;
     const { gateway } = this.#world;

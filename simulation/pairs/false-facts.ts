@@ -1,4 +1,4 @@
-/** What a courier that lies names for the fees and the life of a version, by family. */
+/** Fees and lives of a version that a lying courier names, by family. */
 import { kernel } from "../kernel/kernel.ts";
 import { stage } from "../world/setting.ts";
 
@@ -6,7 +6,7 @@ type Facts = Readonly<Record<string, string>>;
 
 const minuteMs = 60_000;
 const lifeMs = 5 * minuteMs;
-/** Of 100,000 gas: under the ceiling of one version, at it, and above it by little. */
+/** Prices of 100,000 gas: under the ceiling of one version, at it, and above it by little. */
 const pricesWei = ["12000000000", "60000000000", "95000000000", "100000000000", "105000000000"] as const;
 
 /** As an honest courier would, at this time. */

@@ -10,7 +10,7 @@ import type { Head, Job } from "../../protocol/messages.ts";
 import { type Recovery, recoveryNameOf } from "../../protocol/recovery.ts";
 import { gatewayKey, merchant, network, wallet } from "../world/setting.ts";
 
-/** What an order says; the rest of a job follows from the chain of jobs. */
+/** The words of an order; the rest of a job follows from the chain of jobs. */
 export type Asked = Pick<Job, "mode" | "orderId" | "currency" | "amount" | "address" | "issuedAt" | "expiresAt">;
 
 /** Jobs that one frame carries: the newest, with those that a lost frame may have had. */

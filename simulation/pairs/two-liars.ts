@@ -171,7 +171,7 @@ export class TwoLiars {
     });
   }
 
-  /** What an opened ledger found above a limit leaves by a person's yes, and there is none here. */
+  /** A withdrawal above a limit leaves an opened ledger by a person's yes: there is none here. */
   #staysQuarantined(transactionId: string): void {
     const opened = this.#ledger.records.filter((record) => record.kind === "OPENED");
     if (opened.length !== this.#openings) {

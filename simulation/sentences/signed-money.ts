@@ -1,5 +1,5 @@
 /**
- * What holds whoever lies to the signer, told by the signed bytes alone and the merchant's own
+ * The sentences that hold against each liar, told by the signed bytes alone and the merchant's own
  * settings: limits in what can still be paid, destinations, one slot or one living version for a
  * withdrawal, and a person's yes where a person is to say it.
  */
@@ -35,7 +35,7 @@ interface Left extends Paying, SignedBytes {
   readonly lane: string;
 }
 
-/** What the merchant's own people said, and what they were asked for. */
+/** The words of the merchant's own people, and the questions to them. */
 export interface Known {
   /** Every job of this id that the gateway ever made. */
   readonly jobsOf: (transactionId: string) => readonly Job[];
@@ -98,7 +98,7 @@ export class SignedMoney {
   }
 
   /**
-   * Of two versions of a withdrawal at most one can be paid, and a slot is of one withdrawal.
+   * At most one of two versions of a withdrawal can be paid, and a slot is of one withdrawal.
    */
   #excludes(left: Left, id: string, say: () => string): void {
     const before = this.#byId.get(id) ?? [];
@@ -143,7 +143,7 @@ export class SignedMoney {
       }
     }
     const sum = [...dearest.values()].reduce((all, one) => all + one, 0n);
-    // Where versions end by waiting two liars have a ceiling given back once.
+    // On a chain whose versions end by waiting two liars have a ceiling given back once.
     const times = left.untilMs === null ? 1n : 2n;
     must(sum <= times * fees(this.#policy.maxFeePerDay), "what was signed in a day costs no more than its ceiling", say);
   }
@@ -165,7 +165,7 @@ function readEvm(raw: string): Paying | null {
   return { from, to, contract, units, feeMax: feeMaxWei * gasLimit, slot: `${nonce}`, untilMs: null, isCancel: isNothing };
 }
 
-/** What the limit of a call's energy leaves open is a coin or two. */
+/** The limit of a call's energy leaves a coin or two open. */
 function readTron(raw: string): Paying | null {
   const read = readTransfer(raw);
   if (read === null || read.owner !== read.signer) return null;

@@ -16,7 +16,7 @@ export function must(condition: boolean, sentence: string, detail: () => string)
   if (!condition) throw new Violation(sentence, detail());
 }
 
-/** What it means that a process threw something which nobody expected of it. */
+/** The violation for an error that nobody expected of a process. */
 export function violationOf(process: string, error: unknown): Violation {
   if (error instanceof Violation) return error;
   if (error instanceof AgentError)

@@ -105,7 +105,7 @@ export class WaitingMoney implements Money {
   }
 
   /**
-   * What blocks can still take of a currency is within hour and day, by the bytes that left. A
+   * Amounts of a currency that blocks can still take are within hour and day, by bytes that left. A
    * ledger that was put back has forgotten bytes, and a recovery keeps what is bound.
    */
   #withinLimits(token: string): void {

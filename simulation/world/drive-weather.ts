@@ -1,4 +1,4 @@
-/** What goes wrong at a signer's drive, asked at each call of its code. */
+/** Faults of a signer's drive, asked at each call of its code. */
 import { kernel } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { type DiskVerdict, disk } from "../stand-ins/files.ts";

@@ -57,7 +57,7 @@ export class OnCall {
     });
   }
 
-  /** Where gateway and nodes lie, a person looks elsewhere first whether a version is gone. */
+  /** A person beside a lying gateway and nodes looks elsewhere whether a version is gone. */
   #isGone(versions: readonly { readonly txHash: string }[]): boolean {
     const { ground, plan } = this.#world;
     return plan.liars !== "gateway and nodes" || versions.every(({ txHash }) => ground.isGone(txHash));

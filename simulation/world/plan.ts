@@ -227,7 +227,7 @@ export function drawPlan(chance: Chance, seed: number): Plan {
 }
 
 /**
- * Of a chance of their own, so that every other draw stays as it was. One that lags stands only
+ * By a chance of their own, so that every other draw stays as it was. One that lags stands only
  * where nodes lag anyhow, and one with a backend that lies nowhere: lies are the run's own.
  */
 function drawProviders(

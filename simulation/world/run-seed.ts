@@ -21,7 +21,7 @@ export interface RunResult {
   readonly simulatedMs: number;
 }
 
-/** Whatever a seed's world is put together of. */
+/** The parts of a seed's world. */
 type Running = Pick<World, "start" | "thrown" | "violation">;
 
 let running: Running | null = null;

@@ -122,7 +122,7 @@ export class TronGround implements Ground {
   #tick(nowMs: number): void {
     this.#chain.tick(nowMs);
     if (this.#shown === this.#chain) return;
-    // What leaves reaches the true chain when they like, and mostly soon.
+    // Sent bytes reach the true chain when they like, and mostly soon.
     for (const transfer of this.money.heldBytes())
       if (kernel.chance.below("they publish it", 3) === 0) this.#chain.offer(transfer);
     this.#shown.mine(begun + Math.floor(nowMs) + this.#aheadMs);
@@ -235,7 +235,7 @@ export class TronGround implements Ground {
   isDead(txHash: string, raw: string): boolean {
     const transfer = raw === "" ? this.money.transferOf(txHash) : readTransfer(raw);
     if (transfer === undefined || transfer === null) return false;
-    // Of a made-up chain only the version's own end is nobody's invention.
+    // On a made-up chain only the version's own end is nobody's invention.
     if (this.#shown !== this.#chain) return begun + kernel.scheduler.nowMs > transfer.expirationMs + marginMs;
     return this.money.isGone(transfer);
   }

@@ -71,7 +71,7 @@ function sameEpoch<P extends Drawn>(plan: P, chance: Chance): P & { readonly isP
   };
 }
 
-/** What happens to the signer's machine while gateway and courier lie together. */
+/** Events of the signer's machine while gateway and courier lie together. */
 const machines: readonly FaultKind[] = [
   ...(["signerDies", "powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "slowDisk"] as const),
 ];

@@ -44,7 +44,7 @@ let sweeps: Sweeps;
 let chain: WatchedChain;
 let block: number;
 let told: string[];
-/** What the nodes count of each address. */
+/** The nodes' counts of each address. */
 let counted: Map<string, Counters>;
 
 const usdt: GatewayCurrency = {

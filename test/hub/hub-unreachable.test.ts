@@ -30,7 +30,7 @@ async function out(): Promise<{ readonly agent: LinkAgent; readonly id: string }
   return { agent, id };
 }
 
-/** What the gateway's pass does once its nodes say so. */
+/** The gateway's pass, once its nodes say so. */
 function strands(id: string): void {
   db.store.write((database) => updateWithdrawal(database, id, { stage: "stuck", code: "SWEEP_UNREACHABLE" }, 7_000));
   signals.emit("dead", { transactionId: id });

@@ -12,7 +12,7 @@ import { isEndedByPerson, isOver, type Withdrawal } from "../state/withdrawal.ts
 import { closedGate, countKey, type Turn } from "./run.ts";
 
 /**
- * What `end` would do; records nothing.
+ * The plan of `end`; records nothing.
  * @public
  */
 export function planEnd(

@@ -167,7 +167,7 @@ export function warnDeadIncluded(turn: Turn, { transactionId, versions }: Withdr
 
 /**
  * The gateway says that these are dead: recorded of each that was let out and is past its own end
- * by ledger time, once. Of any other the word is not taken, and the gateway says it again. Gives
+ * by ledger time, once. The word on any other is not taken, and the gateway says it again. Gives
  * the withdrawals.
  */
 export function recordDead({ core, run, nowMs, commit }: Turn, said: readonly string[]): readonly string[] {

@@ -1,8 +1,8 @@
 /**
  * The sums of each currency: the amounts approved and the amounts bound to a slot, in the hour and
  * the day, and the fees of the day. Both count, because an approval may wait for days and those
- * that waited must not all be paid in one hour. Where versions end by waiting each version is a
- * payment of its own and counts as one: until it can no longer be paid, and for the window at
+ * that waited must not all be paid in one hour. A version on a chain whose versions end by waiting
+ * is a payment of its own and counts as one: until it can no longer be paid, and for the window at
  * least. Touches nothing.
  */
 import { waitingOf } from "../../../chains/families.ts";
@@ -123,7 +123,7 @@ export class Sums {
       }
       case "REFUSED":
       case "EXPIRED": {
-        // The amount can no longer be paid and stops counting as approved. What was bound counts on
+        // The amount can no longer be paid and stops counting as approved. A bound amount counts on
         // as bound until `stand` gives it back.
         const windows = this.of(currency);
         windows.hour.remove(record.transactionId);

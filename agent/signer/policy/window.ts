@@ -117,7 +117,7 @@ export class SlidingWindow {
     else this.#sum += units;
   }
 
-  /** What is older than the span at `nowMs` and was not dropped yet. */
+  /** Entries older than the span at `nowMs` that were not dropped yet. */
   #goneAt(nowMs: number, standing: Standing): bigint {
     let units = 0n;
     for (let i = this.#first; i < this.#entries.length; i++) {

@@ -79,7 +79,7 @@ export class Signer {
       push: options.push,
     });
     run.isReadOnly = ledger.readOnly;
-    // Where nothing can be written, nothing is signed either: the mark is read at the next start.
+    // A read-only disk takes no mark and nothing is signed: the mark is read at the next start.
     if (!ledger.readOnly) this.#append(options.mark?.lost(core) ?? []);
     this.ledger.flush((fault) => fault !== null && options.onPoisoned(fault));
   }

@@ -18,7 +18,7 @@ import type { Core } from "../state/core.ts";
 export const stopMarkName = "stopped.json";
 const bytesMax = 1_024;
 const lockCode = "CHAIN_SLOT_FOREIGN";
-/** Who paused, where the mark does not say it in a form that a record takes. */
+/** The approver, where the mark has no name in a form that a record takes. */
 const unnamed = "mark";
 
 interface Stop {
@@ -37,7 +37,7 @@ export class StopMark {
     this.#marked = readStop(disk);
   }
 
-  /** What the mark knows and the ledger does not, as the records that it lost. */
+  /** The mark's knowledge that the ledger lacks, as the records that it lost. */
   lost(core: Core): readonly RecordBody[] {
     const now = stopOf(core);
     const { paused, isLocked } = this.#marked;

@@ -2,8 +2,8 @@
  * Ledger time: what every record is stamped with and every limit is counted by. It stands while no
  * gateway has greeted this run, and then follows the local clock, but never far ahead of what the
  * gateway last signed: a clock that jumps opens no new day and leaves no ledger that is ahead for
- * ever. Where both clocks jump, the blocks of the chains are the third witness: they let no time
- * pass, they only stop it. Pure: clocks and what was heard come in. Source: docs/ledger.md section
+ * ever. The chains' blocks are the third witness for two clocks that jump: they let no time pass,
+ * they only stop it. Pure: clocks and what was heard come in. Source: docs/ledger.md section
  * 2.
  */
 

@@ -68,7 +68,7 @@ interface Reach {
 }
 
 /**
- * Each slot from ledger and chain up to the next one is some kept withdrawal's. Where the chain
+ * Each slot from ledger and chain up to the next one is some kept withdrawal's. On a chain that
  * takes slots in any order none holds up another.
  */
 function beyondOf({ network, account, floor, count, next }: Reach, own: readonly Withdrawal[]): Refusal | null {
@@ -90,7 +90,7 @@ function beyondOf({ network, account, floor, count, next }: Reach, own: readonly
 function sweptOf(opening: Opening, kept: readonly Withdrawal[]): OpenedAccounts | Refusal {
   const { old, order, accountOn } = opening;
   const mine = new Map<string, Withdrawal[]>();
-  // Where the chain counts none, no node could say where such an address goes on.
+  // On a chain that counts none, no node could say where such an address goes on.
   for (const [network, account] of old.accounts)
     if (account !== accountOn(network) && !familyOf(network).slots.isCounted) mine.set(`${network} ${account}`, []);
   for (const one of kept) {

@@ -1,6 +1,6 @@
 /**
- * What a new ledger begins to count with, and which withdrawals of the gateway's order its limits
- * let be signed again without a person. A withdrawal that the ledger before never bound is weighed
+ * The first sums of a new ledger, and the withdrawals of the gateway's order that its limits let be
+ * signed again without a person. A withdrawal that the ledger before never bound is weighed
  * against hour and day, as a job is: the order is the gateway's word alone. Pure. Source:
  * docs/protocol.md section 8.
  */
@@ -43,8 +43,8 @@ export interface Weighed {
 }
 
 /**
- * What is bound counts; what was only approved does not; of a day that was forgotten here, the
- * gateway's sum. What is above a limit counts too, since it may have been paid.
+ * Bound amounts count, and amounts that were only approved do not; for a day that was forgotten
+ * here the gateway's sum counts. An amount above a limit counts too: it may have been paid.
  */
 export function weigh(weighing: Weighing): Weighed {
   const { each, nowMs } = weighing;
@@ -92,7 +92,7 @@ function forgetUnbound(sums: Sums, { open, each }: Weighing): void {
 
 function countForgottenDay(sums: Sums, { each, order, nowMs }: Weighing): void {
   const ended = new Set(order.ended.map(({ job }) => parseJob(job).transactionId));
-  // What has ended there is in the gateway's sum, open here or not.
+  // A withdrawal that has ended there is in the gateway's sum, open here or not.
   const open = each.map(({ kept }) => kept.transactionId).filter((id) => !ended.has(id));
   for (const { currency, units, feesUnits } of order.spent) {
     const counted = sums.countedBeside(currency, open, nowMs);

@@ -1,4 +1,4 @@
-/** What a new ledger is opened from. Source: docs/protocol.md section 8. */
+/** The terms that a new ledger is opened from. Source: docs/protocol.md section 8. */
 import type { Job } from "../../../protocol/messages.ts";
 import type { Recovery } from "../../../protocol/recovery.ts";
 import type { Limits } from "../policy/rules.ts";
@@ -11,7 +11,7 @@ import type { State } from "./machine.ts";
  */
 export type Order = Omit<Recovery, "part" | "parts">;
 
-/** What a ledger is opened from. */
+/** The terms of an opening. */
 export interface Opening {
   readonly old: CoreSnapshot;
   readonly order: Order;

@@ -112,7 +112,7 @@ function problemOf({ old, order, payerOf, nowMs }: Opening): Refusal | null {
   return null;
 }
 
-/** What the ledger before knew of a kept one decides how its limits are held against it. */
+/** The earlier ledger's knowledge of a kept one decides how limits are held against it. */
 function weighable(bound: Bound, opening: Opening): Weighable {
   const { own, isContested } = bound;
   const kept = keptOf(bound, opening);

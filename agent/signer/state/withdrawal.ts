@@ -42,7 +42,7 @@ export function isCancelling({ versions, ordered }: Pick<Withdrawal, "versions" 
 }
 
 /**
- * Of a sweep that the chain cannot reach, here and at the gateway.
+ * The code of a sweep that the chain cannot reach, here and at the gateway.
  * @public
  */
 export const unreachableCode = "SWEEP_UNREACHABLE";
