@@ -1,7 +1,7 @@
 /**
  * `check`: finds the faults of the gateway's next start without starting: in configuration, key,
- * database, port, certificate, the chains' nodes and tokens. Changes nothing, and works beside a
- * running gateway.
+ * database and its disk, port, certificate, the chains' nodes and tokens. Changes nothing, and
+ * works beside a running gateway.
  */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -14,6 +14,7 @@ import { type Finding, finding, orFinding } from "../../protocol/finding.ts";
 import { isLoopback } from "../../protocol/loopback.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayChain, type GatewayConfig, readConfig } from "../config.ts";
+import { freeBytesOf, roomBytesMin, roomWarningFactor } from "../store/disk.ts";
 import { keyOfStore } from "../store/look.ts";
 import { runningOn } from "../store/owner.ts";
 
@@ -32,7 +33,7 @@ export async function checkGateway(path: string, nowMs: number): Promise<readonl
   const config = orFinding(findings, () => readConfig(path));
   if (config === null) return findings;
   const isRunning = storeFindings(config, findings);
-  findings.push(...publicFindings(config), ...certificateFindings(config, nowMs));
+  findings.push(...roomFindings(config), ...publicFindings(config), ...certificateFindings(config, nowMs));
   if (!isRunning) findings.push(...(await portFindings(config)));
   const chains = Object.entries(config.chains);
   findings.push(...(await Promise.all(chains.map(([name, chain]) => chainFindings(config, name, chain, nowMs)))).flat());
@@ -49,6 +50,14 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
       finding("GATEWAY_KEY_OTHER", "error", `the key ${config.keyFile} is not the one ${config.database} was made with`),
     );
   return (orFinding(findings, () => runningOn(config.database) ?? "") ?? "") !== "";
+}
+
+/** A disk that is nearly full stops orders before long, and damages nothing. */
+function roomFindings({ database }: GatewayConfig): readonly Finding[] {
+  const free = freeBytesOf(database);
+  if (free === null || free >= roomBytesMin * roomWarningFactor) return [];
+  const words = `${Math.floor(free / 1024 / 1024)} MiB are free on the disk of ${database}`;
+  return [finding("GATEWAY_DISK_FULL", "warning", words)];
 }
 
 /**

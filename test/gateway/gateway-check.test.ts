@@ -7,13 +7,19 @@ import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFi
 import { createServer, type Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { checkGateway } from "../../gateway/operator/check.ts";
 import { initFolder } from "../../gateway/operator/folder.ts";
 import { ownStore } from "../../gateway/store/owner.ts";
 import { type FakeNode, startFakeNode } from "../../rig/fake-node.ts";
 import { silentLog } from "../../rig/gateway-database.ts";
 import { closedPort } from "../support/evm-nodes.ts";
+
+const disk = vi.hoisted(() => ({ freeBytes: 2 ** 40 }));
+vi.mock("../../gateway/store/disk.ts", async (real) => ({
+  ...(await real<typeof import("../../gateway/store/disk.ts")>()),
+  freeBytesOf: () => disk.freeBytes,
+}));
 
 const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 const nowMs = Date.parse("2026-11-20T12:00:00Z");
@@ -182,6 +188,23 @@ it.runIf(hasOpenssl)("a certificate is for publicUrl's name, and not near its en
   expect((await checkGateway(path, today + 100 * 86_400_000))[0]?.severity).toBe("error");
   write({ listen, publicUrl: "http://localhost:8080" });
   expect((await checkGateway(path, today)).map((one) => one.code)).toContain("GATEWAY_PUBLIC_URL");
+});
+
+it("gateway check warns of a disk that is nearly full, and would start all the same", async () => {
+  write();
+  disk.freeBytes = 256 * 1024 * 1024 - 1;
+  try {
+    expect(await checkGateway(path, nowMs)).toEqual([
+      expect.objectContaining({
+        ...{ code: "GATEWAY_DISK_FULL", severity: "warning" },
+        what: `255 MiB are free on the disk of ${join(dir, "gateway.db")}`,
+      }),
+    ]);
+    disk.freeBytes += 1;
+    expect(await checkGateway(path, nowMs)).toEqual([]);
+  } finally {
+    disk.freeBytes = 2 ** 40;
+  }
 });
 
 it("gateway check changes nothing", async () => {
