@@ -14,7 +14,7 @@ const { values, whole, stop } = readCommandLine({
     kills: { takes: "N", default: "20", says: "so many kill -9 of gateway, signer, courier and whole agent, on each" },
     profile: {
       takes: "NAME[,NAME]",
-      says: "of the nodes, in the place of a pair by the seed; the second is a plain node unless told",
+      says: "profiles of the nodes, in the place of a pair by the seed; the second is a plain node unless told",
     },
     profiles: { says: "lists the profiles with their sources, and ends" },
     "block-ms": { takes: "N", default: "400", says: "between two blocks; more on a machine that does much else" },

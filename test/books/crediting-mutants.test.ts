@@ -141,7 +141,7 @@ const rules: readonly Rule[] = [
     named: `${-eth} eth`,
   },
   {
-    rule: "what lay there before an address was given out is no payment",
+    rule: "a balance from before an address was given out is no payment",
     takeOut: () => vi.spyOn(states, "baselineOf").mockReturnValue(0n),
     story: remainder,
     named: `${-5n * eth} eth`,

@@ -214,7 +214,7 @@ describe("a person and the books", () => {
     expect(differences(await close())).toEqual([`${address} -1 eth from ${chain.block - 1}`]);
   });
 
-  it("what a hot wallet's owner spent by another wallet is taken in with its fee, and the next one is named again", async () => {
+  it("a spend of a hot wallet by another program is taken in with its fee, and the next one is named again", async () => {
     chain.move(agent.hotAddress, "eth", 10n * eth);
     mine();
     await close();

@@ -72,12 +72,15 @@ const change =
 group("an empty list", () => {
   // ethereum/go-ethereum #24078: a lagging machine behind one name; besu-eth/besu #8007 and
   // filecoin-project/lotus #13749: the same by the hash of a block.
-  it.each([true, false])("of every question is not believed where the header speaks of logs (agreed: %s)", async (isAgreed) => {
-    pays(5n);
-    chain.mineEmpty(2);
-    const { reader } = await watchedBy(ofLogs([]));
-    expect(unitsOf(await found(reader, 1, 3, isAgreed))).toEqual([5n]);
-  });
+  it.each([true, false])(
+    "that answers every question is not believed where the header speaks of logs (agreed: %s)",
+    async (isAgreed) => {
+      pays(5n);
+      chain.mineEmpty(2);
+      const { reader } = await watchedBy(ofLogs([]));
+      expect(unitsOf(await found(reader, 1, 3, isAgreed))).toEqual([5n]);
+    },
+  );
 
   it("is believed where the header speaks of none, and costs no further question", async () => {
     chain.mine({ hash: hashOf("coins"), from: stranger, to: stranger, value: 1n });
@@ -88,7 +91,7 @@ group("an empty list", () => {
     expect(nodes[0]!.count("eth_getBlockReceipts") + nodes[0]!.count("eth_getTransactionReceipt")).toBe(0);
   });
 
-  it("of a node that has not the receipts either is a block that it does not have, and credits nothing", async () => {
+  it("from a node without the receipts too is a block that the node does not have, and credits nothing", async () => {
     pays(5n);
     const lags: Bend = (call) =>
       call.method === "eth_getLogs"
@@ -102,7 +105,7 @@ group("an empty list", () => {
     expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
   });
 
-  it("of a node without receipts by block is proven by the receipts one by one", async () => {
+  it("from a node without receipts by block is proven by the receipts one by one", async () => {
     pays(5n);
     const bend: Bend = (call) => {
       if (call.method === "eth_getLogs") return { result: [] };
@@ -112,7 +115,7 @@ group("an empty list", () => {
     expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
   });
 
-  it("of a header without a bloom is proven by receipts where the block has transactions", async () => {
+  it("beside a header without a bloom is proven by receipts where the block has transactions", async () => {
     pays(5n);
     const bend: Bend = (call, honest) =>
       change("eth_getBlockByNumber", ({ logsBloom: _, ...block }) => block)(call, honest) ?? ofLogs([])(call, honest);
@@ -120,7 +123,7 @@ group("an empty list", () => {
     expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
   });
 
-  it("of blocks whose headers show a bloom of nothing beside logs is not believed once that was seen", async () => {
+  it("beside headers with an empty bloom is not believed once such a header stood beside logs", async () => {
     pays(5n);
     pays(6n);
     const blind = change("eth_getBlockByNumber", (block) => ({ ...block, logsBloom: `0x${"0".repeat(512)}` }));
@@ -131,7 +134,7 @@ group("an empty list", () => {
     expect(unitsOf(await found(reader, 2, 2))).toEqual([6n]);
   });
 
-  it("of transactions in a block whose header has some is a block that the node does not have", async () => {
+  it("in the place of a block's transactions, where its header has some, is a block that the node does not have", async () => {
     pays(5n);
     const root = hashOf("root");
     const { nodes, reader } = await watchedBy(
@@ -208,7 +211,7 @@ group("a question that is too large", () => {
   });
 });
 
-group("what strangers do", () => {
+group("acts of strangers", () => {
   // subsquid/squid-sdk #542 and OffchainLabs/go-ethereum #658: no nonce; hiero-ledger/
   // hiero-json-rpc-relay #417: no type, price or signature either.
   it("a stranger's transaction with odd fields fails no block, and nodes need not show it alike", async () => {

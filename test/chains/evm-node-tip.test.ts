@@ -83,7 +83,7 @@ describe("the tip of one node", () => {
     },
   );
 
-  it("what a node lacks is asked for again now and then alone", async () => {
+  it("a method that a node lacks is asked for again now and then alone", async () => {
     const { fake, nodes } = await nodeThatSays({ eth_maxPriorityFeePerGas: missing });
     for (let time = 0; time < 66; time += 1) await nodes.fees();
     expect([fake.count("eth_maxPriorityFeePerGas"), fake.count("eth_gasPrice")]).toEqual([2, 66]);

@@ -50,7 +50,7 @@ describe("a body that nobody can read", () => {
   it.each([
     ["that is torn each time fails after two", 200, "{", true, 2],
     ["that is refused fails at once", 400, page, true, 1],
-    ["of a node that fails inside fails at once", 500, "", true, 1],
+    ["to a node that fails inside fails at once", 500, "", true, 1],
     ["whose JSON is something else fails at once", 200, "7", true, 1],
   ] as const)("a read %s", async (_, status, body, isAlways, times) => {
     const { fake, head } = await once(status, body, isAlways);

@@ -152,7 +152,7 @@ group("what a deposit on Tron is", () => {
     expect(await watcher.payments(blocks, [""], bookOf(one), true)).toMatchObject([{ address: one, amountUnits: 7n }]);
   });
 
-  it("of nodes that disagree on more than internal entries nothing is taken, and the one that keeps none is named", async () => {
+  it("nodes that disagree on more than internal entries give nothing, and the one that keeps none is named", async () => {
     await begin(2);
     town.node.fronts[1]!.suffer({ lies: [{ kind: "no-internal" }] });
     town.node.fronts[0]!.suffer({ lies: [{ kind: "amount" }] });

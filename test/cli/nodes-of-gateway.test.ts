@@ -85,7 +85,7 @@ describe("nodes of the gateway", () => {
     expect(rig.next(id).ok).toBe(true);
   });
 
-  it("of the merchant's own leave it to the courier, and status names no chain", () => {
+  it("that are the merchant's own leave it to the courier, and status names no chain", () => {
     const rig = waitingRig();
     const id = rig.payout();
     rig.callDead(id);

@@ -136,7 +136,7 @@ describe("a scan on Tron", () => {
   });
 });
 
-describe("what a scan found", () => {
+describe("money that a scan found", () => {
   let rig: PutBackRig;
   beforeEach(async () => {
     rig = new PutBackRig();
@@ -162,7 +162,7 @@ describe("what a scan found", () => {
   const listed = () =>
     listUnattributed(rig.store.database, null, 10).map(({ address, units, txHash }) => [address, units, txHash.split(":")[0]]);
 
-  it("what a scan found is a payment once it is watched, once, whatever is read again, and no order gets its place", async () => {
+  it("money that a scan found is a payment once its address is watched, counts once, and no order gets its place", async () => {
     await rig.orderSoon("anna");
     rig.pay(at(25), 2n * eth);
     rig.chain.mine({ hash: hashOf("swept"), from: at(27), to: stranger, nonce: 0 });
@@ -195,7 +195,7 @@ describe("what a scan found", () => {
     expect(await rig.orderSoon("bora")).toBe(at(28));
   });
 
-  it("what a scan found after a database was lost with all its copies is all that came, and no address leaves again", async () => {
+  it("money that a scan found after a database was lost with all its copies is all that came, and no address leaves again", async () => {
     rig.keep("empty", "file");
     const before = [];
     for (const order of ["anna", "carl", "dora"]) before.push(await rig.orderSoon(order));
@@ -225,7 +225,7 @@ describe("what a scan found", () => {
     expect(rig.rows().filter(({ status }) => status === 1)).toEqual([]);
   });
 
-  it("what a scan found stays where it is without a person's word", async () => {
+  it("money that a scan found stays where it is without a person's word", async () => {
     rig.pay(at(25), eth);
     await rig.settle();
     expect(placesOf(await found())).toEqual([25]);

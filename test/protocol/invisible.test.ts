@@ -99,7 +99,7 @@ describe("an encKey", () => {
     expect(message).toContain(why);
   });
 
-  it("of 64 hex digits, and a passphrase with spaces, are taken", () => {
+  it("with 64 hex digits, and a passphrase with spaces, are taken", () => {
     expect(told(() => assertEncKey(bytes(hex)))).toBe("");
     expect(told(() => assertEncKey(bytes("vWq8 zR4n tXk2 Lm9p Hb3c")))).toBe("");
   });

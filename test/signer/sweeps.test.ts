@@ -52,7 +52,7 @@ function paid(rig: Rig, job: Partial<Job>): Transaction {
 }
 
 /** Counters above the chain's: BoltzExchange/boltz-backend 1201, leather-io/extension 5934. */
-describe("where an address for deposits begins", () => {
+describe("the first slot of an address for deposits", () => {
   it("is the first slot alone on the courier's word, whatever number of nodes it names", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request(sweep());

@@ -147,7 +147,7 @@ describe("an agent with a chain of Tron", () => {
     await node?.stop();
   });
 
-  it("of an agent with a chain of Tron, `check` finds nothing wrong with its nodes and tokens but their age, and a wrong decimal", {
+  it("`check` of an agent with a chain of Tron finds nothing wrong with its nodes and tokens but their age, and a wrong decimal", {
     timeout: 120_000,
   }, async () => {
     const check = async (path: string): Promise<string> => {

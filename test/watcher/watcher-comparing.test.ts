@@ -51,8 +51,8 @@ function byContract(address: string, units: bigint): void {
   chain.mine();
 }
 
-describe("what lay on an address before it was given out", () => {
-  it("what lay on an address before it was given out completes no request, and what comes counts alone", async () => {
+describe("coins on an address from before it was given out", () => {
+  it("coins on an address from before it was given out complete no request, and later ones alone count", async () => {
     const one = request(0);
     const dollars = request(1, usd);
     chain.coins.push({ block: 2, address: one.address, units: 5n * eth }, { block: 2, address: dollars.address, units: eth });
@@ -264,7 +264,7 @@ describe("an old address", () => {
     expect(payments()).toMatchObject([{ units: "7", transactionId: id }]);
   });
 
-  it("what the owner of the key takes out hides nothing that comes later", async () => {
+  it("coins that the owner of the key takes out hide nothing that comes later", async () => {
     const { id, address } = request(0, { status: 1, stage: "completed" });
     db.store.database.run("UPDATE depositAddresses SET agent = NULL");
     await start();
