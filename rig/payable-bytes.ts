@@ -24,8 +24,8 @@ export function jobIn(text: string): Job {
 }
 
 /**
- * What blocks can still take of the signed bytes is within hour and day, by what the bytes say to
- * code that is not ours. An opened ledger keeps slots whatever the limits say: they count no more.
+ * Signed bytes that blocks can still take are within hour and day, by what the bytes say to code
+ * that is not ours. An opened ledger keeps slots whatever the limits say: they count no more.
  */
 export function payable(world: {
   readonly records: readonly LedgerRecord[];

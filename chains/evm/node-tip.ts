@@ -1,5 +1,5 @@
 /**
- * What one node says of the tip that payments offer now. The question for it is no part of every
+ * The word of one node on the tip that payments offer now. The question for it is no part of every
  * node; one that lacks it names a price of gas, or the rewards of its newest blocks, as wallets
  * take them. Source: Ethereum execution-apis (eth_maxPriorityFeePerGas, eth_gasPrice,
  * eth_feeHistory); reported at ethereum/go-ethereum #23479, ethers-io/ethers.js #4490,

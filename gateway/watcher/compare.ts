@@ -35,8 +35,8 @@ const windowPlaces = 4096;
 /** Compared again after so long: at least once a day, whatever a pass is late. */
 const againMs = 20 * 3_600_000;
 /**
- * What comes late comes soon after the end as a rule. Of the newest places so many are looked
- * through in a pass, and none of them is compared again before so long.
+ * Late payments come soon after the end as a rule. So many of the newest places are looked through
+ * in a pass, and none of them is compared again before so long.
  */
 const youngPlaces = 4_096;
 const youngWindow = 512;

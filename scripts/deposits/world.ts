@@ -53,7 +53,7 @@ const endingMs = 2_500;
 /** One address of so many is paid before it is handed out. */
 const earlyOf = 20;
 /**
- * What a contract sends after a request's end is found once half the request's age has passed
+ * Money that a contract sends after a request's end is found once half the request's age has passed
  * again, a few addresses of Tron in a pass: after the ends it may take so long.
  */
 const comparedMs = 400_000;

@@ -36,7 +36,7 @@ export const depositMutants: readonly Mutant[] = [
     file: states,
     find: "  let units = paid.reduce((sum, row) => sum + BigInt(row.units), 0n);",
     replace: "  let units = 0n;",
-    sentence: "What a transaction paid is credited a second time as the balance that nothing explains (no unit appears).",
+    sentence: "A payment of a transaction is credited a second time as the balance that nothing explains (no unit appears).",
     world,
     when: paysCoins,
   },
@@ -45,7 +45,7 @@ export const depositMutants: readonly Mutant[] = [
     file: states,
     find: '    if (isNative) units += BigInt(row.brought ?? "0") - BigInt(row.feeUnits === "" ? "0" : row.feeUnits);',
     replace: '    if (isNative) units -= BigInt(row.feeUnits === "" ? "0" : row.feeUnits);',
-    sentence: "What is left of a top-up looks like coins that a contract sent (no unit appears).",
+    sentence: "The rest of a top-up looks like coins that a contract sent (no unit appears).",
     world,
     when: paysTokens,
   },
@@ -63,7 +63,7 @@ export const depositMutants: readonly Mutant[] = [
     find: '  upsert(database, payment, "WHERE final = 0");',
     replace: `  upsert(database, payment, "WHERE final = 0");
   hold(database, payment, merchantOf(database, payment));`,
-    sentence: "What is in no final block lies on its address already, and is swept before it is there (no unit appears).",
+    sentence: "A payment in no final block lies on its address already, and is swept before it is there (no unit appears).",
     world,
   },
   {

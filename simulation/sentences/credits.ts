@@ -1,12 +1,12 @@
 /**
- * What is true about deposits that the gateway credits, held against the simulated chain: each
+ * The truth of deposits that the gateway credits, held against the simulated chain: each
  * final payment is one that came from outside, is final there, and to the unit; no transaction is
  * credited twice; a request is completed by what is final at its own address alone.
  */
 import { stage } from "../world/setting.ts";
 import { must } from "./violation.ts";
 
-/** What the gateway's database holds at a commit. */
+/** The content of the gateway's database at a commit. */
 export interface Credits {
   // final
   readonly payments: readonly {

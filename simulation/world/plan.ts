@@ -238,7 +238,7 @@ function drawProviders(
   if (chance.below("run with providers", providersOf) !== 0) return Array.from({ length: nodes }, () => "");
   const fit = profiles.filter(({ backends = [], still, ...one }) => {
     const isLagging = backends.length > 0 || still !== undefined;
-    // Where the chain's own word is asked for, a node without it serves nobody.
+    // A node without the chain's own word serves nobody where that word is asked for.
     if (saysFinal && one.noFinalized !== undefined) return false;
     return one.family === family && one.isFit && !(isLagging && (rates.nodeLags === 0 || nodes < 2)) && !isLying(backends);
   });

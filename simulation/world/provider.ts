@@ -22,7 +22,7 @@ export function providerNamed(family: Profile["family"], name: string): Provider
   return new Provider(profileNamed(family, name === "" ? "plain node" : name));
 }
 
-/** Of all nodes of one chain, by a plan: kinds of transactions that one shows all of them show. */
+/** The providers of a chain's nodes, by a plan: all of them show the same kinds of transactions. */
 export function providersOf({ family, providers }: Pick<Plan, "family" | "providers">): readonly Provider[] {
   const all = providers.map((name) => profileNamed(family, name === "" ? "plain node" : name));
   return ofOneChain(all).map((profile) => new Provider(profile));

@@ -8,11 +8,11 @@ import { type DepositMemory, scanDeposits } from "../../gateway/watcher/deposits
 import { type GatewayDatabase, silentLog } from "../../rig/gateway-database.ts";
 import { currency } from "./watched-chain.ts";
 
-/** What a test says of its chain; the native coin "eth" alone unless told. */
+/** A test's facts of its chain; the native coin "eth" alone unless told. */
 export interface Watched {
   readonly db: GatewayDatabase;
   readonly network: string;
-  /** What the parts under test ask for. */
+  /** The questions of the parts under test. */
   readonly reader: Partial<WatcherNodes>;
   readonly currencies?: readonly GatewayCurrency[];
   readonly clock?: () => number;
