@@ -26,12 +26,13 @@ export function listBoundSweeps(database: Database, network: string): readonly B
 }
 
 /**
- * Sweeps of an address that were ended since the chain could not reach their slot.
+ * Sweeps that were ended since the chain could not reach their slot: of an address, or with null of
+ * all of them.
  * @public
  */
-export function listEndedUnreached(database: Database, network: string, address: string): readonly BoundSweep[] {
-  const sql = `${bound} AND t.depositAddress = ? AND t.status = 2 AND t.code = ? ORDER BY length(k.slot), k.slot`;
-  return database.all<BoundSweep>(sql, network, address, unreachableCode);
+export function listEndedUnreached(database: Database, network: string, address: string | null): readonly BoundSweep[] {
+  const sql = `${bound} AND (? IS NULL OR t.depositAddress = ?) AND t.status = 2 AND t.code = ? ORDER BY t.changedAt, t.id`;
+  return database.all<BoundSweep>(sql, network, address, address, unreachableCode);
 }
 
 /**

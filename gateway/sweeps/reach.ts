@@ -5,6 +5,7 @@
  * it is open again, and the watcher says how it ended. Asks so much in a pass and no more.
  */
 import { familyOf } from "../../chains/families.ts";
+import type { Counters } from "../../chains/nodes.ts";
 import { AgentError } from "../../protocol/fault.ts";
 import { takeExpiry } from "../store/deaths.ts";
 import { unreachableCode } from "../store/slots.ts";
@@ -18,6 +19,8 @@ import { isBeyond } from "./slots.ts";
 /** A sweep that changed lately is on its way. */
 const stillMs = 600_000;
 const againMs = 300_000;
+/** Few are ever ended, each by a person. */
+const endedAgainMs = 3_600_000;
 const askedPerPassMax = 16;
 
 /** When each sweep was looked at last. */
@@ -31,25 +34,32 @@ export async function checkReach(chain: WatchedChain, memory: ReachMemory): Prom
   const { network, reader, store } = chain;
   if (!familyOf(network).slots.isCounted || reader.closed === undefined) return [];
   const nowMs = chain.clock();
-  const open = listBoundSweeps(store.database, network);
-  for (const id of memory.keys()) if (!open.some((one) => one.id === id)) memory.delete(id);
-  const isDue = ({ id, changedAt }: BoundSweep): boolean =>
-    nowMs - changedAt >= stillMs && nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY) >= againMs;
+  const open = listBoundSweeps(store.database, network).filter(({ changedAt }) => nowMs - changedAt >= stillMs);
+  const ended = listEndedUnreached(store.database, network, null);
+  const known = new Set([...open, ...ended].map(({ id }) => id));
+  for (const id of memory.keys()) if (!known.has(id)) memory.delete(id);
+  const since = ({ id }: BoundSweep): number => nowMs - (memory.get(id) ?? Number.NEGATIVE_INFINITY);
+  const due = [...open.filter((one) => since(one) >= againMs), ...ended.filter((one) => since(one) >= endedAgainMs)];
   const changed: string[] = [];
-  for (const sweep of open.filter(isDue).slice(0, askedPerPassMax)) {
+  for (const sweep of due.slice(0, askedPerPassMax)) {
     memory.set(sweep.id, nowMs);
     try {
       const counters = await reader.closed(sweep.account);
-      const isChanged = store.write((database) => {
-        const beyond = isBeyond(database, sweep, counters);
-        return beyond ? strand(chain, database, sweep, `${counters.final}`) : free(chain, database, sweep);
-      });
-      if (isChanged) changed.push(sweep.id);
+      changed.push(...store.write((database) => judge(chain, database, sweep, counters)));
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
     }
   }
   return changed;
+}
+
+/** Gives the ids of the rows that changed. */
+function judge(chain: WatchedChain, database: Database, sweep: BoundSweep, counters: Counters): readonly string[] {
+  const count = `${counters.final}`;
+  if (listEndedUnreached(database, chain.network, sweep.account).some(({ id }) => id === sweep.id))
+    return counters.isSame ? reopenPassed(chain, database, sweep.account, count) : [];
+  const isChanged = isBeyond(database, sweep, counters) ? strand(chain, database, sweep, count) : free(chain, database, sweep);
+  return isChanged ? [sweep.id] : [];
 }
 
 /** Only what is open still: the row may have changed while the nodes were asked. */

@@ -282,6 +282,19 @@ describe("the slot of an ended sweep", () => {
     expect(holdingOf(db.store.database, address, network, "usdt")).toBe(0n);
   });
 
+  it("the slot of an ended sweep is looked at each hour, also where nothing of its address is to be swept", async () => {
+    const { address, sweep } = await endedAtOne();
+    db.store.database.run("DELETE FROM holdings");
+    counted.set(address, counters(1));
+    await passes();
+    counted.set(address, counters(2));
+    await passes();
+    expect(readTransaction(db.store, sweep.id).status).toBe(2);
+    clock.nowMs += hourMs;
+    await passes();
+    expect(readTransaction(db.store, sweep.id)).toMatchObject({ status: 0, stage: "broadcast", code: "" });
+  });
+
   it("the slot of an ended sweep moves no account of a recovery beyond what is used", async () => {
     const { address } = await endedAtOne();
     await passes();

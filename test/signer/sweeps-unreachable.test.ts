@@ -10,6 +10,7 @@ import { families } from "../../chains/families.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { facts, merchant, Rig, vault } from "../../rig/signer-rig.ts";
+import { databaseOf, taken } from "../support/recovery-order.ts";
 
 const deposit = families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3);
 const approver = "ann";
@@ -87,6 +88,23 @@ describe("a sweep that the chain cannot reach", () => {
     const { transactionId } = rig.request(sweep(2, { depositNext: "1000000" }));
     expect(adopt(rig, "1000000").code).toBe("ACCOUNT_FIRST_SLOT");
     expect(rig.ask("sign", { transactionId, facts }).code).toBe("ACCOUNT_NOT_ADOPTED");
+  });
+
+  it("stays ended in the ledger that a recovery opens, and its slot nobody's", () => {
+    const { rig, id } = stranded();
+    names(rig, id);
+    end(rig, id, "1000000");
+    rig.acknowledge();
+    taken(rig, { ...databaseOf(rig), accounts: [] });
+    expect(rig.core.book.stateOf(id)).toBe("expired");
+    expect(rig.core.accounts.isEnded("eip155:31337", deposit, "1000000")).toBe(true);
+  });
+
+  it("is ended as well where the gateway holds an end that this ledger has forgotten", () => {
+    const { rig, id } = stranded();
+    rig.hear();
+    rig.release(rig.gateway.ack(rig.gateway.stored!, { at: rig.now, ended: [id] }));
+    expect(end(rig, id, "1000000").ok).toBe(true);
   });
 
   it("is not ended on the courier's word alone, nor on the gateway's", () => {

@@ -1,7 +1,7 @@
 /**
  * A person ends a sweep whose slot the chain's final count cannot reach. Two words have to say so:
  * the courier's nodes count below the slot and nothing here fills the gap, and the gateway has
- * named it in this run by its own nodes. The slot stays the sweep's for good, since its bytes may
+ * named it in this run by its own nodes, or has said that it ended. The slot stays the sweep's for good, since its bytes may
  * still use it; they pay the wallet's own hot account. Touches nothing: records leave through the
  * turn.
  */
@@ -35,7 +35,9 @@ export function planEnd(
     return refuse("UNSTICK_REACHABLE", `the nodes count ${counted}, it has ${saySlot(job.network, slot)}`);
   const filler = ownerOf(turn, withdrawal, counted);
   if (filler !== undefined) return refuse("UNSTICK_REACHABLE", `${saySlot(job.network, counted)} is ${filler}'s`);
-  if (!turn.run.unreachable.has(transactionId)) return refuse("UNSTICK_REACHABLE", "the gateway has not said so in this run");
+  // A ledger that was put back may have forgotten an end that the gateway holds.
+  if (!turn.run.unreachable.has(transactionId) && !withdrawal.isEnded)
+    return refuse("UNSTICK_REACHABLE", "the gateway has not said so in this run");
   return { ok: true, withdrawal, plan: { slot, counted } };
 }
 
