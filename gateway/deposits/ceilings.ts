@@ -196,20 +196,37 @@ function reasonOf(database: Database, marks: ReadonlyMap<string, AddressMark> | 
   return "";
 }
 
-function notePutBack(database: Database, reason: string, nowMs: number): void {
+function notePutBack(database: Database, reason: string, nowMs: number, heardIn?: string): void {
   if (putBackOf(database) === null) {
     recordAct(database, { at: nowMs, actor: "gateway", act: "database put back", subject: "database", detail: reason });
   }
-  markPutBack(database, { at: nowMs, reason });
+  markPutBack(database, { at: nowMs, reason }, heardIn);
 }
 
 /**
- * An agent speaks of what this database has forgotten: it was put back. Runs in the caller's
- * transaction; twice is harmless.
+ * Whether an agent's word that this database was put back is news. One that was heard in this run
+ * has said that nothing is missing, and one that is awaited has been believed already: an agent of
+ * another merchant could stop everybody's orders again and again, and have their places skipped.
+ */
+function isNews({ heard, awaitsCeiling }: AgentRow, run: string): boolean {
+  return heard !== run && awaitsCeiling === 0;
+}
+
+/** An agent's word, and the run of the gateway that heard it. */
+interface Doubt {
+  readonly reason: string;
+  readonly run: string;
+  readonly nowMs: number;
+}
+
+/**
+ * An agent speaks of what this database has forgotten: it was put back. Agents that were heard in
+ * this run are not asked again. Runs in the caller's transaction; twice is harmless.
  * @public
  */
-export function doubtDatabase(database: Database, reason: string, nowMs: number): void {
-  markPutBack(database, { at: nowMs, reason });
+export function doubtDatabase(database: Database, agentId: string, { reason, run, nowMs }: Doubt): void {
+  const agent = readAgent(database, agentId);
+  if (agent !== undefined && isNews(agent, run)) markPutBack(database, { at: nowMs, reason }, run);
 }
 
 /**
@@ -217,11 +234,16 @@ export function doubtDatabase(database: Database, reason: string, nowMs: number)
  * put back. Runs in the caller's transaction.
  * @public
  */
-export function learnCeiling(database: Database, agentId: string, ceiling: number, nowMs: number): void {
+export function learnCeiling(
+  database: Database,
+  agentId: string,
+  ceiling: number,
+  { run, nowMs }: Pick<Doubt, "run" | "nowMs">,
+): void {
   const agent = readAgent(database, agentId);
   if (agent === undefined) return;
-  if (ceiling > Math.max(agent.depositCeiling, wantedCeiling(agent.nextDepositIndex)))
-    notePutBack(database, `agent ${agentId} holds addresses up to ${ceiling}`, nowMs);
+  const isUnasked = ceiling > Math.max(agent.depositCeiling, wantedCeiling(agent.nextDepositIndex));
+  if (isUnasked && isNews(agent, run)) notePutBack(database, `agent ${agentId} holds addresses up to ${ceiling}`, nowMs, run);
   keepDepositCeiling(database, agentId, ceiling);
 }
 

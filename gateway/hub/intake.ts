@@ -121,8 +121,9 @@ export class Intake {
     const { code, detail, lock } = halt;
     const isNew = this.note((database) => {
       if (lock) lockAgentUnlessByHub(database, agentId, code);
+      const { run, clock } = this.#rooms;
+      if (code === "HUB_DATABASE_BEHIND") doubtDatabase(database, agentId, { reason: detail, run, nowMs: clock() });
       keepUnheard(database, agentId, code === "HUB_DATABASE_BEHIND");
-      if (code === "HUB_DATABASE_BEHIND") doubtDatabase(database, detail, this.#rooms.clock());
       const alarm = { at: this.#rooms.clock(), actor: "hub", code, subject: agentId, detail } as const;
       return recordAlarm(database, alarm, lock ? undefined : "once");
     });
@@ -186,7 +187,7 @@ export class Intake {
     const heard = group.filter(({ session, statement }) => statement.greeted === session.nonce);
     const told = new Set(heard.map(({ statement }) => statement));
     const tellsGreeting = (statement: Statement): boolean => told.has(statement);
-    const done = applyStatements(database, agentId, statements, { isOwn: this.#isOwn, tellsGreeting, nowMs });
+    const done = applyStatements(database, agentId, statements, { isOwn: this.#isOwn, tellsGreeting, run, nowMs });
     if (!done.ok) return done;
     const isGreeted = ({ session, statement }: Arrival): boolean => tellsGreeted(statement, session.nonce, done.head);
     const isHeard = group.some(isGreeted);

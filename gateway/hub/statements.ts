@@ -69,6 +69,7 @@ interface Progress {
   readonly isOwn: IsOwnJob;
   /** Whether its signer took the greeting of the connection that a statement came over. */
   readonly tellsGreeting: (statement: Statement) => boolean;
+  readonly run: string; // of this gateway (store/owner.ts)
   readonly nowMs: number;
   awaits: boolean; // a new ledger, which no entry has opened yet
   readonly decided: Set<string>;
@@ -86,7 +87,7 @@ export function applyStatements(
   database: Database,
   agentId: string,
   statements: readonly Statement[],
-  { isOwn, tellsGreeting, nowMs }: Pick<Progress, "isOwn" | "tellsGreeting" | "nowMs">,
+  { isOwn, tellsGreeting, run, nowMs }: Pick<Progress, "isOwn" | "tellsGreeting" | "run" | "nowMs">,
 ): Applied | Refused {
   const agent = readAgent(database, agentId);
   invariant(agent !== undefined, "a live link belongs to a paired agent");
@@ -96,7 +97,7 @@ export function applyStatements(
   if (statements.some(({ epoch }) => epoch !== agent.epoch)) return outdated("epoch");
   const awaits = awaitsRecovery(database, agent);
   const progress: Progress = {
-    ...{ database, agent, isOwn, tellsGreeting, nowMs, awaits },
+    ...{ database, agent, isOwn, tellsGreeting, run, nowMs, awaits },
     ...{ decided: new Set(), changed: new Set(), alarms: new Map() },
   };
   let head: Head | null = agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
@@ -176,11 +177,12 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isGreeted: boo
       keepPause(database, agent.id, effect.pausedAt);
       return null;
     case "ceiling":
-      learnCeiling(database, agent.id, effect.ceiling, nowMs);
+      learnCeiling(database, agent.id, effect.ceiling, { run: progress.run, nowMs });
       return null;
     case "learn": {
       const isLost = readTransaction(database, transactionOf(entry)) === undefined;
-      if (isLost) doubtDatabase(database, `agent ${agent.id} tells of ${transactionOf(entry)} again`, nowMs);
+      const reason = `agent ${agent.id} tells of ${transactionOf(entry)} again`;
+      if (isLost) doubtDatabase(database, agent.id, { reason, run: progress.run, nowMs });
       const problem = learnJob(database, agent, entry as AskedEntry, progress.isOwn, nowMs);
       if (problem !== "") return halt("HUB_CONTRADICTION", problem);
       progress.changed.add(transactionOf(entry));

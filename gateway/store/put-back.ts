@@ -11,6 +11,9 @@ export interface PutBack {
   readonly reason: string; // for people
 }
 
+/** The name of no run. */
+const noRun = "none";
+
 /**
  * Null unless the database was put back and has not caught up since.
  * @public
@@ -22,13 +25,14 @@ export function putBackOf(database: Database): PutBack | null {
 
 /**
  * From here no address leaves before every chain was read after `at`, and before the agents said
- * how far their ledgers hold addresses.
+ * how far their ledgers hold addresses. Not asked again are those who were heard in the run of the
+ * gateway that `heardIn` names: this database lacks nothing of theirs.
  * @public
  */
-export function markPutBack(database: Database, putBack: PutBack): void {
+export function markPutBack(database: Database, putBack: PutBack, heardIn = noRun): void {
   database.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('putBack', ?)", JSON.stringify(putBack));
   database.run("DELETE FROM meta WHERE name = 'copiedAt'");
-  database.run("UPDATE agents SET awaitsCeiling = 1 WHERE releasedAt IS NULL");
+  database.run("UPDATE agents SET awaitsCeiling = 1 WHERE releasedAt IS NULL AND heard <> ?", heardIn);
 }
 
 /**

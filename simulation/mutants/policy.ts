@@ -117,7 +117,9 @@ export const policyMutants: readonly Mutant[] = [
     find: `      this.#aboveFees(countKeyOf(network, transactionId, built.version), currency, limits,`,
     replace: `      this.#aboveFees(countKeyOf(network, transactionId, built.version), currency, built.version > 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
     sentence: "A dearer version may name any fee, and a courier that lies about the market spends it (policy).",
-    when: ({ rates }) => rates.hostileCourier + rates.feeSpikes > 0,
+    // A hostile courier alone has no half a minute for a second version, and honest ones pay less.
+    world: "two-liars",
+    when: ({ family }) => family === "evm",
   },
   {
     name: "no-ceiling-for-a-first-version",
@@ -125,7 +127,9 @@ export const policyMutants: readonly Mutant[] = [
     find: `      this.#aboveFees(countKeyOf(network, transactionId, built.version), currency, limits,`,
     replace: `      this.#aboveFees(countKeyOf(network, transactionId, built.version), currency, built.version === 1 ? { ...limits, maxFeeUnits: 1n << 255n } : limits,`,
     sentence: "A first version may name any fee, and a courier that lies about the market spends it (policy).",
-    when: ({ rates }) => rates.hostileCourier > 0,
+    // A hostile courier alone has no half a minute for a second version, and honest ones pay less.
+    world: "two-liars",
+    when: ({ family }) => family === "evm",
   },
   {
     name: "no-ceiling-for-the-day",

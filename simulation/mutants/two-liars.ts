@@ -80,10 +80,26 @@ export const twoLiarsMutants: readonly Mutant[] = [
   {
     name: "contested-slot-kept-as-approved",
     file: opening,
-    find: '    ...{ state: "quarantined", code: isContested ? contestedCode : "", address, revision: own?.revision ?? 0 },',
-    replace:
-      '    ...{ state: "quarantined", code: isContested && both ? contestedCode : "", address, revision: own?.revision ?? 0 },',
+    find: "code: isContested ? contestedCode : quarantineOf(own), address,",
+    replace: "code: isContested && both ? contestedCode : quarantineOf(own), address,",
     sentence: "An order gives a slot to two withdrawals or a withdrawal two slots, and both are signed (bijection).",
     world,
+  },
+  {
+    name: "quarantine-forgotten-by-the-next-order",
+    file: opening,
+    find: "code: isContested ? contestedCode : quarantineOf(own), address,",
+    replace: 'code: isContested ? contestedCode : "", address,',
+    sentence: "A second recovery order takes back what the first one quarantined above a limit (quarantine).",
+    world,
+  },
+  {
+    name: "contest-settled-by-the-next-order",
+    file: "agent/signer/state/bindings.ts",
+    find: '  return state === "quarantined" && code === contestedCode;',
+    replace: '  return state === "released" && code === contestedCode;',
+    sentence: "A second order agrees with the first one's slot, and a withdrawal is signed on two slots (bijection).",
+    world,
+    when: ({ family }) => family === "evm",
   },
 ];

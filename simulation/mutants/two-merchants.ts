@@ -49,4 +49,20 @@ export const twoMerchantsMutants: readonly Mutant[] = [
     sentence: "An agent that says that it stopped stops every other one at its gateway (lock).",
     world,
   },
+  {
+    name: "doubt-of-one-asks-all",
+    file: "gateway/store/put-back.ts",
+    find: '  database.run("UPDATE agents SET awaitsCeiling = 1 WHERE releasedAt IS NULL AND heard <> ?", heardIn);',
+    replace: '  database.run("UPDATE agents SET awaitsCeiling = 1 WHERE releasedAt IS NULL AND id <> ?", heardIn);',
+    sentence: "An agent says that the database was put back, and places of every other one are passed over (deposits).",
+    world,
+  },
+  {
+    name: "signed-withdrawals-of-others",
+    file: effect,
+    find: "  if (around.slotOwner !== null && around.slotOwner !== row.id) {",
+    replace: "  if (around.slotOwner !== null && around.slotOwner !== row.id && around.slot !== null) {",
+    sentence: "A slot that another withdrawal holds is given to a second one by an agent's word (bijection).",
+    world,
+  },
 ];

@@ -92,6 +92,11 @@ export class FalseAgent {
   #dial(): void {
     const { scheduler } = kernel;
     scheduler.after(againMs, this.#owner, () => {
+      // Before that the gateway must ask the first one again, whoever says that it went back.
+      if (!this.#isFirstHeard) {
+        this.#dial();
+        return;
+      }
       const socket = new StandInSocket(`${gatewayUrl}${linkPath}`);
       this.#socket = socket;
       socket.on("message", (bytes: Buffer) => this.#hear(socket, bytes));
@@ -101,6 +106,12 @@ export class FalseAgent {
         if (this.#world.isFaulty) this.#dial();
       });
     });
+  }
+
+  get #isFirstHeard(): boolean {
+    const { gateway, machines } = this.#world;
+    const sql = "SELECT id FROM agents WHERE id = ? AND heard = ?";
+    return gateway.all(sql, machines[0]?.id ?? "", gateway.run).length > 0;
   }
 
   #hear(socket: StandInSocket, bytes: Buffer): void {

@@ -57,6 +57,7 @@ export class TwoLiars {
     this.#money = new SignedMoney(policy, {
       jobsOf: (id) => this.#jobsOf(id),
       hasYes: (id) => this.#person.yes.has(id),
+      isEnded: (id) => this.#liars.ended.has(id),
       isOrdered: (id) => this.#person.ordered.has(id),
       nowMs: () => this.machine.clock(),
     });
@@ -65,6 +66,7 @@ export class TwoLiars {
       ...{ name: "a", policy, decimals, coinDecimal: stage.coin.decimal },
       // The machine's own clock is right, whatever time the two tell.
       atMax: () => this.machine.clock(),
+      isGatewayHonest: false,
       endMax: () => this.machine.clock() + skewMs + lifeMs,
       stateOf: (record) => this.#stateOf(record),
       isGenuine: (job) => this.#liars.gateway.made.has(job),

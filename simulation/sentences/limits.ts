@@ -18,6 +18,8 @@ export interface Terms {
   readonly coinDecimal: number; // of what fees are paid in
   /** The latest that ledger time may be now; infinity when nobody knows the time. */
   readonly atMax: () => number;
+  /** Whether the gateway's orders for recoveries are what its database holds. */
+  readonly isGatewayHonest: boolean;
   /** The latest that a version may end now, where versions end by waiting. */
   readonly endMax: () => number;
   /** The state that an opened ledger begins with. */
@@ -106,9 +108,8 @@ export class Limits {
   }
 
   /**
-   * Sums of what was approved, or bound, up to now. On a chain whose versions end by waiting, a
-   * bound amount that is dead by two words is given back, within one window at most the limit
-   * itself.
+   * Sums of what was approved, or bound, up to now. Where versions end by waiting, what was bound
+   * and is dead by two words is given back, within one window at most the limit itself.
    */
   within(what: "approved" | "bound", currency: string, at: number, say: () => string): void {
     if (currency.endsWith(":sweep")) return;

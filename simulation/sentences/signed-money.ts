@@ -41,6 +41,8 @@ export interface Known {
   readonly jobsOf: (transactionId: string) => readonly Job[];
   /** Whether a person said yes to it since a recovery quarantined it, or ever. */
   readonly hasYes: (transactionId: string) => boolean;
+  /** Whether they called it ended: then another one on its slot is paid in its place, or neither. */
+  readonly isEnded: (transactionId: string) => boolean;
   /** Whether a person let one version more be made. */
   readonly isOrdered: (transactionId: string) => boolean;
   readonly nowMs: () => number;
@@ -104,7 +106,8 @@ export class SignedMoney {
     const before = this.#byId.get(id) ?? [];
     if (left.untilMs === null) {
       const place = `${left.from} ${left.slot}`;
-      must((this.#ownerOf.get(place) ?? id) === id, "a slot is of one withdrawal", say);
+      const owner = this.#ownerOf.get(place) ?? id;
+      must(owner === id || this.#known.isEnded(owner), "a slot is of one withdrawal", say);
       must(
         before.every((one) => one.isCancel || one.slot === left.slot),
         "all versions of a withdrawal are on one slot",
@@ -149,7 +152,10 @@ export class SignedMoney {
   }
 
   #withinLimits(lane: string): void {
-    const signed = [...this.#byId.values()].flat().filter((one) => one.lane === lane);
+    const all = [...this.#byId.values()].flat().filter((one) => one.lane === lane);
+    // A slot pays one of its versions: it counts from the first one on.
+    const isFirst = (one: Left): boolean => one.slot === "" || all.find((each) => each.slot === one.slot) === one;
+    const signed = all.filter(isFirst);
     // Nothing says that a version is dead before its end and the margin.
     const living = signed.map((one) => (one.untilMs === null ? one : { ...one, untilMs: one.untilMs + marginMs }));
     withinWindows(living, this.#policy, currencies[lane]?.decimal ?? 0);

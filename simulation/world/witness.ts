@@ -90,6 +90,7 @@ export class Witness {
     if (tables.has("agents")) {
       this.#world.holds(() => this.#heardLackNothing());
       this.#world.holds(() => this.#ordersAreKept());
+      if (this.#world.plan.liars === "a merchant") this.#world.holds(() => this.#placesAreUsed());
     }
     if (tables.has("jobs")) {
       for (const { text } of gateway.all<{ text: string }>("SELECT text FROM jobs")) this.#jobs.add(text);
@@ -97,6 +98,16 @@ export class Witness {
     if (tables.has("jobs") || tables.has("agents")) this.#world.holds(() => this.#placesStand());
     if (tables.has("transactions")) this.#world.holds(() => this.#world.payments.told(this.told()));
     if (this.#world.plan.deposits.length > 0) this.#world.holds(() => this.#world.payments.sweeps.told(this.#books()));
+  }
+
+  /** Another agent's word has no place of an address for deposits passed over. */
+  #placesAreUsed(): void {
+    const { gateway, machines } = this.#world;
+    const sql = `SELECT nextDepositIndex AS next, (SELECT count(*) FROM depositAddresses d WHERE d.agent = a.id) AS used
+        FROM agents a WHERE id = ?`;
+    const [row] = gateway.all<{ readonly next: number; readonly used: number }>(sql, machines[0]?.id ?? "");
+    const say = (): string => `${row?.used} of ${row?.next}`;
+    must(row === undefined || row.next === row.used, "no address is passed over by another agent's word", say);
   }
 
   /** In an epoch that an order began, no ledger is acknowledged but one that this order opened. */

@@ -111,6 +111,7 @@ export class World {
       ...{ name, policy: termsOf(this.plan), decimals: decimalsOf(currencies), coinDecimal: stage.coin.decimal },
       atMax: () => this.#atMax,
       endMax: () => this.#atMax + endsMsMax,
+      isGatewayHonest: true,
       stateOf: (record) => {
         // Old checkpoints are removed, and ledgers are copied: what one said is remembered.
         const state = this.#states.get(record.sha256) ?? machine.stateIn(record);
@@ -290,7 +291,8 @@ export class World {
       }
     }
     const carried = rates.frameLost + rates.framesSwapped + rates.frameOld + rates.hostileCourier;
-    const isWhole = !this.weather.backups.wasUsed && carried === 0;
+    // Another merchant's agent may say so of itself.
+    const isWhole = !this.weather.backups.wasUsed && carried === 0 && this.plan.liars !== "a merchant";
     const [alarm] = this.gateway.all<{ detail: string }>("SELECT detail FROM audit WHERE act = 'alarm HUB_DATABASE_BEHIND'");
     if (isWhole && alarm !== undefined) this.violated(new Violation("no gateway takes itself for a backup", alarm.detail));
     this.ground.finish(() => this.violation !== null);

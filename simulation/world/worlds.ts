@@ -122,7 +122,9 @@ function falseChain<P extends Drawn>(plan: P, chance: Chance): P {
 
 /** Deposits, sweeps and withdrawals of one merchant beside agents of others who lie. */
 function twoMerchants<P extends Drawn>(plan: P, chance: Chance): P {
-  return { ...withDeposits(plan, chance), liars: "a merchant" };
+  const drawn = withDeposits(plan, chance);
+  // A gateway that starts again has heard nobody, and an agent's word counts for all until it has.
+  return { ...drawn, rates: { ...drawn.rates, gatewayDies: 0 }, liars: "a merchant" };
 }
 
 /** As many again, of their own ids, so that an hour's limit has more than it takes. */

@@ -1,9 +1,13 @@
-/** One agent's ledger beside another merchant's: a hash that one names is the other's as well. */
+/**
+ * One agent's ledger beside another merchant's: a hash that one names is the other's as well, and
+ * its word that the database was put back stops nobody who was heard. Other servers that one client
+ * stops for all: open-mercato/open-mercato #3890, ujeenet/rustango #1228.
+ */
 import { describe, expect, it } from "vitest";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { askWithdrawal, pairAgent, readAgent } from "../../rig/gateway-database.ts";
 import { headAt, statementOf } from "../../rig/link-agent.ts";
-import { db, decision, eachTestItsHub, greeted, keys, signed } from "../support/hub-server.ts";
+import { connect, db, decision, eachTestItsHub, greeted, keys, observed, signed } from "../support/hub-server.ts";
 
 eachTestItsHub();
 
@@ -25,5 +29,49 @@ describe("a hash that another merchant's agent named first", () => {
     if (lockedCode === "") expect(await agent.next("ack")).toMatchObject({ head: headAt(2) });
     else await agent.closed;
     expect(readAgent(db.store, keys.id).lockedCode).toBe(lockedCode);
+  });
+});
+
+describe("an agent that says that the database lacks what it knows", () => {
+  const awaits = (id: string): number => readAgent(db.store, id).awaitsCeiling;
+
+  /** The first merchant's agent, heard in this run unless told, and another one's link. */
+  async function both(isHeard: boolean) {
+    const other = pairAgent(db.store, "b");
+    if (isHeard) {
+      const agent = await greeted();
+      agent.state(statementOf(keys.id, 0, [{ kind: "ceiling", ceiling: 1_000_000 }], { greeted: agent.nonce }));
+      await agent.next("ack");
+    }
+    const link = connect(other);
+    await link.greeted();
+    return { other, link };
+  }
+
+  it.each([
+    ["a ceiling that nobody asked for", { kind: "ceiling", ceiling: 2_000_000_000 } as const],
+    ["a withdrawal that there never was", observed("22".repeat(16), "final")],
+  ])("stops its own addresses alone, by %s, where the others were heard in this run", async (_, entry) => {
+    const { other, link } = await both(true);
+    link.state(statementOf(other.id, 0, [entry]));
+    await (entry.kind === "ceiling" ? link.next("ack") : link.closed);
+    expect([awaits(keys.id), awaits(other.id)]).toEqual([0, 1]);
+  });
+
+  it("has those asked who were not heard yet: the database may lack what they know", async () => {
+    const { other, link } = await both(false);
+    link.state(statementOf(other.id, 0, [{ kind: "ceiling", ceiling: 2_000_000_000 }]));
+    await link.next("ack");
+    expect([awaits(keys.id), awaits(other.id)]).toEqual([1, 1]);
+  });
+
+  it("says nothing new by it once it was heard itself", async () => {
+    const { other, link } = await both(true);
+    link.state(statementOf(other.id, 0, [{ kind: "ceiling", ceiling: 1_000_000 }], { greeted: link.nonce }));
+    await link.next("ack");
+    link.state(statementOf(other.id, 1, [{ kind: "ceiling", ceiling: 2_000_000_000 }]));
+    await link.next("ack");
+    expect([awaits(keys.id), awaits(other.id)]).toEqual([0, 0]);
+    expect(db.store.database.all("SELECT 1 FROM meta WHERE name = 'putBack'")).toEqual([]);
   });
 });

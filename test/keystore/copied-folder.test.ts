@@ -30,7 +30,7 @@ const opened = (frame: string) => {
 /** The gateway stores what `rig` says beyond `after`; gives the head it would acknowledge. */
 function store(rig: Rig, after: number) {
   const { frames } = rig.ask("report", { after });
-  const by = { isOwn: () => false, tellsGreeting: () => true, nowMs: 1 };
+  const by = { isOwn: () => false, tellsGreeting: () => true, run: "run", nowMs: 1 };
   const verdict = db.store.writeIfOk((database) => applyStatements(database, agentId, frames.map(opened), by));
   assertTaken(verdict);
   return verdict.head;

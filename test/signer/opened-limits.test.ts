@@ -110,6 +110,28 @@ describe("withdrawals that only the gateway's order knows", () => {
   });
 });
 
+describe("a second order", () => {
+  it("takes back nothing that the first one had quarantined: that is a person's, however often it is told", () => {
+    const rig = new Rig().ready();
+    const rows = range(5, 7).map((slot) => invented(rig, slot));
+    expect(recovered(rig, contentsWith(rig, rows)).unknown).toMatchObject([{ count: 7, above: 2 }]);
+    signAll(rig);
+    rig.now += 2 * 3_600_000;
+    recovered(rig, { ...contentsWith(rig, rows), held: rig.gateway.stored });
+    signAll(rig);
+    expect(signedSince(rig).size).toBe(5);
+    expect(rig.core.book.count("quarantined")).toBe(2);
+  });
+
+  it("that gives one slot to two withdrawals has neither signed on it", () => {
+    const rig = new Rig().ready();
+    recovered(rig, contentsWith(rig, [invented(rig, 5), invented(rig, 6), invented(rig, 6), invented(rig, 6)]));
+    signAll(rig);
+    expect(signedSince(rig).size).toBe(1);
+    expect(rig.core.book.count("quarantined")).toBe(3);
+  });
+});
+
 describe("an order's next slot", () => {
   const planOf = (rig: Rig, contents: Contents): AnyAnswer => {
     offer(rig, contents);

@@ -74,7 +74,7 @@ export class PutBackAgentRig extends PutBackRig {
     const { run, marks, nowMs } = this;
     const tellsGreeting = ({ greeted }: typeof statement): boolean => greeted !== "";
     const verdict = this.store.writeIfOk((database) => {
-      const applied = applyStatements(database, agentId, [statement], { isOwn: () => true, tellsGreeting, nowMs });
+      const applied = applyStatements(database, agentId, [statement], { isOwn: () => true, tellsGreeting, run, nowMs });
       const isHeard = applied.ok && statement.greeted !== "" && keepHeard(database, agentId, run);
       if (isHeard) settleAgent(database, agentId, { marks, run, nowMs });
       return applied;

@@ -217,7 +217,7 @@ export class SignerAndGateway {
     const isOwn = (text: string, signature: string): boolean => isJobSignature(text, signature, publicKey);
     const tellsGreeting = ({ greeted }: typeof statement): boolean => greeted !== "";
     const verdict = this.store.writeIfOk((database) => {
-      const applied = applyStatements(database, agentId, [statement], { isOwn, tellsGreeting, nowMs: this.rig.now });
+      const applied = applyStatements(database, agentId, [statement], { isOwn, tellsGreeting, run, nowMs: this.rig.now });
       if (!applied.ok) return applied;
       // As the intake does: who took this greeting gets what waits.
       if (statement.greeted !== "" && keepHeard(database, agentId, run)) placeJobs(database, agentId);

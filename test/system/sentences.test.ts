@@ -33,6 +33,7 @@ function rigOf(change: Partial<PolicySettings>) {
         policy,
         decimals: { usdt: 6 },
         coinDecimal: 18,
+        isGatewayHonest: true,
         atMax,
         endMax: atMax,
         stateOf,

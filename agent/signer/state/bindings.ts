@@ -54,12 +54,16 @@ export function bindings(
   const told = [...withdrawals, ...ended.filter(({ job }) => isBoundHere(parseJob(job).transactionId))];
   const items = new Map(told.map((item) => [parseJob(item.job).transactionId, item]));
   const owners = new Map<string, string>();
-  for (const item of [...withdrawals, ...ended]) {
-    const { network, transactionId } = parseJob(item.job);
-    owners.set(`${network} ${item.account} ${item.slot}`, transactionId);
-  }
   const free = new Set<string>();
   const contested = new Set<string>();
+  for (const item of [...withdrawals, ...ended]) {
+    const { network, transactionId } = parseJob(item.job);
+    const place = `${network} ${item.account} ${item.slot}`;
+    // An order that gives one slot to two contradicts itself.
+    const other = owners.get(place);
+    if (other !== undefined) contested.add(other).add(transactionId);
+    owners.set(place, transactionId);
+  }
   const bound = new Map<string, Omit<Bound, "isContested">>();
   const rivalOf = ({ job, account, slot, transactionId }: Withdrawal): string => {
     const owner = owners.get(`${job.network} ${account} ${slot}`) ?? "";
@@ -72,7 +76,7 @@ export function bindings(
     const isUnsignedEnd = state === "refused" || state === "expired";
     // Here it is known how its slot ended.
     if (hasEnded && !isUnsignedEnd) continue;
-    if (isUnsignedEnd || (own !== undefined && differs(own, item))) contested.add(id);
+    if (isUnsignedEnd || (own !== undefined && (differs(own, item) || waitsForChain(own)))) contested.add(id);
     bound.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });
   }
   for (const [id, own] of ours) {
@@ -92,9 +96,18 @@ export function bindings(
       contested.add(id);
       if (rival !== "") contested.add(rival);
     }
+    if (waitsForChain(own)) contested.add(id);
     if (item === undefined) bound.set(id, { item, own, account: own.account, slot: own.slot, rival });
   }
   return { bound: [...bound].map(([id, each]) => ({ ...each, isContested: contested.has(id) })), free };
+}
+
+/**
+ * An order before contradicted it: its versions may be out on another slot than the one it has
+ * here. An order that agrees now settles nothing: the chain does, or a person's cancel.
+ */
+function waitsForChain({ state, code }: Withdrawal): boolean {
+  return state === "quarantined" && code === contestedCode;
 }
 
 /** Another content or another destination than here. */

@@ -136,13 +136,18 @@ function keptOf({ item, own, isContested, slot, account, rival }: Bound, { both 
     ...{ transactionId: job.transactionId, job, jobText: own?.jobText ?? item?.job ?? "" },
     ...{ jobSignature: own?.jobSignature ?? item?.signature ?? "", isKept: true, ...(rival === "" ? {} : { rival }) },
     ...{ requestedAt: own?.requestedAt ?? unheard, changedAt: own?.changedAt ?? unheard },
-    ...{ state: "quarantined", code: isContested ? contestedCode : "", address, revision: own?.revision ?? 0 },
+    ...{ state: "quarantined", code: isContested ? contestedCode : quarantineOf(own), address, revision: own?.revision ?? 0 },
     ...{ amountUnits: isApproved ? own.amountUnits : "", contract: isApproved ? own.contract : "", confirmed: null },
     ...{ account, slot: slot, versions, observed: null, observations: 0, history: own?.history ?? [] },
     ...{ isEnded: false, endSeq: 0, isEndHeard: false },
     // A person's cancel stands; another version is asked for anew.
     ...(own?.ordered?.act === "cancel" ? { ordered: own.ordered } : {}),
   };
+}
+
+/** Why a person must look, as the ledger before had it: no order takes that back. */
+function quarantineOf(own: Withdrawal | undefined): string {
+  return own?.state === "quarantined" && own.amountUnits === "" && own.code !== contestedCode ? own.code : "";
 }
 
 /**
