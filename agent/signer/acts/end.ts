@@ -1,9 +1,9 @@
 /**
  * A person ends a sweep whose slot the chain's final count cannot reach. Two words have to say so:
  * the courier's nodes count below the slot and nothing here fills the gap, and the gateway has
- * named it in this run by its own nodes, or has said that it ended. The slot stays the sweep's for good, since its bytes may
- * still use it; they pay the wallet's own hot account. Touches nothing: records leave through the
- * turn.
+ * named it in this run by its own nodes, or has said that it ended. The slot stays the sweep's for
+ * good, since its bytes may still use it; they pay the wallet's own hot account. Touches nothing:
+ * records leave through the turn.
  */
 import { familyOf, saySlot } from "../../../chains/families.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
