@@ -23,15 +23,15 @@ type Said = Readonly<Record<string, unknown>> & { readonly ok: boolean };
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
-/** What they say that the time is, beside the true one. */
+/** Times that they claim, beside the true one. */
 const skewsMs = [0, 0, 0, 0, 0, 9 * minuteMs, -9 * minuteMs, 11 * minuteMs, 26 * hourMs] as const;
 /** Nobody acts for so long. */
 const leapsMs = [0, 0, 31_000, 31_000, 8 * minuteMs, 8 * minuteMs, 61 * minuteMs, 25 * hourMs] as const;
 const amounts = ["0.1", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.36", "0.45", "0.5", "1.9", "2", "2.1", "49"] as const;
-/** What two liars know of old: how they come by a payment, and then anything. */
+/** Acts of two liars: those that bring a payment, and then anything. */
 const plain = ["order", "order", "order", "sign", "sign", "acknowledge", "acknowledge", "replace", "greet"] as const;
 const strange = ["callDead", "end", "recover", "adopt", "again", "garble", "wait"] as const;
-/** What they are after in one run, beside everything else. */
+/** Their aim in one run, beside everything else. */
 const campaigns = [
   [...plain, ...strange],
   [...plain, ...strange],
@@ -233,7 +233,7 @@ export class Liars {
     return { orderId, ...(isOther ? other : contentOf(shops)), ...times };
   }
 
-  /** What policy lets through by itself. */
+  /** Amounts that policy lets through by itself. */
   #plain(): Asked {
     const { chance } = kernel;
     const address = (this.#plan.family === "evm" ? receivers : waitingReceivers)[0];
@@ -271,7 +271,7 @@ export class Liars {
     for (const { transactionId, versions } of open) {
       if (chance.below("which they call ended", 2) === 0) continue;
       const txHash = versions[chance.below("by which version", Math.max(1, versions.length))]?.txHash ?? "ab".repeat(32);
-      // What is lost stops the signer, and there is nothing left to try.
+      // A lost withdrawal stops the signer, and there is nothing left to try.
       const outcome = chance.pick("how it ended", ["paid", "paid", "reverted", "reverted", "cancelled"] as const);
       await this.#ask("observed", { transactionId, stage: "final", outcome, txHash, block: 8 });
       this.ended.add(transactionId);
@@ -300,7 +300,7 @@ export class Liars {
     await this.#show("admit", frame);
   }
 
-  /** What the ledger has, as it is or on another slot. */
+  /** A withdrawal of the ledger, as it is or on another slot. */
   #tell(into: Map<string, RecoveryWithdrawal>, { transactionId, address, slot, versions }: WithdrawalView): void {
     const text = [...this.gateway.made].find((each) => (JSON.parse(each) as Job).transactionId === transactionId);
     if (text === undefined || versions.length === 0) return;

@@ -108,8 +108,9 @@ export class Limits {
   }
 
   /**
-   * Sums of what was approved, or bound, up to now. Where versions end by waiting, what was bound
-   * and is dead by two words is given back, within one window at most the limit itself.
+   * Sums of what was approved, or bound, up to now. On a chain whose versions end by waiting, a
+   * bound amount that is dead by two words is given back, within one window at most the limit
+   * itself.
    */
   within(what: "approved" | "bound", currency: string, at: number, say: () => string): void {
     if (currency.endsWith(":sweep")) return;

@@ -226,7 +226,7 @@ export class RecordSentences {
     const one = this.#withdrawals.get(record.transactionId);
     must(one !== undefined, "a request comes first", say);
     if (one === undefined) return;
-    // What ends by two words may have been called ended before, by liars.
+    // A withdrawal that ends by two words may have been called ended before, by liars.
     must(!isOver(one) || !this.#terms.isGatewayHonest, "nothing follows the end", say);
     const isOfSlot = record.kind === "INTENT" || record.kind === "SIGNED" || record.kind === "UNSTUCK";
     const isEnd = record.kind === "OBSERVED" && record.stage === "final";
