@@ -20,6 +20,13 @@ import { waitingReceivers } from "../world/worlds.ts";
 
 type Body = Entry extends infer E ? (E extends Entry ? Omit<E, "seq" | "at"> : never) : never;
 
+/** By agent: slots of others, hashes of others, withdrawals of others, ceilings and doubts. */
+const favourites = [
+  [4, 4, 12],
+  [0, 1, 2, 3],
+  [5, 6, 7, 11],
+  [8, 9, 10, 13],
+] as const;
 const tickMs = 2_500;
 const againMs = 1_500;
 const gatewayPublic = publicKeyFromHex(gatewayKey.publicKey);
@@ -189,12 +196,14 @@ export class FalseAgent {
       kind: "signed",
       version: 1,
       network,
-      slot: `${chance.below("its slot", 4)}`,
+      slot: `${chance.below("its slot", 9)}`,
       txHash: hash,
       feeMax: "1000",
       ...until,
     } as const;
-    switch (chance.below("its lie", 14)) {
+    // A lie about its own withdrawals says nothing before it has one.
+    if (own.length === 0 && this.#at < 2) return [{ kind: "adopted", network, account: this.#hot, slot: "0" }];
+    switch (chance.pick("its lie", favourites[this.#at % favourites.length] ?? [])) {
       case 0:
       case 1:
       case 2:

@@ -186,3 +186,13 @@ export function begin(job: Job, requestedAt: number): Withdrawal {
     versions: [],
   };
 }
+
+/** A person cancelled it. */
+export function isCancelling({ versions }: Withdrawal): boolean {
+  return versions.some((version) => version.isCancel === true);
+}
+
+/** It ended, and gateway and chain have both said so, or nothing was signed for it. */
+export function isOver({ decision, isFinal, isEnded }: Withdrawal): boolean {
+  return decision === "ended" || (isFinal && isEnded);
+}

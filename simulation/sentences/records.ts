@@ -10,7 +10,7 @@ import { families } from "../../chains/families.ts";
 import { isInternal, laneOf } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { hot, stage } from "../world/setting.ts";
-import { begin, Limits, type Opened, type Terms, type Version, type Withdrawal } from "./limits.ts";
+import { begin, isCancelling, isOver, Limits, type Opened, type Terms, type Version, type Withdrawal } from "./limits.ts";
 import { People } from "./people.ts";
 import { priced } from "./prices.ts";
 import { must } from "./violation.ts";
@@ -390,12 +390,4 @@ export class RecordSentences {
     if (!one.isKept) this.#limits.within("bound", laneOf(one.job), record.at, say);
     this.#limits.feesWithin(feeWei, laneOf(one.job), record.at, say);
   }
-}
-
-function isCancelling({ versions }: Withdrawal): boolean {
-  return versions.some((version) => version.isCancel === true);
-}
-
-function isOver({ decision, isFinal, isEnded }: Withdrawal): boolean {
-  return decision === "ended" || (isFinal && isEnded);
 }

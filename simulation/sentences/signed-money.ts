@@ -41,7 +41,7 @@ export interface Known {
   readonly jobsOf: (transactionId: string) => readonly Job[];
   /** Whether a person said yes to it since a recovery quarantined it, or ever. */
   readonly hasYes: (transactionId: string) => boolean;
-  /** Whether they called it ended: then another one on its slot is paid in its place, or neither. */
+  /** Whether they called it ended: another one on its slot is paid in its place, or neither. */
   readonly isEnded: (transactionId: string) => boolean;
   /** Whether a person let one version more be made. */
   readonly isOrdered: (transactionId: string) => boolean;

@@ -51,21 +51,24 @@ describe("an agent that says that the database lacks what it knows", () => {
   it.each([
     ["a ceiling that nobody asked for", { kind: "ceiling", ceiling: 2_000_000_000 } as const],
     ["a withdrawal that there never was", observed("22".repeat(16), "final")],
-  ])("stops its own addresses alone, by %s, where the others were heard in this run", async (_, entry) => {
-    const { other, link } = await both(true);
-    link.state(statementOf(other.id, 0, [entry]));
-    await (entry.kind === "ceiling" ? link.next("ack") : link.closed);
-    expect([awaits(keys.id), awaits(other.id)]).toEqual([0, 1]);
-  });
+  ])(
+    "an agent that doubts the database stops its own addresses alone, by %s, where the others were heard in this run",
+    async (_, entry) => {
+      const { other, link } = await both(true);
+      link.state(statementOf(other.id, 0, [entry]));
+      await (entry.kind === "ceiling" ? link.next("ack") : link.closed);
+      expect([awaits(keys.id), awaits(other.id)]).toEqual([0, 1]);
+    },
+  );
 
-  it("has those asked who were not heard yet: the database may lack what they know", async () => {
+  it("an agent that doubts the database has those asked who were not heard yet: it may lack what they know", async () => {
     const { other, link } = await both(false);
     link.state(statementOf(other.id, 0, [{ kind: "ceiling", ceiling: 2_000_000_000 }]));
     await link.next("ack");
     expect([awaits(keys.id), awaits(other.id)]).toEqual([1, 1]);
   });
 
-  it("says nothing new by it once it was heard itself", async () => {
+  it("an agent that doubts the database says nothing new by it once it was heard itself", async () => {
     const { other, link } = await both(true);
     link.state(statementOf(other.id, 0, [{ kind: "ceiling", ceiling: 1_000_000 }], { greeted: link.nonce }));
     await link.next("ack");

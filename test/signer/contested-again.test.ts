@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { facts, Rig } from "../../rig/signer-rig.ts";
 import { databaseOf, ledgerOf, recovered } from "../support/recovery-order.ts";
 
-/** One that left on slot 5, and a ledger that two orders in a row have opened; both tell this slot. */
+/** One withdrawal left on slot 5, and two orders in a row have opened the ledger with this slot. */
 function openedTwice(slot: string): { readonly rig: Rig; readonly id: string } {
   const rig = new Rig().ready();
   const { transactionId: id } = rig.pay({ amount: "1" });
