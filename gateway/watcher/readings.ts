@@ -75,9 +75,11 @@ const placeOf = ({ network }: WatchedChain, { of }: Reading, { id, contract }: R
 /** The baseline: a balance before anybody can have paid. */
 function findBaseline(chain: WatchedChain, database: Database, reading: Reading, one: ReadCurrency): void {
   const place = placeOf(chain, reading, one);
-  const { from: block } = reading;
-  const units = one.units - explainedUnits(database, place, { ...place, block });
-  if (units === 0n) return;
+  const { from: block, to } = reading;
+  // What receipts name came after the address was watched, and is no part of what lay there before.
+  const named = claimsOf(database, place, to).reduce((sum, claim) => sum + BigInt(claim.units), 0n);
+  const units = one.units - explainedUnits(database, place, { ...place, block: to }) - named;
+  if (units <= 0n) return;
   keepBaseline(database, place, units, block);
   const { address, currency } = place;
   chain.log.warn(
@@ -91,12 +93,17 @@ function compare(chain: WatchedChain, database: Database, reading: Reading, one:
   const { from, to, of } = reading;
   const above = one.units - baselineOf(database, place);
   const rest = above - explainedUnits(database, place, { ...place, block: to });
-  const claims = place.isNative ? listClaims(database, place.network, to).filter(({ address }) => address === of.address) : [];
+  const claims = claimsOf(database, place, to);
   if (rest > 0n || claims.length > 0) return credit(chain, database, reading, place, rest, claims);
   const below = above - explainedUnits(database, place, { ...place, block: from });
   // Nobody here has the key: its owner took that much, and what comes next lies above the rest.
   if (below < 0n && of.agent === null) keepTaken(database, place, -below, from);
   return false;
+}
+
+/** Coins that receipts up to `block` say a contract sent here, while no balance has borne them out. */
+function claimsOf(database: Database, place: Place, block: number): readonly PaymentRow[] {
+  return place.isNative ? listClaims(database, place.network, block).filter(({ address }) => address === place.address) : [];
 }
 
 /** Named payments first, each only as far as the balance bears it out; then what none names. */

@@ -88,9 +88,35 @@ async function pass(memory: ReturnType<typeof newDepositMemory>): Promise<void> 
 
 const credited = (at: number): bigint => holdingOf(db.store.database, addresses[at]!, network, "trx");
 
+/** An address of which no process knows yet what lay there before. */
+function forgetLooks(): void {
+  db.store.database.run("DELETE FROM addressStates");
+}
+
 function expectNothingTwice(): void {
   for (const [at, address] of addresses.entries()) expect(credited(at)).toBeLessThanOrEqual(balanceAt(address, final()));
 }
+
+describe("an address that left before anybody had looked at it", () => {
+  it.each(["named", "direct"] as const)(
+    "an address that left before anybody had looked at it gets what came since, and nothing of it is a baseline (%s)",
+    async (kind) => {
+      forgetLooks();
+      const memory = newDepositMemory(network);
+      await pass(memory);
+      forgetLooks();
+      blocks.push([{ kind, address: addresses[0]!, units: 700n }]);
+      for (let block = 0; block < solidLag; block += 1) blocks.push([]);
+      // The blocks are read up to the payment, and the first look at the balance is behind it.
+      const other = newDepositMemory(network);
+      for (let round = 0; round < 4; round += 1) {
+        await pass(other);
+        for (let block = 0; block <= solidLag; block += 1) blocks.push([]);
+      }
+      expect(credited(0)).toBe(700n);
+    },
+  );
+});
 
 describe("comparing where nodes tell the newest balance alone", () => {
   it.each([1, 2, 3, 4, 5, 6, 7, 8])(
