@@ -9,7 +9,7 @@ import type { AddressMark, AddressMarks } from "../store/address-marks.ts";
 import { accountsOf } from "../store/agent-accounts.ts";
 import { endAwaitedCeiling, keepDepositCeiling, listAgentsEver, readAgent, skipDepositIndexes } from "../store/agents.ts";
 import { recordAct } from "../store/audit.ts";
-import { countForgottenPlaces, insertForgottenRange } from "../store/forgotten-ranges.ts";
+import { countForgottenPlaces, hasForgottenPlaces, insertForgottenRange } from "../store/forgotten-ranges.ts";
 import {
   beginVouched,
   endPutBack,
@@ -327,7 +327,7 @@ function placeOf(database: Database, holder: Holder, agent: AgentRow | null, ask
   const putBack = putBackOf(database);
   if (agent !== null && (agent.awaitsCeiling === 1 || holder.next >= agent.depositCeiling))
     return { ok: false, reason: "server_away" };
-  const isBehind = putBack !== null && (!isRead(putBack.at) || countForgottenPlaces(database) > 0);
+  const isBehind = putBack !== null && (!isRead(putBack.at) || hasForgottenPlaces(database, holder.merchant));
   if (isBehind) return { ok: false, reason: "catching_up" };
   marks.raise(firstAddress, wantedCeiling(holder.next));
   return { ok: true, index: holder.next };

@@ -17,7 +17,7 @@ const restMs = 20;
 const lookMs = 1_000;
 
 /**
- * Watches at most `placesMax` addresses more. With the last one every chain is read again from
+ * Watches at most `placesMax` addresses more. With the last one of a range every chain is read again from
  * where it was vouched for: money may lie in blocks that were read without them. Runs in the
  * caller's transaction. @returns how many places are left
  * @public
@@ -34,7 +34,7 @@ export function watchSkipped(database: Database, placesMax: number, nowMs: numbe
   }
   moveForgottenRange(database, id, end);
   const left = countForgottenPlaces(database);
-  if (left === 0) {
+  if (end === range.placesEnd) {
     rewindCursors(database);
     putBackSince(database, nowMs);
   }

@@ -15,11 +15,12 @@ export function insertForgottenRange(database: Database, row: Omit<ForgottenRang
 }
 
 /**
- * The oldest range; undefined when every address is watched.
+ * The shortest range, so that one agent's far jump holds up no other merchant's; undefined when
+ * every address is watched.
  * @public
  */
 export function firstForgottenRange(database: Database): ForgottenRangeRow | undefined {
-  return database.get<ForgottenRangeRow>("SELECT * FROM forgottenRanges ORDER BY id LIMIT 1");
+  return database.get<ForgottenRangeRow>("SELECT * FROM forgottenRanges ORDER BY placesEnd - next, id LIMIT 1");
 }
 
 /**
@@ -29,6 +30,14 @@ export function firstForgottenRange(database: Database): ForgottenRangeRow | und
 export function moveForgottenRange(database: Database, id: number, next: number): void {
   database.run("DELETE FROM forgottenRanges WHERE id = ? AND placesEnd <= ?", id, next);
   database.run("UPDATE forgottenRanges SET next = ? WHERE id = ? AND next < ?", next, id, next);
+}
+
+/**
+ * Whether addresses of a merchant are still to be derived.
+ * @public
+ */
+export function hasForgottenPlaces(database: Database, merchant: string): boolean {
+  return database.get("SELECT 1 FROM forgottenRanges WHERE merchant = ? LIMIT 1", merchant) !== undefined;
 }
 
 /**

@@ -4,6 +4,7 @@
  * stops for all: open-mercato/open-mercato #3890, ujeenet/rustango #1228.
  */
 import { describe, expect, it } from "vitest";
+import { firstForgottenRange, hasForgottenPlaces, insertForgottenRange } from "../../gateway/store/forgotten-ranges.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { askWithdrawal, pairAgent, readAgent } from "../../rig/gateway-database.ts";
 import { headAt, statementOf } from "../../rig/link-agent.ts";
@@ -76,5 +77,15 @@ describe("an agent that says that the database lacks what it knows", () => {
     await link.next("ack");
     expect([awaits(keys.id), awaits(other.id)]).toEqual([0, 0]);
     expect(db.store.database.all("SELECT 1 FROM meta WHERE name = 'putBack'")).toEqual([]);
+  });
+
+  it("an agent that doubts the database holds up no other merchant by a far jump of its own", () => {
+    const other = pairAgent(db.store, "b");
+    const range = { account: "x", family: "evm", next: 0, at: 1 };
+    insertForgottenRange(db.store.database, { ...range, merchant: "m-b", agent: other.id, placesEnd: 0x7fffffff });
+    expect(hasForgottenPlaces(db.store.database, "m1")).toBe(false);
+    insertForgottenRange(db.store.database, { ...range, merchant: "m1", agent: keys.id, placesEnd: 1_000 });
+    expect(hasForgottenPlaces(db.store.database, "m1")).toBe(true);
+    expect(firstForgottenRange(db.store.database)).toMatchObject({ merchant: "m1" });
   });
 });

@@ -84,7 +84,6 @@ describe("the simulator", () => {
   it.each([
     ["two-liars", 40],
     ["false-chain", 12],
-    ["two-merchants", 6],
   ])("the simulator finds nothing in the world %s", { timeout: 180_000 }, async (world, count) => {
     const { violations, said, seeds } = await simulate("--world", world, "--seeds", String(count), "--workers", "1");
     expect(said).toBe("");
