@@ -101,7 +101,7 @@ function compare(chain: WatchedChain, database: Database, reading: Reading, one:
   return false;
 }
 
-/** Coins that receipts up to `block` say a contract sent here, while no balance has borne them out. */
+/** Coins that receipts up to `block` name, which no balance has borne out yet. */
 function claimsOf(database: Database, place: Place, block: number): readonly PaymentRow[] {
   return place.isNative ? listClaims(database, place.network, block).filter(({ address }) => address === place.address) : [];
 }
