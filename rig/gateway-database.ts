@@ -60,7 +60,7 @@ export function pairAgent(store: Store, digit = "a", hotAddress = "0x70997970C51
   if (merchant !== "m1") store.database.run("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)", merchant);
   store.database.run(
     `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies, pairedAt, depositCeiling)
-       VALUES (?, ?, ?, 2, ?, ?, ?, '["eip155:31337"]', '[]', 0, 1000000)`,
+       VALUES (?, ?, ?, 2, ?, ?, ?, '["eip155:31337"]', '[]', 0, 100000)`,
     id,
     merchant,
     digit.repeat(32),

@@ -13,3 +13,10 @@ export const ceilingStep = 1_000;
  * @public
  */
 export const farPlaces = 10_000;
+
+/**
+ * No ledger holds a ceiling so far above the addresses that this database counts: a shop does not
+ * hand out a million of them between a backup and its restore. Deriving them takes an hour.
+ * @public
+ */
+export const ceilingAheadMax = 1_000_000;

@@ -9,6 +9,7 @@ import { findFamily } from "../../chains/families.ts";
 import type { Code } from "../../protocol/codes.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { versionsMax } from "../../protocol/payloads.ts";
+import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
 import { momentOf } from "../moment.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
@@ -85,6 +86,8 @@ export function effectOf(entry: Entry, around: Around): Effect {
     case "paused":
       return { kind: "pause", pausedAt: entry.paused ? entry.at : null };
     case "ceiling":
+      if (entry.ceiling > around.agent.nextDepositIndex + ceilingAheadMax)
+        return contradiction(`record ${entry.seq} holds addresses up to ${entry.ceiling}, more than anybody asked for`);
       return { kind: "ceiling", ceiling: entry.ceiling };
     case "opened":
       return contradiction(`record ${entry.seq} opens a ledger that is not awaited here`);

@@ -41,7 +41,7 @@ describe("an agent that says that the database lacks what it knows", () => {
     const other = pairAgent(db.store, "b");
     if (isHeard) {
       const agent = await greeted();
-      agent.state(statementOf(keys.id, 0, [{ kind: "ceiling", ceiling: 1_000_000 }], { greeted: agent.nonce }));
+      agent.state(statementOf(keys.id, 0, [{ kind: "ceiling", ceiling: 100_000 }], { greeted: agent.nonce }));
       await agent.next("ack");
     }
     const link = connect(other);
@@ -50,7 +50,7 @@ describe("an agent that says that the database lacks what it knows", () => {
   }
 
   it.each([
-    ["a ceiling that nobody asked for", { kind: "ceiling", ceiling: 2_000_000_000 } as const],
+    ["a ceiling that nobody asked for", { kind: "ceiling", ceiling: 900_000 } as const],
     ["a withdrawal that there never was", observed("22".repeat(16), "final")],
   ])(
     "an agent that doubts the database stops its own addresses alone, by %s, where the others were heard in this run",
@@ -64,19 +64,30 @@ describe("an agent that says that the database lacks what it knows", () => {
 
   it("an agent that doubts the database has those asked who were not heard yet: it may lack what they know", async () => {
     const { other, link } = await both(false);
-    link.state(statementOf(other.id, 0, [{ kind: "ceiling", ceiling: 2_000_000_000 }]));
+    link.state(statementOf(other.id, 0, [{ kind: "ceiling", ceiling: 900_000 }]));
     await link.next("ack");
     expect([awaits(keys.id), awaits(other.id)]).toEqual([1, 1]);
   });
 
   it("an agent that doubts the database says nothing new by it once it was heard itself", async () => {
     const { other, link } = await both(true);
-    link.state(statementOf(other.id, 0, [{ kind: "ceiling", ceiling: 1_000_000 }], { greeted: link.nonce }));
+    link.state(statementOf(other.id, 0, [{ kind: "ceiling", ceiling: 100_000 }], { greeted: link.nonce }));
     await link.next("ack");
-    link.state(statementOf(other.id, 1, [{ kind: "ceiling", ceiling: 2_000_000_000 }]));
+    link.state(statementOf(other.id, 1, [{ kind: "ceiling", ceiling: 900_000 }]));
     await link.next("ack");
     expect([awaits(keys.id), awaits(other.id)]).toEqual([0, 0]);
     expect(db.store.database.all("SELECT 1 FROM meta WHERE name = 'putBack'")).toEqual([]);
+  });
+
+  it.each([
+    [1_000_000, ""],
+    [1_000_001, "HUB_CONTRADICTION"],
+    [0x7fffffff, "HUB_CONTRADICTION"],
+  ])("an agent whose ledger holds a ceiling of %s is locked by %j", async (ceiling, lockedCode) => {
+    const agent = await greeted();
+    agent.state(statementOf(keys.id, 0, [{ kind: "ceiling", ceiling }], { greeted: agent.nonce }));
+    await (lockedCode === "" ? agent.next("ack") : agent.closed);
+    expect(readAgent(db.store, keys.id).lockedCode).toBe(lockedCode);
   });
 
   it("an agent that doubts the database holds up no other merchant by a far jump of its own", () => {
