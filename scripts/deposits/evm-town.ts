@@ -109,10 +109,10 @@ export class EvmTown implements Town {
   readonly decimals = { eth: 18, usdt: 6, fee: 6 };
   readonly asked: Town["asked"] = {
     coin: { least: 10n * milli, most: 500n * milli },
-    token: { least: 5_000_000n, most: 500_000_000n },
+    token: { least: 50_000_000n, most: 500_000_000n },
     fee: { least: 5_000_000n, most: 500_000_000n },
   };
-  readonly sweptFrom = { eth: milli, usdt: 1_000_000n };
+  readonly sweptFrom = { eth: 2n * milli, usdt: 15_000_000n };
   readonly robbed = new Set<string>();
   readonly #url: string;
   readonly #contracts: EvmContracts;

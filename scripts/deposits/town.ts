@@ -61,7 +61,7 @@ export interface Town {
   readonly currencies: Readonly<Record<Exclude<Asset, "lookAlike">, string>>;
   readonly asked: Readonly<Record<Shape["asked"], Range>>;
   readonly decimals: Readonly<Record<string, number>>; // by currency
-  /** By currency: from so much on an address is swept, once its request has ended. */
+  /** By currency: so much bears the fee of a sweep for certain, once its request has ended. */
   readonly sweptFrom: Readonly<Record<string, bigint>>;
   /** Hands a transaction to the chain. */
   send(transaction: Transaction): Promise<void>;

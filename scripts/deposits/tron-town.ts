@@ -88,10 +88,10 @@ export class TronTown implements Town {
   readonly decimals = { trx: 6, "usdt-trc20": 6, "fee-trc20": 6 };
   readonly asked: Town["asked"] = {
     coin: { least: 20n * trx, most: 200n * trx },
-    token: { least: 5_000_000n, most: 500_000_000n },
+    token: { least: 150_000_000n, most: 500_000_000n },
     fee: { least: 5_000_000n, most: 500_000_000n },
   };
-  readonly sweptFrom = { [ids.coin]: sweptFromSun, [ids.token]: 1_000_000n };
+  readonly sweptFrom = { [ids.coin]: sweptFromSun, [ids.token]: 75_000_000n };
   readonly robbed = new Set<string>();
   readonly node: TronProcess;
   readonly #payers: readonly Inhabitant[];
