@@ -17,9 +17,9 @@ const restMs = 20;
 const lookMs = 1_000;
 
 /**
- * Watches at most `placesMax` addresses more. With the last one of a range every chain is read again
- * from where it was vouched for: money may lie in blocks that were read without them. Runs in the
- * caller's transaction. @returns how many places are left
+ * Watches at most `placesMax` addresses more. With the last one of a range every chain is read
+ * again from where it was vouched for: money may lie in blocks that were read without them. Runs in
+ * the caller's transaction. @returns how many places are left
  * @public
  */
 export function watchSkipped(database: Database, placesMax: number, nowMs: number): number {

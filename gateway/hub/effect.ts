@@ -19,7 +19,7 @@ import { unreachableCode } from "../store/slots.ts";
  * What the database holds around one entry, read inside the transaction that will store the effect.
  */
 export interface Around {
-  readonly agent: Pick<AgentRow, "id" | "accounts">;
+  readonly agent: Pick<AgentRow, "id" | "accounts" | "nextDepositIndex">;
   readonly row: TransactionRow | null; // null: no such transaction
   readonly jobAgent: string | null; // who the withdrawal's job is addressed to
   readonly isSigned: boolean; // this withdrawal, in any version

@@ -24,6 +24,16 @@ import type { Database } from "../store/store.ts";
 import type { WatchedChain } from "./chain.ts";
 import { internalHash, keepFinal, nativeLogIndex } from "./payments.ts";
 
+/**
+ * A balance that is told without its block may be older than the newest block by so many blocks:
+ * ten minutes on Tron. Providers report lags of seconds to minutes between their machines.
+ */
+const staleBlocksMax = 200;
+
+/** No reading that begins at `from` tells an older state than this block's. */
+const oldestOf = ({ reader }: WatchedChain, from: number): number =>
+  reader.tellsNewestBalances === true ? from - staleBlocksMax : from;
+
 /** A currency as a reading tells of it. */
 export interface ReadCurrency {
   readonly id: string;
@@ -53,7 +63,7 @@ export function applyReading(chain: WatchedChain, database: Database, reading: R
   if (to > from && state?.run === "" && from < state.block) return false;
   const isKnown = state?.run === "" || of.place <= lastWithoutBaseline(database);
   let isPaid = false;
-  if (!isBeingSwept(database, network, of.address, from)) {
+  if (!isBeingSwept(database, network, of.address, oldestOf(chain, from))) {
     for (const one of reading.currencies) {
       if (!isKnown) findBaseline(chain, database, reading, one);
       else if (compare(chain, database, reading, one)) isPaid = true;
@@ -95,7 +105,7 @@ function compare(chain: WatchedChain, database: Database, reading: Reading, one:
   const rest = above - explainedUnits(database, place, { ...place, block: to });
   const claims = claimsOf(database, place, to);
   if (rest > 0n || claims.length > 0) return credit(chain, database, reading, place, rest, claims);
-  const below = above - explainedUnits(database, place, { ...place, block: from });
+  const below = above - explainedUnits(database, place, { ...place, block: oldestOf(chain, from) });
   // Nobody here has the key: its owner took that much, and what comes next lies above the rest.
   if (below < 0n && of.agent === null) keepTaken(database, place, -below, from);
   return false;

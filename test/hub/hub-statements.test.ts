@@ -310,7 +310,7 @@ describe("effect of an entry", () => {
       ...change,
     });
   const around = (change: Partial<Around>): Around => ({
-    agent: { id: keys.id, accounts: accountsText(keys.hotAddress) },
+    agent: { id: keys.id, accounts: accountsText(keys.hotAddress), nextDepositIndex: 0 },
     row: null,
     jobAgent: keys.id,
     isSigned: false,

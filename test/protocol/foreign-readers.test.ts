@@ -48,7 +48,12 @@ const own: readonly string[] = [
   ...["cli/pair/progress.ts", "cli/pair/scrub.ts", "cli/sealing/ledger.ts", "cli/sealing/main.ts"],
   ...["gateway/answer/record.ts", "gateway/balance/funds.ts", "gateway/config.ts", "gateway/deposits/payee.ts"],
   ...["gateway/operator/currencies.ts", "gateway/operator/health.ts", "gateway/operator/merchants.ts"],
-  ...["gateway/store/agent-accounts.ts", "gateway/store/agents.ts", "gateway/store/callback-outbox.ts"],
+  ...[
+    "gateway/store/agent-accounts.ts",
+    "gateway/store/agents.ts",
+    "gateway/store/callback-outbox.ts",
+    "gateway/store/credits.ts",
+  ],
   ...["gateway/store/put-back.ts", "gateway/store/sweeps.ts"],
 ];
 

@@ -11,7 +11,13 @@ import { keepCompared } from "../../gateway/store/address-states.ts";
 import { holdingOf } from "../../gateway/store/holdings.ts";
 import type { Tip } from "../../gateway/watcher/chain.ts";
 import { newDepositMemory } from "../../gateway/watcher/deposits.ts";
-import { type GatewayDatabase, gatewayDatabase, giveAddress, readTransaction } from "../../rig/gateway-database.ts";
+import {
+  type GatewayDatabase,
+  gatewayDatabase,
+  giveAddress,
+  insertTransaction,
+  readTransaction,
+} from "../../rig/gateway-database.ts";
 import { Seeded } from "../../rig/seeded.ts";
 import { scan, watchedBy } from "../support/watched-by.ts";
 import { currency } from "../support/watched-chain.ts";
@@ -116,6 +122,45 @@ describe("an address that left before anybody had looked at it", () => {
       expect(credited(0)).toBe(700n);
     },
   );
+});
+
+describe("a provider whose machines do not stand at one block", () => {
+  const mine = (count: number): void => {
+    for (let block = 0; block < count; block += 1) blocks.push([]);
+  };
+  const unnamed = (): readonly string[] =>
+    db.store.database
+      .all<{ units: string }>("SELECT units FROM payments WHERE txHash LIKE 'internal:%'")
+      .map(({ units }) => units);
+  const compared = async (): Promise<void> => {
+    clock.nowMs += 21 * 3_600_000;
+    const memory = newDepositMemory(network);
+    for (let round = 0; round < 3; round += 1) {
+      await pass(memory);
+      mine(solidLag + 1);
+    }
+  };
+
+  it("a provider that tells a balance from before a sweep makes no payment of it, and what comes later is one", async () => {
+    const address = addresses[0]!;
+    blocks.push([{ kind: "direct", address, units: 700n }]);
+    mine(solidLag + 1);
+    await pass(newDepositMemory(network));
+    expect(credited(0)).toBe(700n);
+    blocks.push([{ kind: "unnamed", address, units: -700n }]);
+    const sweep = { network, currency: "trx", amountUnits: "700", depositAddress: address, orderId: "sweep 1" };
+    insertTransaction(db.store, { id: "f".repeat(32), operation: "sweep", ...sweep });
+    db.store.database.run("UPDATE transactions SET status = 1, finalBlock = ? WHERE operation = 'sweep'", head());
+    mine(solidLag + 3);
+    ahead = () => -6;
+    await compared();
+    expect(unnamed()).toEqual([]);
+    mine(200);
+    blocks.push([{ kind: "unnamed", address, units: 300n }]);
+    mine(solidLag + 10);
+    await compared();
+    expect(unnamed()).toEqual(["300"]);
+  });
 });
 
 describe("comparing where nodes tell the newest balance alone", () => {
