@@ -24,6 +24,8 @@ const contradictions: ReadonlySet<string> = new Set(["HUB_CONTRADICTION", "HUB_S
 /** What a look may find too early, and then finds again. */
 const tooEarly: ReadonlySet<string> = new Set([
   ...["RECOVERY_NONE", "SIGNER_LOCKED", "SIGNER_NOT_GREETED", "RECOVERY_OFFERED"],
+  // The nodes here are some blocks behind what another server of the wallet sent.
+  "RECOVERY_SLOT",
   // The disk failed in the midst of it: the signer starts again.
   ...["LEDGER_DISK_FULL", "LEDGER_POISONED", "WITHDRAWAL_DIGEST", "WITHDRAWAL_NOT_HELD", "WITHDRAWAL_CLOSED", "WITHDRAWAL_BOUND"],
 ]);
