@@ -240,7 +240,9 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
         if (started.child.exitCode !== null) throw new Error(`the gateway ended with ${started.child.exitCode}`);
         const answer = await fetch(`${rig.gatewayUrl}/ready`);
         const { checks } = (await answer.json()) as Pick<Ready, "checks">;
-        return isReady({ ok: answer.ok, checks }) ? true : undefined;
+        if (isReady({ ok: answer.ok, checks })) return true;
+        const out = checks.filter(({ ok }) => !ok).map(({ name, detail }) => `${name}: ${detail}`);
+        throw new Error(out.join("; ")); // kept as the newest reason, should it never be ready
       };
       await until("gateway ready", withinMs, ready, started.output);
     },

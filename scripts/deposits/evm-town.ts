@@ -223,6 +223,8 @@ export class EvmTown implements Town {
       done.ours += block.transactions.filter(({ hash }) => !hashes.has(hash)).length;
     }
     await rpc(this.#url, "anvil_reorg", [blocks, []]);
+    // It sets the chain's clock back by what it replaced, and a head that is old is a fault.
+    await rpc(this.#url, "evm_setTime", [Math.floor(Date.now() / 1_000)]);
     const final = (await this.#height()) - confirmations + 1;
     const open = [...this.#sent].sort((a, b) => a.nonce - b.nonce);
     for (const sent of open) {
