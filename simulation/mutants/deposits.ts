@@ -52,7 +52,7 @@ export const depositMutants: readonly Mutant[] = [
   {
     name: "compared-while-it-is-swept",
     file: readings,
-    find: "  if (!isBeingSwept(database, network, of.address, from)) {",
+    find: "  if (!isBeingSwept(database, network, of.address, oldestOf(chain, from))) {",
     replace: "  if (isBeingSwept(database, network, of.address, from) || to >= from) {",
     sentence: "Money that its sweep has not taken yet looks like money that came since (no unit appears).",
     world,

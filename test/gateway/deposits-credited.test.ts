@@ -19,7 +19,7 @@ import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { PutBackRig } from "../support/put-back-rig.ts";
 import { configOf, eth, network } from "../support/watched-chain.ts";
 
-vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farPlaces: 30 }));
+vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farPlaces: 30, ceilingAheadMax: 1_000_000 }));
 
 let rig: PutBackRig;
 /** Payments to the address of `anna`, which the database forgot. */

@@ -16,7 +16,7 @@ import { PutBackAgentRig } from "../support/put-back-agent-rig.ts";
 import { PutBackRig } from "../support/put-back-rig.ts";
 
 // Steps of a thousand addresses show no more, and take a second each to derive.
-vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farPlaces: 30 }));
+vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farPlaces: 30, ceilingAheadMax: 1_000_000 }));
 
 const seedsEach = Number(process.env.SEEDS ?? "1");
 let rig: PutBackRig;

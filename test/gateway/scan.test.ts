@@ -35,7 +35,7 @@ import { startTown, usdt } from "../support/tron-town.ts";
 import { until } from "../support/until.ts";
 import { configOf, eth, network, stranger } from "../support/watched-chain.ts";
 
-vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farPlaces: 30 }));
+vi.mock("../../gateway/deposits/ceiling-steps.ts", () => ({ ceilingStep: 10, farPlaces: 30, ceilingAheadMax: 1_000_000 }));
 
 const at = (place: number): string => depositAddressOf(depositXpub, place);
 const account = { family: "evm", id: depositXpub, firstAddress: at(0), known: 0 };
