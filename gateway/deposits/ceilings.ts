@@ -120,8 +120,8 @@ export interface DepositAccount {
 }
 
 /**
- * Says that every place below `to` of an account may have left: no order gets one of them. Their
- * addresses are watched by whoever calls. Runs in the caller's transaction; twice is harmless.
+ * Says that every place below `to` of an account may have left: no order gets one of them. The
+ * caller has their addresses watched. Runs in the caller's transaction; twice is harmless.
  * @returns how many places that passes over
  * @public
  */

@@ -86,7 +86,7 @@ const placeOf = ({ network }: WatchedChain, { of }: Reading, { id, contract }: R
 function findBaseline(chain: WatchedChain, database: Database, reading: Reading, one: ReadCurrency): void {
   const place = placeOf(chain, reading, one);
   const { from: block, to } = reading;
-  // What receipts name came after the address was watched, and is no part of what lay there before.
+  // Coins that receipts name came after the address was watched: they are no part of the baseline.
   const named = claimsOf(database, place, to).reduce((sum, claim) => sum + BigInt(claim.units), 0n);
   const units = one.units - explainedUnits(database, place, { ...place, block: to }) - named;
   if (units <= 0n) return;
