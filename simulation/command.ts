@@ -12,7 +12,7 @@ import type { Run } from "./run.ts";
 import { type Failure, runShards } from "./shards.ts";
 import { shrink } from "./shrink.ts";
 import { buildTree, loadTree, type Patch } from "./tree.ts";
-import { type WorldName, worlds } from "./world/worlds.ts";
+import { isIn, type WorldName, worlds } from "./world/worlds.ts";
 
 const seedsDefault = 2_000;
 const mutantSeedsDefault = 50_000;
@@ -28,7 +28,11 @@ const { values, whole } = readCommandLine({
       takes: "NAME",
       says: `the seeds of one world, or with --mutants its mutants alone: ${Object.keys(worlds).join(", ")}`,
     },
-    from: { takes: "SEED", default: "1", says: "the first of them" },
+    from: {
+      takes: "SEED",
+      default: "1",
+      says: "the first of them; with --world counted from that world's first, or the seed itself",
+    },
     workers: { takes: "N", default: String(Math.min(16, availableParallelism())), says: "so many processes" },
     trace: { says: "everything that happened, with --seeds 1" },
     shrink: { says: "finds the faults that are enough, for every failing seed" },
@@ -70,21 +74,22 @@ async function tell(tree: Run, { seed, detail }: Failure, isShrunk: boolean): Pr
   say(`  enough, in ${shrunk.result.steps} steps: ${shrunk.faults.join(", ") || "no fault at all"}`);
 }
 
-/** The seed before the world's first. */
-function worldOf(name: string | undefined): number {
-  if (name === undefined) return 0;
+/** The first seed of the run: in a world a place counted from its first seed, or a seed of it. */
+function firstSeed(name: string | undefined, from: number): number {
+  if (name === undefined) return from;
   if (!(name in worlds)) throw new Error(`there is no world ${name}: ${Object.keys(worlds).join(", ")}`);
-  return worlds[name as WorldName];
+  const world = name as WorldName;
+  return isIn(world, from) ? from : worlds[world] + from;
 }
 
 async function main(): Promise<number> {
   const seeds = whole("seeds", { least: 1, otherwise: values.mutants ? mutantSeedsDefault : seedsDefault });
-  const [first, workers] = [worldOf(values.world), whole("workers", { least: 1 })];
+  const workers = whole("workers", { least: 1 });
   if (values.mutants) {
     const { only, json: isJson, world = null } = values;
     return huntMutants({ only, world, seeds, from: whole("from"), workers, isJson });
   }
-  const from = whole("from") + first;
+  const from = firstSeed(values.world, whole("from"));
   const patch =
     values.patch === undefined
       ? values.hostile
