@@ -1,14 +1,14 @@
 /**
- * The claimed sender of a hello, before anything of it is parsed. Source: docs/protocol.md section
+ * The claimed sender of a hello, read before the hello is parsed. Source: docs/protocol.md section
  * 4.1.
  */
 
-/** Most bytes of a hello's frame. */
+/** Largest size of a hello's frame. */
 export const helloBytesMax = 4096;
 
 /**
- * Which agent a hello claims to be from, found without parsing: only to choose the key that must
- * have signed all of it.
+ * Returns the agent that a hello claims to come from, found without parsing. Use it only to choose
+ * the key that must have signed the hello.
  */
 export function claimedAgent(frame: Uint8Array): string {
   if (frame.length > helloBytesMax) return "";

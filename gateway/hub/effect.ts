@@ -1,9 +1,9 @@
 /**
- * What one ledger entry of an agent does to the gateway's tables: a pure function from the entry
- * and what the database holds to one effect. Nothing here reads or writes. An entry that
- * contradicts the database is never stored and never acknowledged, and without an acknowledgement
- * the agent's signer never releases the bytes. Sources: docs/protocol.md section 6;
- * docs/architecture.md section 2 (bijection, truth).
+ * Computes the effect of one ledger entry of an agent on the gateway's tables: a pure function of
+ * the entry and the database's content. Nothing here reads or writes. An entry that contradicts the
+ * database is never stored or acknowledged, and the agent's signer never releases bytes without an
+ * acknowledgement. Sources: docs/protocol.md section 6; docs/architecture.md section 2 (bijection,
+ * truth).
  */
 import { findFamily } from "../../chains/families.ts";
 import type { Code } from "../../protocol/codes.ts";
@@ -16,21 +16,22 @@ import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 import { unreachableCode } from "../store/slots.ts";
 
 /**
- * What the database holds around one entry, read inside the transaction that will store the effect.
+ * The database's content around one entry, read inside the transaction that will store the effect.
  */
 export interface Around {
   readonly agent: Pick<AgentRow, "id" | "accounts" | "nextDepositIndex">;
   readonly row: TransactionRow | null; // null: no such transaction
-  readonly jobAgent: string | null; // who the withdrawal's job is addressed to
-  readonly isSigned: boolean; // this withdrawal, in any version
-  readonly slot: string | null; // the one this withdrawal holds
-  readonly known: SignatureRow | null; // the version that a signed entry speaks of
-  readonly slotOwner: string | null; // which withdrawal holds a signed entry's slot
-  readonly hashOwner: string | null; // which withdrawal of the same account a signed entry's txHash belongs to
-  readonly isDead: boolean; // it was signed, and every version but the one spoken of is dead
+  readonly jobAgent: string | null; // the agent that has the withdrawal's job
+  readonly isSigned: boolean; // this withdrawal has a signed version
+  readonly slot: string | null; // the slot of this withdrawal
+  readonly known: SignatureRow | null; // the version that a signed entry names
+  readonly slotOwner: string | null; // the withdrawal that holds a signed entry's slot
+  readonly hashOwner: string | null; // the withdrawal of the same account that has a signed entry's txHash
+  readonly isDead: boolean; // it was signed, and every version except the named one is dead
   /**
-   * Whether the agent took the greeting of the connection that it speaks over, so that this
-   * database is whole. Else it may tell again what a database that was put back has forgotten.
+   * True if the agent accepted the handshake of this connection, so this database is complete.
+   * Otherwise the agent may be resending entries that a database restored from a backup has
+   * forgotten.
    */
   readonly isGreeted: boolean;
 }
@@ -45,27 +46,28 @@ export interface Change {
 
 export type Effect =
   | { readonly kind: "none" }
-  // the job is answered; the first answer wakes a waiting request
+  // The job is answered; the first answer wakes a waiting request.
   | { readonly kind: "answer"; readonly change: Change }
   | { readonly kind: "sign"; readonly change: Change; readonly newVersion: boolean; readonly newSlot: boolean }
   | { readonly kind: "advance"; readonly change: Change }
   /**
-   * Over by the agent's word: it counts once this database says that all versions are dead, or that
-   * the chain cannot reach the slot.
+   * The agent reports the end. The end counts after this database holds that all versions are dead,
+   * or that the chain cannot reach the slot.
    */
   | { readonly kind: "expire"; readonly code: string }
   | { readonly kind: "alarm"; readonly code: string; readonly locked: boolean }
   /**
-   * The agent's operator stopped new signatures, or lets them go on: orders are taken as before and
-   * wait.
+   * The agent's operator stopped new signatures, or allows them again. Orders are accepted as
+   * before and wait.
    */
   | { readonly kind: "pause"; readonly pausedAt: number | null }
-  /** The agent's ledger holds how far addresses for deposits may have left. */
+  /** The agent's ledger holds a ceiling for the deposit addresses that may have left. */
   | { readonly kind: "ceiling"; readonly ceiling: number }
-  /** A job that this database may have lost comes back, by the gateway's own signature. */
+  /** A job that this database may have lost comes back, under the gateway's own signature. */
   | { readonly kind: "learn" }
   /**
-   * The agent speaks of something a whole database would hold: this one was restored from a backup.
+   * The entry refers to something that a complete database would hold, so this database was
+   * restored from a backup.
    */
   | { readonly kind: "behind"; readonly detail: string }
   /** Agent and database cannot both be right. */
@@ -74,7 +76,7 @@ export type Effect =
 const unsignedStages: ReadonlySet<string> = new Set(["", "awaiting_approval", "queued", "offered"]);
 
 /**
- * @returns what `entry` means beside what the database holds; the same input always gives the same
+ * @returns the effect of `entry` on the database's content; the same input always gives the same
  * effect.
  */
 export function effectOf(entry: Entry, around: Around): Effect {
@@ -135,8 +137,8 @@ function decisionEffect(entry: DecisionEntry, row: TransactionRow, around: Aroun
 }
 
 /**
- * A person at the agent ended a sweep whose slot the chain cannot reach. It counts once this
- * gateway's own nodes have said so; what the chain did with it meanwhile stays.
+ * An operator at the agent ended a sweep whose slot the chain cannot reach. The end counts after
+ * this gateway's own nodes have confirmed it. If the chain decided meanwhile, its result stays.
  */
 function unreached({ status, stage, code }: TransactionRow): Effect {
   if (status !== 0) return { kind: "answer", change: {} };
@@ -151,7 +153,8 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
   }
   if (row.receiverAddress === "") return contradiction(`transaction ${row.id} was signed without a destination`);
   const family = findFamily(entry.network);
-  // One spelling per slot and hash: another one would slip past the unique constraints.
+  // Each slot and hash has only one spelling, because another spelling would pass the unique
+  // constraints.
   if (family === undefined || family.slots.read(entry.slot) === null || !family.isTxHash(entry.txHash)) {
     return contradiction(`transaction ${row.id} was signed with a slot or txHash that its chain does not have`);
   }
@@ -184,7 +187,7 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
   if (known === null && around.hashOwner !== null) {
     return contradiction(`${entry.txHash} of transaction ${row.id} is known as a version of ${around.hashOwner}`);
   }
-  // One version at a time: nothing but waiting keeps the earlier one out of a block.
+  // Only one version at a time, because only expiry keeps the earlier version out of a block.
   const isAlone = row.status === 0 && (!around.isSigned || around.isDead);
   if (known === null && waits(entry.network) && !isAlone && around.isGreeted) {
     return contradiction(`version ${entry.version} of transaction ${row.id} was signed while another is not dead`);
@@ -195,15 +198,15 @@ function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): 
 }
 
 /**
- * Only the own watcher's reading of the chain says included, paid, lost or dead; an agent's word
- * for it moves nothing.
+ * Moves a withdrawal to broadcast at most. Only the gateway's own watcher decides that a withdrawal
+ * is included, paid, lost or dead; an agent's statement does not.
  */
 function observedEffect(entry: ObservedEntry, row: TransactionRow): Effect {
   const moves = entry.stage === "broadcast" && row.status === 0 && row.stage === "signed";
   return moves ? { kind: "advance", change: { stage: "broadcast" } } : { kind: "none" };
 }
 
-/** Whether waiting alone keeps a second payment out there. */
+/** True if only expiry prevents a second payment on the network. */
 function waits(network: string): boolean {
   return findFamily(network)?.exclusion.kind === "waiting";
 }

@@ -1,8 +1,8 @@
 /**
- * Door of the hub: agents' links on the gateway's HTTP server, one live connection each; a newer
- * one replaces the older. No connection is turned away for others: whoever says no hello loses the
- * place to the next (places.ts). Sources: docs/protocol.md sections 4 to 7; docs/architecture.md
- * sections 2 and 8.
+ * Interface of the hub: agents' links on the gateway's HTTP server, one live connection for each
+ * agent. A newer connection replaces the older. No connection is refused because there are many: a
+ * connection without a hello loses its place to the next (places.ts). Sources: docs/protocol.md
+ * sections 4 to 7; docs/architecture.md sections 2 and 8.
  */
 import type { KeyObject } from "node:crypto";
 import type { IncomingMessage, Server } from "node:http";
@@ -30,7 +30,7 @@ import { behindAgent } from "./statements.ts";
 const upgradeHeaderBytesMax = 8 * 1024;
 
 /**
- * docs/protocol.md section 4.3; the three last ones are missing from the library's type
+ * docs/protocol.md section 4.3. The last three options are missing from the library's type
  * declarations.
  */
 const socketOptions: ServerOptions & { maxFragments: number; maxBufferedChunks: number; closeTimeout: number } = {
@@ -53,33 +53,34 @@ export interface HubOptions {
   readonly config: Pick<GatewayConfig, "trustProxy">;
   readonly log: GatewayLog;
   readonly clock: () => number;
-  readonly limits?: Partial<LinkLimits>; // docs/protocol.md section 4 unless told
+  readonly limits?: Partial<LinkLimits>; // default: docs/protocol.md section 4
   readonly run: string; // names this process (store/owner.ts)
-  readonly marks: AddressMarks; // what is held of deposit addresses beside the database
+  readonly marks: AddressMarks; // use of deposit addresses, kept outside the database
 }
 
 /**
  * @public
  */
 export interface Hub {
-  /** Whether the agent's link is open and greeted. */
+  /** True if the agent's link is open and its handshake is done. */
   online(agentId: string): boolean;
-  /** Sends the agent what is pending; harmless at any time. */
+  /** Sends the agent its pending jobs. Harmless at any time. */
   wake(agentId: string): void;
-  /** Stores what has arrived, cuts every link and leaves the server; calling again is harmless. */
+  /** Stores what has arrived, cuts every link and leaves the server. Harmless to call again. */
   close(): Promise<void>;
 }
 
 /**
- * Answers the server's upgrade requests from here on.
+ * Answers the server's upgrade requests from now on.
  * @public
  */
 export function startHub(options: HubOptions): Hub {
   const { server, signals, log, clock } = options;
   const limits = { ...linkLimits, ...options.limits };
   const live = new Map<string, Session>(); // by agent
-  const open = new Map<Session, string>(); // every connection, with the address block it came from
-  // A block that a hello came from before counts across a restart, when all agents dial at once.
+  const open = new Map<Session, string>(); // every connection, with its address block
+  // A block with an earlier hello counts as known after a restart, when all agents connect at the
+  // same time.
   const places = new Places<Session>((block) => isLinkBlock(options.store.database, block));
   const intake = new Intake(options);
   const addressOf = addressReader(options.config.trustProxy);
@@ -158,7 +159,7 @@ export function startHub(options: HubOptions): Hub {
   };
 }
 
-/** A new job is sent, an end and a death are told, to the agent that it concerns. */
+/** Sends each new job, ended withdrawal and dead version to its agent. */
 function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Session>): () => void {
   const stops = [
     signals.on("job", ({ agent }) => live.get(agent)?.pump()),
@@ -177,10 +178,10 @@ function listen({ signals, store }: HubOptions, live: ReadonlyMap<string, Sessio
   };
 }
 
-/** Whether the server took the upgrade before the hub. */
+/** True if the server answered the upgrade before the hub. */
 const isAnswered = (socket: Duplex): boolean => socket.writableEnded || socket.destroyed;
 
-/** The status line's end of an upgrade that is not taken, or null. */
+/** The end of the status line for a refused upgrade; null if the upgrade is accepted. */
 function refusalOf(request: IncomingMessage): string | null {
   if ((request.url ?? "").split("?", 1)[0] !== linkPath) return "404 Not Found";
   const headerBytes = request.rawHeaders.reduce((bytes, text) => bytes + text.length + 2, 0);

@@ -1,8 +1,8 @@
 /**
- * Statements on their way into the database. Those that arrive in one tick, of all agents, share
- * one transaction and so one sync; acknowledgements and signals leave only after its commit.
- * Whoever's word stops a transaction is then tried alone, so that nobody else waits for a
- * contradiction.
+ * Stores statements in the database. The statements of one tick, from all agents, share one
+ * transaction and one sync; acknowledgements and signals leave only after its commit. If a
+ * statement stops the transaction, each agent's statements are tried alone, so that no agent waits
+ * because of another's contradiction.
  */
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { Code } from "../../protocol/codes.ts";
@@ -43,11 +43,11 @@ interface Arrival {
 }
 
 interface Taken extends Applied {
-  readonly standing: Standing | null; // where the agent's ledger stands, when that changed
-  readonly placed: number; // jobs that got their place in the chain
+  readonly standing: Standing | null; // change of the state of the agent's ledger; null if unchanged
+  readonly placed: number; // number of jobs that got a position in the agent's list
 }
 
-/** The database took nothing. */
+/** The database stored nothing. */
 interface Unstored {
   readonly ok: false;
   readonly kind: "unstored";
@@ -74,7 +74,7 @@ export class Intake {
     this.#flushing ??= setImmediate(() => this.flush());
   }
 
-  /** What an agent's beat says of its ledger; written only when it is news. */
+  /** Takes the ledger head of an agent's heartbeat. Writes only a change. */
   hear(agentId: string, head: Head | null): void {
     this.#keepStanding(agentId, (agent) => standingOfBeat(agent, head));
   }
@@ -99,7 +99,7 @@ export class Intake {
     if (standing === "level") log.info({ event: "agent-whole", agent }, "the agent's ledger is whole again");
   }
 
-  /** Stores everything that has arrived; harmless when nothing has. */
+  /** Stores all statements that have arrived. Harmless if there are none. */
   flush(): void {
     if (this.#flushing !== null) clearImmediate(this.#flushing);
     this.#flushing = null;
@@ -114,8 +114,8 @@ export class Intake {
   }
 
   /**
-   * Keeps for good, and logs, why an agent was stopped: one that is not locked may come back with
-   * it again and again.
+   * Keeps and logs permanently why an agent was stopped. An agent that is not locked can return
+   * with the same reason again and again.
    */
   raise(agentId: string, halt: Halt): void {
     const { code, detail, lock } = halt;
@@ -133,8 +133,8 @@ export class Intake {
   }
 
   /**
-   * Writes what may be lost now because the next beat or connection says it again; null when the
-   * database did not take it.
+   * Writes data that may be lost, because the next heartbeat or connection repeats it. Returns null
+   * if the database did not store it.
    */
   note<T>(fn: (database: Database) => T): T | null {
     try {
@@ -146,7 +146,7 @@ export class Intake {
     }
   }
 
-  /** False when the groups must be tried one by one. */
+  /** False if the groups must be tried one by one. */
   #store(groups: readonly (readonly Arrival[])[]): boolean {
     const verdict = this.#apply(groups);
     if (verdict.ok) {
@@ -158,7 +158,7 @@ export class Intake {
     return true;
   }
 
-  /** One transaction for all groups, of which nothing stays when one of them is refused. */
+  /** Applies all groups in one transaction, which is rolled back if one of them is refused. */
   #apply(groups: readonly (readonly Arrival[])[]): Verdict {
     try {
       return this.#rooms.store.writeIfOk((database): Verdict => {
@@ -171,7 +171,7 @@ export class Intake {
         return { ok: true, taken };
       });
     } catch (error) {
-      // A constraint that refused a row says the same as a contradiction found by looking.
+      // A row that a constraint refused is the same contradiction as one found by a query.
       const detail = "a unique constraint refused what the agent said";
       if (isConflict(error)) return { ok: false, kind: "halt", code: "HUB_CONTRADICTION", lock: true, detail };
       if (error instanceof AgentError) return { ok: false, kind: "unstored", code: error.code };

@@ -1,19 +1,19 @@
 /**
- * Which jobs go out next and how they are packed: strict sequence, from the first one the agent has
- * not answered, in envelopes as large as the agent takes. Reads only; what was sent is the
- * session's own memory, what was answered is in the table. Sources: docs/protocol.md section 5.
+ * Selects and packs the next jobs: in strict sequence, from the first unanswered job, in envelopes
+ * as large as the agent accepts. Reads only. The session remembers which jobs were sent, and the
+ * table has which were answered. Sources: docs/protocol.md section 5.
  */
 import { jobsPerFrameMax } from "../../protocol/payloads.ts";
 import { firstUnanswered, listJobsAfter } from "../store/jobs.ts";
 import type { AgentRow, JobRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 
-/** Bytes of one jobs payload, under the agent's 64 KiB with room for the envelope's own fields. */
+/** Bytes of one jobs payload: below the agent's 64 KiB, with room for the envelope's own fields. */
 const jobsPayloadBytesMax = 60 * 1024;
 
 /**
- * Bytes of everything in the payload but its job texts; agent, wallet, echo and times are bounded
- * well below.
+ * Bytes of the payload without its job texts; agent, wallet, head and times are much smaller than
+ * this.
  */
 const frameBytes = 1024;
 
@@ -22,7 +22,7 @@ const signatureBytes = 132;
 
 export type PendingJob = Pick<JobRow, "sequence" | "text">;
 
-/** The sequence just before the first unanswered job: sending starts after it. */
+/** The sequence just before the first unanswered job; sending starts after it. */
 export function answeredUpTo(database: Database, agent: Pick<AgentRow, "id" | "jobSequence">): number {
   const first = firstUnanswered(database, agent.id);
   return first === null ? agent.jobSequence : first - 1;
@@ -33,7 +33,7 @@ export function jobsAfter(database: Database, agentId: string, sequence: number)
   return listJobsAfter(database, agentId, sequence, jobsPerFrameMax);
 }
 
-/** As many of `jobs`, from the front, as fit in `bytesMax` of JSON; at least one. */
+/** The longest beginning of `jobs` that fits in `bytesMax` of JSON, with at least one job. */
 export function fillEnvelope(jobs: readonly PendingJob[], bytesMax = jobsPayloadBytesMax): readonly PendingJob[] {
   let bytes = frameBytes;
   let count = 0;

@@ -1,30 +1,30 @@
 /**
- * Places for connections that have said no hello yet. They are few, and a newcomer always gets one:
- * where there is none left, the longest silent connection of the most crowded address block loses
- * its own. So whoever holds one block (rate.ts) crowds out only himself, and whoever holds
- * thousands crowds out no block that an agent greeted from before. Connections that greeted need no
- * place.
+ * Places for connections without a hello yet. They are few, but a new connection always gets one:
+ * if none is free, the oldest silent connection of the most crowded address block loses its place.
+ * So an attacker with one block (rate.ts) displaces only its own connections. An attacker with
+ * thousands of blocks displaces no block that an agent used for a hello before. A connection after
+ * its hello needs no place.
  */
 
 /** @public */
-export const placesPerBlock = 20; // agents behind one address that dial at the same moment
+export const placesPerBlock = 20; // agents behind one address that connect at the same moment
 /** @public */
 export const placesInAll = 1000;
 
 /** @public */
 export class Places<Connection> {
   readonly #isKnown: (block: string) => boolean;
-  readonly #silent = new Map<string, Set<Connection>>(); // by block; oldest first in each
+  readonly #silent = new Map<string, Set<Connection>>(); // by block; in each the oldest first
   readonly #blocks = new Map<Connection, string>();
 
-  /** `isKnown` says whether an agent greeted from this block before. */
+  /** `isKnown` is true if an agent's hello came from this block before. */
   constructor(isKnown: (block: string) => boolean) {
     this.#isKnown = isKnown;
   }
 
   /**
-   * Gives the newcomer a place. Answers with the connection that lost its own for it, for the
-   * caller to cut; null when none did.
+   * Gives the new connection a place. Returns the connection that lost its place, which the caller
+   * must cut, or null.
    */
   enter(newcomer: Connection, block: string): Connection | null {
     const own = this.#silent.get(block) ?? new Set();
@@ -37,7 +37,7 @@ export class Places<Connection> {
     return oldest;
   }
 
-  /** The connection greeted, or is gone. Twice is harmless. */
+  /** Frees a connection's place after its hello or its end. Harmless to call twice. */
   leave(connection: Connection): void {
     const block = this.#blocks.get(connection);
     if (block === undefined) return;

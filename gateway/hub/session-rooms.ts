@@ -1,5 +1,6 @@
 /**
- * What a session needs of the hub, and what it tells it. Types alone.
+ * The parts of the hub that a session uses, and the calls by which it reports to the hub. Only
+ * types.
  */
 import type { KeyObject } from "node:crypto";
 import type { GatewayLog } from "../../protocol/log.ts";
@@ -7,7 +8,7 @@ import type { Head, Statement } from "../../protocol/messages.ts";
 import type { Store } from "../store/store.ts";
 import type { LinkLimits } from "./link-limits.ts";
 
-/** An agent that said a hello that held. */
+/** An agent whose hello was accepted. */
 export interface Live {
   readonly id: string;
   readonly epoch: number;
@@ -25,9 +26,12 @@ export interface SessionRooms<S> {
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly limits: LinkLimits;
-  /** The hello is the agent's own, whatever comes of it: what the agent calls its software. */
+  /**
+   * The hello has the agent's own signature; it may still be refused. `software` is the agent's
+   * name for its program.
+   */
   readonly onHello: (session: S, agentId: string, software: string) => void;
-  /** The hello held: from here `agentId` is set. */
+  /** The hello was accepted; `agentId` is set from now on. */
   readonly onLive: (session: S) => void;
   readonly onStatement: (session: S, statement: Statement) => void;
   readonly onBeat: (session: S, head: Head | null) => void;

@@ -1,9 +1,9 @@
 /**
  * One agent's connection: challenge, hello under the link key, welcome, then jobs, acknowledgements
- * and beats out, statements and beats in. A frame's signature is verified before anything of it is
- * parsed; whoever sends anything else is cut off with a code and no explanation. Holds no state
- * that the database does not, but for how far jobs were sent on this connection. Sources:
- * docs/protocol.md sections 4 to 7.
+ * and heartbeats out, statements and heartbeats in. A frame's signature is verified before the
+ * frame is parsed; a client that sends anything else is cut off with a code and no explanation.
+ * Holds no state that the database does not have, except how far jobs were sent on this connection.
+ * Sources: docs/protocol.md sections 4 to 7.
  */
 import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
@@ -26,9 +26,9 @@ import { answeredUpTo, fillEnvelope, jobsAfter } from "./outbox.ts";
 import type { Live, SessionRooms } from "./session-rooms.ts";
 import { headOf } from "./standing.ts";
 
-/** How long an end may wait for others, so that they share an acknowledgement. */
+/** How long an ended withdrawal may wait for others, so that they share an acknowledgement. */
 const endedMs = 20;
-/** After so many beats what was said of ends is said once more: a minute. */
+/** After this many heartbeats, which take one minute, ended withdrawals are sent a second time. */
 const beatsToRepeat = 4;
 
 /** Takes over an upgraded connection; `start` sends the challenge. */
@@ -41,19 +41,19 @@ export class Session {
   #deadline: NodeJS.Timeout;
   #beats: NodeJS.Timeout | null = null;
   #sentSequence = 0;
-  #answered = 0; // answeredUpTo when last looked at
-  #quietSince = 0; // when jobs were sent or answered last
+  #answered = 0; // newest result of answeredUpTo
+  #quietSince = 0; // when jobs were last sent or answered
   #beatAt = 0;
   #toldSeq = 0;
-  // of the hello: what the agent still keeps bytes of lies in there
+  // From the hello: slots of withdrawals whose bytes the agent may still keep.
   #open: readonly OpenSlots[] = [];
-  readonly #untold = new Set<string>(); // ended; to be told with the next acknowledgements
-  #told: string[] = []; // said once
-  readonly #repeated = new Set<string>(); // being said once more
-  readonly #dead = new Set<string>(); // hashes; to be told with the next acknowledgements
+  readonly #untold = new Set<string>(); // ended; to send with the next acknowledgements
+  #told: string[] = []; // sent only once so far
+  readonly #repeated = new Set<string>(); // to send a second time
+  readonly #dead = new Set<string>(); // hashes to send with the next acknowledgements
   #beatCount = 0;
-  #askedCeiling = 0; // with the newest acknowledgement
-  #unreachable = ""; // sweeps that the newest acknowledgement names
+  #askedCeiling = 0; // in the newest acknowledgement
+  #unreachable = ""; // sweeps in the newest acknowledgement
   #telling: NodeJS.Timeout | null = null;
 
   constructor(socket: WebSocket, rooms: SessionRooms<Session>) {
@@ -67,12 +67,12 @@ export class Session {
     return this.#live === null ? null : this.#live.id;
   }
 
-  /** Of this connection's challenge and welcome: who repeats it heard them. */
+  /** Value of the challenge and welcome. A statement repeats it if its signer accepted them. */
   get nonce(): string {
     return this.#nonce;
   }
 
-  /** The record that the welcome named: whose ledger holds it goes on from there. */
+  /** Sequence of the record that the welcome named. A ledger with it continues after it. */
   get toldSeq(): number {
     return this.#toldSeq;
   }
@@ -112,7 +112,7 @@ export class Session {
     this.#tellRestSoon();
   }
 
-  /** Asks its ledger to hold a ceiling for addresses, unless that was asked on this connection. */
+  /** Asks the agent's ledger to hold a ceiling for addresses, once on each connection. */
   askCeiling(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     const head = agent === null ? null : headOf(agent);
@@ -121,8 +121,8 @@ export class Session {
   }
 
   /**
-   * The chain has ended these, and this database holds it: the agent may forget their bytes. A word
-   * that gets lost is said again with a later beat, and at the next greeting.
+   * Reports withdrawals that the chain has ended, so that the agent may forget their bytes. A lost
+   * message is repeated with a later heartbeat and at the next handshake.
    */
   tellEnded(ids: readonly string[]): void {
     for (const id of ids) this.#untold.add(id);
@@ -130,9 +130,8 @@ export class Session {
   }
 
   /**
-   * No block takes a version of these withdrawals any more, or the chain cannot reach these sweeps,
-   * as this database holds: said at once, at each greeting, and now and then while the withdrawal
-   * is open, here or as the hello called it.
+   * Reports dead versions and sweeps that the chain cannot reach, as this database holds them: at
+   * once, at each handshake, and at intervals while the withdrawal is open here or in the hello.
    */
   tellDead(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
@@ -153,7 +152,7 @@ export class Session {
     return this.#untold.size + this.#dead.size > 0;
   }
 
-  /** One pass of the watcher ends many at once. */
+  /** Waits a moment, because one pass of the watcher ends many withdrawals. */
   #tellRestSoon(): void {
     if (!this.#hasMore) return;
     this.#telling ??= setTimeout(() => {
@@ -164,11 +163,11 @@ export class Session {
     }, endedMs);
   }
 
-  /** Sends what is pending, as far as the connection takes it; harmless at any time. */
+  /** Sends the pending jobs that the connection can take. Harmless at any time. */
   pump(): void {
     const live = this.#live;
     const { store, limits, clock } = this.#rooms;
-    // What an opened ledger keeps must not come as a job as well.
+    // A withdrawal in a recovered ledger must not come as a job as well.
     if (live !== null && awaitsRecovery(store.database, live)) return;
     while (live !== null && !this.#ended && this.#socket.bufferedAmount < limits.fillBytesMax) {
       const batch = fillEnvelope(jobsAfter(store.database, live.id, this.#sentSequence));
@@ -190,10 +189,7 @@ export class Session {
     }
   }
 
-  /**
-   * A new ledger was opened, or jobs got their places: they go on from the first one that is not
-   * answered.
-   */
+  /** Continues from the first unanswered job, after a recovery or after jobs got positions. */
   goOn(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);
     if (agent === null) return;
@@ -239,8 +235,8 @@ export class Session {
   }
 
   /**
-   * The agent as the database has it now. Null when another process released it or raised its
-   * epoch: then the link ends.
+   * The agent as the database has it now. Null if another process released the agent or raised its
+   * epoch; then the link ends.
    */
   #served({ id, epoch }: Live): AgentRow | null {
     const agent = this.#readAgent(id);
@@ -249,7 +245,7 @@ export class Session {
     return null;
   }
 
-  /** One frame in; why the link has to end, or null. */
+  /** Handles one frame. Returns the reason to end the link, or null. */
   #admit(frame: Uint8Array): CloseReason | null {
     if (this.#ended) return null;
     const live = this.#live;
@@ -282,10 +278,7 @@ export class Session {
     return null;
   }
 
-  /**
-   * An agent that its operator here recovers gets the order for it, and nothing else; it is not
-   * live with its old epoch.
-   */
+  /** Sends an agent in recovery only its recovery order. It is not live with its old epoch. */
   #offer(agent: AgentRow, hello: Hello): CloseReason | null {
     const { store, clock, log } = this.#rooms;
     const recovery = recoveryOf(store.database, agent);
@@ -298,8 +291,8 @@ export class Session {
   }
 
   /**
-   * One after another, as the connection takes them: all of a large order at once would be more
-   * than may wait there.
+   * Sends the parts one by one, as the connection takes them. All of a large order at once would
+   * exceed its limit.
    */
   #sendParts([part, ...rest]: readonly Recovery[]): void {
     if (this.#ended) return;
@@ -326,15 +319,15 @@ export class Session {
     this.#send("welcome", welcome);
     this.#rooms.onLive(this);
     this.#open = hello.open;
-    // An agent that is recovered, or has stated nothing yet, is told when it has.
+    // An agent in recovery, or without a statement yet, gets them after its first statement.
     if (agent.headSeq > 0) this.tellEnded(endedIds(this.#rooms.store.database, agent, this.#open));
     this.tellDead();
     this.pump();
   }
 
   /**
-   * A word that was lost on a line that stands: each end is said once more on this connection, and
-   * then at the next greeting.
+   * Repeats the ended withdrawals, because a message can be lost on an open connection. Each is
+   * sent twice on this connection, and then at the next handshake.
    */
   #repeatEnded(): void {
     this.#beatCount += 1;
@@ -346,21 +339,18 @@ export class Session {
     this.tellEnded(again);
   }
 
-  /**
-   * Also the moment to notice what another process did: a released agent, a new epoch, jobs whose
-   * signal was lost.
-   */
+  /** Sends a heartbeat. Also notices a released agent, a new epoch, and jobs with a lost signal. */
   #beat(): void {
     const live = this.#live;
     const { store, limits, clock } = this.#rooms;
     if (live === null) return;
     const agent = this.#served(live);
     if (agent === null) return;
-    // Rises even when the clock was set back: the agent takes a beat that does not for a replay.
+    // Rises even if the clock was set back, because the agent takes a lower time for a replay.
     this.#beatAt = Math.max(clock(), this.#beatAt + 1);
     this.#send("beat", { agent: agent.id, head: headOf(agent), at: this.#beatAt } satisfies Beat);
     this.#repeatEnded();
-    // A word that was lost is said again.
+    // The question may have been lost, so it is asked again.
     this.#askedCeiling = 0;
     this.askCeiling();
     const answered = answeredUpTo(store.database, agent);

@@ -1,10 +1,10 @@
 /**
- * Whether an agent's ledger stands where the gateway last acknowledged it. One that was restored
- * from a backup does not: its signer locks itself, but the entry that says so has a number this
- * database counts as stored, or comes after one that has. A courier can raise the mark, and keep
- * what raises it to itself; what takes it away is the signer's word alone. Runs in the caller's
- * transaction. Sources: docs/protocol.md sections 4.2 and 6.2; docs/architecture.md section 2
- * (monotone).
+ * Decides whether an agent's ledger is level with the newest head that the gateway acknowledged. A
+ * ledger that was restored from a backup is behind. Its signer then locks itself, but the lock's
+ * entry has a number that this database counts as stored, or comes after such a number. A courier
+ * can set the mark, and can hold back the messages that set it. Only a statement of the signer
+ * removes the mark. Runs in the caller's transaction. Sources: docs/protocol.md sections 4.2 and
+ * 6.2; docs/architecture.md section 2 (monotone).
  */
 import type { Head, Statement } from "../../protocol/messages.ts";
 import { changeLock } from "../store/agent-state.ts";
@@ -16,14 +16,14 @@ const code = "AGENT_BEHIND";
 
 export type Standing = "behind" | "level";
 
-/** The newest record that is held of an agent's ledger, null before the first. */
+/** The newest record that this database holds of an agent's ledger; null before the first. */
 export function headOf(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | null {
   return agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
 }
 
 /**
- * What a beat's head says. It never falls behind by itself: an agent's courier names the newest
- * head it has sent, or a newer one.
+ * The state that a heartbeat's head shows. An honest courier's heartbeat never falls behind,
+ * because the courier names the newest head that it has sent, or a newer one.
  */
 export function standingOfBeat(agent: AgentRow, head: Head | null): Standing | null {
   if (head === null || head.seq > agent.headSeq) return null;
@@ -31,9 +31,9 @@ export function standingOfBeat(agent: AgentRow, head: Head | null): Standing | n
 }
 
 /**
- * What a signed statement says that was stored, or was there already. An old one may be sent again,
- * so being behind alone tells nothing; a lock in it does. `isGreeted`: its signer took the welcome
- * of this connection, and so what that says of its ledger.
+ * The state that a signed statement shows, which was stored now or earlier. An old statement may be
+ * sent again, so a lower head alone proves nothing; a lock in it does. `isGreeted`: its signer
+ * accepted the welcome of this connection, and so the welcome's account of its ledger.
  */
 export function standingOfStatement(storedSeq: number, { head, entries }: Statement, isGreeted: boolean): Standing | null {
   if (isGreeted || head.seq > storedSeq) return "level";
@@ -41,17 +41,18 @@ export function standingOfStatement(storedSeq: number, { head, entries }: Statem
 }
 
 /**
- * What a statement says that begins before what is held and ends behind it. Whose ledger holds the
- * record that the welcome of this connection named (`toldSeq`) goes on from there.
+ * The state that a statement shows if it begins before the stored head and ends after it. A ledger
+ * with the record that the welcome of this connection named (`toldSeq`) would continue from this
+ * record.
  */
 export function standingOfOverlap(toldSeq: number, { after, head }: Statement): Standing | null {
   return after < toldSeq && head.seq > toldSeq ? "behind" : null;
 }
 
 /**
- * Keeps it where it is news; another lock is never replaced, nor one that came since `agent` was
- * read.
- * @returns what changed, null when nothing did.
+ * Keeps a change of the state. Never replaces another lock, or a lock that was set after `agent`
+ * was read.
+ * @returns the change, or null if there was none
  */
 export function keepStanding(database: Database, agent: AgentRow, standing: Standing | null, nowMs: number): Standing | null {
   const [from, to] = standing === "behind" ? ["", code] : [code, ""];

@@ -1,7 +1,7 @@
 /**
- * Verified statements into the database: continuity first, then each entry's effect, all of one
- * agent or nothing. Runs inside the caller's transaction, which the caller takes back when the
- * verdict is a refusal, so that not a row of it stays. Sources: docs/protocol.md section 6;
+ * Stores verified statements in the database: checks continuity first, then applies each entry's
+ * effect. Either all statements of an agent are stored or none. Runs inside the caller's
+ * transaction, which the caller rolls back on a refusal. Sources: docs/protocol.md section 6;
  * docs/architecture.md section 2 (bijection, monotone).
  */
 import { waitingOf } from "../../chains/families.ts";
@@ -26,40 +26,39 @@ import { readTransaction } from "../store/transactions.ts";
 import { updateWithdrawal } from "../store/withdrawals.ts";
 import { type Around, type Change, effectOf } from "./effect.ts";
 
-/** Why nothing of an agent's statements is stored. */
+/** The reason why none of an agent's statements is stored. */
 export type Refused =
   | ({ readonly ok: false; readonly kind: "halt" } & Halt)
   /**
-   * A statement that begins before what is held and ends behind it: the agent is to come again and
-   * go on where the welcome says.
+   * The statement begins before the stored head and ends after it. The agent must reconnect and
+   * continue where the welcome says.
    */
   | { readonly ok: false; readonly kind: "overlapping"; readonly detail: string }
-  /**
-   * A statement of an epoch that is over, or of an agent that was released: the link it came over
-   * has to end.
-   */
+  /** The statement is of an old epoch, or of a released agent. Its link must end. */
   | { readonly ok: false; readonly kind: "outdated"; readonly reason: "epoch" | "refused" };
 
-/** `lock`: the agent's word contradicts the database and a person must look. */
+/** `lock`: the agent's statement contradicts the database, and an operator must look. */
 export interface Halt {
   readonly code: Code;
   readonly lock: boolean;
   readonly detail: string;
 }
 
-/** What became durable with the caller's commit, and whom to tell of it afterwards. */
+/**
+ * The changes that became durable with the caller's commit, and the listeners' data for afterwards.
+ */
 export interface Applied {
   readonly ok: true;
-  readonly was: AgentRow; // before them
+  readonly was: AgentRow; // before the statements
   readonly head: Head;
   readonly decided: readonly string[]; // transaction ids answered for the first time
   readonly changed: readonly string[]; // transaction ids whose row changed
-  readonly alarms: readonly Raised[]; // each code once
-  readonly isOpened: boolean; // its new ledger was taken: jobs go on from another place
+  readonly alarms: readonly Raised[]; // each code only once
+  readonly isOpened: boolean; // its recovered ledger was accepted: jobs continue from another position
 }
 
 interface Raised {
-  readonly code: string; // as the agent says it
+  readonly code: string; // as the agent names it
   readonly locked: boolean;
 }
 
@@ -67,21 +66,21 @@ interface Progress {
   readonly database: Database;
   readonly agent: AgentRow;
   readonly isOwn: IsOwnJob;
-  /** Whether its signer took the greeting of the connection that a statement came over. */
+  /** True if the statement's signer accepted the handshake of its connection. */
   readonly tellsGreeting: (statement: Statement) => boolean;
-  readonly run: string; // of this gateway (store/owner.ts)
+  readonly run: string; // run of this gateway (store/owner.ts)
   readonly nowMs: number;
-  awaits: boolean; // a new ledger, which no entry has opened yet
+  awaits: boolean; // a recovered ledger, which no entry has begun yet
   readonly decided: Set<string>;
   readonly changed: Set<string>;
   readonly alarms: Map<string, Raised>; // by the code that is stored
 }
 
 /**
- * Stores what is new in an agent's statements, in the order they came. Repeats change nothing and
- * answer the stored head. Halts with HUB_DATABASE_BEHIND (this database lacks what the agent has
- * seen acknowledged), HUB_LEDGER_FORKED, HUB_SLOT_REUSED or HUB_CONTRADICTION. The caller's
- * transaction must be rolled back after a refusal.
+ * Stores the new entries of an agent's statements, in the order of arrival. Repeated entries change
+ * nothing, and the answer is the stored head. Halts with HUB_DATABASE_BEHIND (this database lacks
+ * an entry that was acknowledged to the agent), HUB_LEDGER_FORKED, HUB_SLOT_REUSED or
+ * HUB_CONTRADICTION. After a refusal the caller must roll back its transaction.
  */
 export function applyStatements(
   database: Database,
@@ -91,8 +90,8 @@ export function applyStatements(
 ): Applied | Refused {
   const agent = readAgent(database, agentId);
   invariant(agent !== undefined, "a live link belongs to a paired agent");
-  // Looked at inside the transaction: whoever released the agent or raised the epoch counts on it
-  // that not a word is taken any more.
+  // Checked inside the transaction, because a process that released the agent or raised the epoch
+  // relies on no further statement being stored.
   if (agent.releasedAt !== null) return outdated("refused");
   if (statements.some(({ epoch }) => epoch !== agent.epoch)) return outdated("epoch");
   const awaits = awaitsRecovery(database, agent);
@@ -115,8 +114,8 @@ export function applyStatements(
 }
 
 /**
- * Which limits the signer goes by is its operator's business; that they changed, and when, stands
- * here as well.
+ * Records that the signer's limits changed, and when. The limits themselves are the business of the
+ * agent's operator.
  */
 function keepPolicy({ database, agent, nowMs }: Progress, policy: string): void {
   if (!keepPolicyDigest(database, agent.id, policy)) return;
@@ -125,7 +124,8 @@ function keepPolicy({ database, agent, nowMs }: Progress, policy: string): void 
 
 function applyStatement(progress: Progress, statement: Statement, stored: Head | null): Head | Refused {
   const storedSeq = stored?.seq ?? 0;
-  // Also in front of its opening: whatever is acknowledged may be released.
+  // Also checked before a recovered ledger's first entry, because acknowledged bytes may be
+  // released.
   const isOwn = !progress.awaits || isOfRecovery(progress.database, progress.agent, statement.opened ?? "");
   if (!isOwn) return behind(progress, notOfRecovery);
   if (statement.after > storedSeq) return behind(progress, `its ledger's entries after ${storedSeq} are missing here`);
@@ -133,8 +133,8 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
     return halt("HUB_LEDGER_FORKED", `record ${storedSeq} of the ledger is not the one acknowledged before`);
   }
   if (stored !== null && statement.head.seq <= storedSeq) return stored;
-  // Another ledger may agree in every number: only what goes on from the very record that is held
-  // may move the head.
+  // Another ledger may have the same numbers. The head moves only to entries that follow the stored
+  // record itself.
   if (statement.after < storedSeq) {
     return { ok: false, kind: "overlapping", detail: `it repeats records up to ${storedSeq} and goes on` };
   }
@@ -150,7 +150,10 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
   return statement.head;
 }
 
-/** What stands before it tells an opened ledger again; with it the agent goes on. */
+/**
+ * Begins a recovered ledger. Entries before this one resend state to the gateway; the agent
+ * continues after it.
+ */
 function open(progress: Progress, entry: OpenedEntry, head: Head): Refused | null {
   const { database, agent, nowMs } = progress;
   const problem = takeRecovery(database, agent, entry, head, nowMs);
@@ -197,8 +200,8 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isGreeted: boo
       const transactionId = transactionOf(entry);
       if (effect.kind === "sign" && effect.newSlot) insertSlot(database, entry as SignedEntry, transactionId);
       if (effect.kind === "sign" && effect.newVersion) insertSignature(database, versionOf(agent, entry as SignedEntry));
-      // A signature is an answer as well: a job whose first answer was lost with an older database
-      // is not sent for ever.
+      // A signature also answers the job, so that a job whose first answer was lost with an older
+      // database is not sent again and again.
       if (effect.kind !== "advance" && markAnswered(database, transactionId, nowMs)) progress.decided.add(transactionId);
       if (effect.kind === "answer") progress.decided.add(transactionId);
       if (changeWithdrawal(database, transactionId, effect.change, nowMs)) progress.changed.add(transactionId);
@@ -208,8 +211,8 @@ function applyEntry(progress: Progress, entry: Entry, head: Head, isGreeted: boo
 }
 
 /**
- * A code that is none of ours is kept under one name, so that no agent fills the table with codes
- * it makes up.
+ * Keeps an alarm. Unknown codes share one name, so that an agent cannot fill the table with
+ * invented codes.
  */
 function keepAlarm(progress: Progress, said: string, locked: boolean): void {
   const { database, agent, nowMs, alarms } = progress;
@@ -230,8 +233,8 @@ const unsigned = {
 } as const;
 
 /**
- * Only what this kind of entry asks for, each by an index: an agent may have a great many entries,
- * and all wait for them.
+ * Reads only the rows that this kind of entry needs, each by an index, because an agent may send
+ * many entries and all wait for them.
  */
 function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Around, "isGreeted"> {
   if (!("transactionId" in entry)) {
@@ -273,7 +276,7 @@ const halt = (code: Code, detail: string): Refused => ({ ok: false, kind: "halt"
 
 const behind = ({ agent }: Progress, detail: string): Refused => ({ ok: false, kind: "halt", ...behindAgent(agent.id, detail) });
 
-/** This database lacks what an agent knows. */
+/** The halt for a database that lacks an entry which an agent has. */
 export function behindAgent(agentId: string, detail: string): Halt {
   return { code: "HUB_DATABASE_BEHIND", lock: false, detail: `gateway database is behind agent ${agentId}: ${detail}` };
 }

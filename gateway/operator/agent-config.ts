@@ -1,7 +1,8 @@
 /**
- * The config.json that the service gives a merchant: chains, currencies and a cautious policy,
- * complete but for the three secrets. Limits are worth a fixed sum of dollars where a price is
- * known, else multiples of the smallest withdrawal. Source: docs/api.md, section on running it.
+ * Writes the config.json that the service gives a merchant: chains, currencies and a cautious
+ * policy, complete except for the three secrets. Limits are worth a fixed number of dollars if a
+ * price is known, else multiples of the smallest withdrawal. Source: docs/api.md, section on
+ * running it.
  */
 import { familyOf, waitingOf } from "../../chains/families.ts";
 import { findChainPreset, findCurrencyPreset, linesBeside } from "../../chains/presets.ts";
@@ -14,8 +15,7 @@ const usd = { perWithdrawal: 5_000n, perHour: 15_000n, perDay: 50_000n, hold: 3_
 const multiples = { perWithdrawal: 1_000n, perHour: 3_000n, perDay: 10_000n, hold: 600n };
 
 /**
- * Rounds down to two significant digits, so that a person reads the limit easily; never below one
- * unit.
+ * Rounds down to two significant digits, so that the limit is easy to read; never below one unit.
  */
 function rounded(units: bigint): bigint {
   const digits = units.toString().length;
@@ -31,7 +31,8 @@ function priceUnits(config: GatewayConfig, currency: GatewayCurrency): bigint | 
 }
 
 /**
- * The amount of a currency that is worth so many dollars. `price` is in dollars, with 18 decimals.
+ * The amount of a currency that is worth this many dollars. `price` is in dollars, with 18
+ * decimals.
  */
 function worth(dollars: bigint, price: bigint, decimal: number): string {
   const units = (dollars * 10n ** BigInt(priceDecimal) * 10n ** BigInt(decimal)) / price;
@@ -49,7 +50,7 @@ function limitsOf(config: GatewayConfig, currency: GatewayCurrency): Record<stri
     maxPerHour: amount(usd.perHour, multiples.perHour),
     maxPerDay: amount(usd.perDay, multiples.perDay),
     holdAbove: amount(usd.hold, multiples.hold),
-    // A tenth of the first: docs/chains.md.
+    // One tenth of `maxPerWithdrawal`: docs/chains.md.
     ...(waitingOf(currency.network) === null
       ? {}
       : { resignAbove: amount(usd.perWithdrawal / 10n, multiples.perWithdrawal / 10n) }),
@@ -69,15 +70,15 @@ function feesOf(config: GatewayConfig, network: string): Record<string, string> 
 }
 
 /**
- * A preset stays a preset: the agent takes chain id and contracts from its own software then, and
- * the lines that differ stand beside it for a person to see.
+ * Writes a chain. A preset stays a preset: the agent then takes chain id and contracts from its own
+ * software. Lines that differ from the preset are written as well, so that the operator sees them.
  */
 function chainLines(
   { family, chainId, confirmations, feeModel, preset, agentNodes }: GatewayChain,
   hasNodes: boolean,
 ): JsonObject {
   const lines = { family, chainId, confirmations, ...(feeModel === undefined ? {} : { feeModel }) };
-  // A merchant who fills the list in names nodes of their own.
+  // A merchant that fills in the list names its own nodes.
   const nodes = hasNodes ? { nodes: agentNodes, nodesFrom: "gateway" } : { nodes: [], nodesFrom: "own" };
   const known = findChainPreset(preset);
   if (known === undefined) return { ...lines, ...nodes };
@@ -92,8 +93,8 @@ function currencyLines({ chain, decimal, contract, preset }: GatewayCurrency): J
 }
 
 /**
- * Networks that one wallet may pay on: all of them, but one alone of each family whose transactions
- * name no network, the first.
+ * The networks that one wallet may pay on: all of them. But of a family whose transactions name no
+ * network, only the first.
  */
 function payableNetworks({ chains }: GatewayConfig): ReadonlySet<string> {
   const networks = Object.values(chains).map(({ network }) => network);
@@ -105,9 +106,9 @@ function payableNetworks({ chains }: GatewayConfig): ReadonlySet<string> {
 }
 
 /**
- * The text of config.json for an agent of this gateway, without the currencies that are switched
- * off, and without the networks that no wallet may have beside another. Its nodes are marked as
- * the gateway's; without `hasNodes` the merchant fills in their own.
+ * The text of config.json for an agent of this gateway, without disabled currencies, and without
+ * networks that one wallet must not combine. Its nodes are marked as the gateway's. Without
+ * `hasNodes` the merchant fills in its own nodes.
  * @public
  */
 export function agentConfigText(config: GatewayConfig, hasNodes = true): string {

@@ -1,6 +1,6 @@
 /**
- * `backup`: copies the database while the gateway runs, or reads a kept copy through; and the words
- * for the person who does so.
+ * `backup`: copies the database while the gateway runs, or checks a kept copy; and the text for the
+ * operator.
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -10,7 +10,7 @@ import type { Store } from "../store/store.ts";
 
 /**
  * Copies the database to `file`.
- * @throws AgentError GATEWAY_FILE_EXISTS, also for a file that is there unless `overwrite`;
+ * @throws AgentError GATEWAY_FILE_EXISTS, also for an existing file unless `overwrite`;
  * GATEWAY_BACKUP_DAMAGED
  * @public
  */
@@ -22,7 +22,7 @@ export function backUp(store: Store, file: string, nowMs: number, overwrite: boo
 }
 
 /**
- * Reads a copy through. With a key's fingerprint, the copy must belong to that key.
+ * Reads all of a copy. With a key's fingerprint, the copy must belong to that key.
  * @throws AgentError GATEWAY_BACKUP_DAMAGED, GATEWAY_STORE_VERSION, GATEWAY_KEY_OTHER
  * @public
  */
@@ -43,7 +43,7 @@ export function checkBackup(file: string, fingerprint: string | null): StoreCopy
 }
 
 /**
- * The rows about a copy, for a person; no newline at the end.
+ * The lines about a copy, for an operator; no newline at the end.
  * @public
  */
 export function describeCopy(file: string, copy: StoreCopy): string {
@@ -60,7 +60,7 @@ export function describeCopy(file: string, copy: StoreCopy): string {
 }
 
 /**
- * The advice for a person who has just made a copy; no newline at the end.
+ * The advice for an operator who has just made a copy; no newline at the end.
  * @public
  */
 export function keepWords(keyFile: string, configFile: string): string {

@@ -1,4 +1,4 @@
-/** `callbacks …`: its commands, what they print, and how they end. */
+/** `callbacks …`: its commands, their output and their exit status. */
 import { type Command, InvalidArgumentError } from "commander";
 import { createDoor } from "../callbacks/door.ts";
 import { type EventType, eventTypes } from "../callbacks/events.ts";

@@ -1,7 +1,7 @@
 /**
- * The operator's acts on callback targets and deliveries, each in one database transaction with its
- * line in the audit table. They work beside a running gateway, which looks for new work once a
- * second.
+ * The operator's acts on callback targets and deliveries, each in one database transaction with a
+ * line in the audit table. They work while a gateway runs, because the gateway looks for new work
+ * once a second.
  */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { sealSecret } from "../auth/secret-box.ts";
@@ -38,7 +38,7 @@ const targetIdBytes = 8;
 const targetsMax = 16;
 
 /**
- * Both secrets sign for so long after a rotation.
+ * Both secrets sign for this long after a rotation.
  * @public
  */
 export const oldSecretHours = 24;
@@ -52,9 +52,9 @@ export interface NewTarget {
 }
 
 /**
- * Adds a target; `secret` is the only copy. Refuses GATEWAY_UNKNOWN_MERCHANT, and
- * GATEWAY_CALLBACK_URL for an address that no callback may go to, one that the merchant has
- * already, and one too many.
+ * Adds a target; `secret` is the only copy. Refuses GATEWAY_UNKNOWN_MERCHANT. Refuses
+ * GATEWAY_CALLBACK_URL for a URL that no callback may use, a URL that the merchant already has, and
+ * a target above the limit.
  * @public
  */
 export function addCallback(
@@ -98,11 +98,11 @@ export interface CallbackLine {
   readonly twoSecretsUntil: string; // "" while one secret signs
   readonly waiting: number;
   readonly triedAt: string; // "" never
-  readonly status: number; // of the newest answer; 0 none
+  readonly status: number; // HTTP status of the newest answer; 0 none
 }
 
 /**
- * Every target, or one merchant's.
+ * The targets of all merchants, or of one.
  * @public
  */
 export function listCallbacks(by: Operator, merchant: string | undefined): readonly CallbackLine[] {
@@ -122,8 +122,8 @@ export function listCallbacks(by: Operator, merchant: string | undefined): reado
 }
 
 /**
- * Sends a `webhook.test` now and keeps it in the log. A target that was switched off and takes it
- * is on again. Refuses GATEWAY_UNKNOWN_CALLBACK.
+ * Sends a `webhook.test` now and keeps it in the log. A target that was switched off and accepts
+ * the test is switched on again. Refuses GATEWAY_UNKNOWN_CALLBACK.
  * @public
  */
 export async function testCallback(
@@ -151,7 +151,8 @@ export async function testCallback(
 }
 
 /**
- * Gives a target another secret; both sign until `oldUntil`. Refuses GATEWAY_UNKNOWN_CALLBACK.
+ * Gives a target a new secret; both secrets sign until `oldUntil`. Refuses
+ * GATEWAY_UNKNOWN_CALLBACK.
  * @public
  */
 export function rotateCallback(
@@ -174,11 +175,11 @@ export interface DeliveryView {
   readonly delivery: number;
   readonly callbackId: string;
   readonly merchantId: string;
-  readonly messageId: string; // webhook-id
+  readonly messageId: string; // header webhook-id
   readonly type: string;
   readonly transactionId: string; // "" for a test
   readonly sequence: number;
-  readonly at: string; // of the event
+  readonly at: string; // time of the event
   readonly state: string;
   readonly nextAt: string; // "" unless it waits
   readonly tries: readonly {
@@ -190,7 +191,7 @@ export interface DeliveryView {
 }
 
 /**
- * Deliveries of the last 60 days with every try, the newest first.
+ * Deliveries of the last 60 days with every try, newest first.
  * @public
  */
 export function callbackDeliveries(
@@ -214,8 +215,8 @@ export function callbackDeliveries(
 }
 
 /**
- * Sends a delivery again, the same bytes under the same id, with all its tries. Refuses
- * GATEWAY_UNKNOWN_CALLBACK, also when its target is off or removed.
+ * Sends a delivery again, with the same bytes and id, and with all its tries. Refuses
+ * GATEWAY_UNKNOWN_CALLBACK, also if its target is off or removed.
  * @public
  */
 export function redeliver(by: Operator, delivery: number): { readonly ok: true } | Refusal {
@@ -231,7 +232,8 @@ export function redeliver(by: Operator, delivery: number): { readonly ok: true }
 }
 
 /**
- * Removes a target for good; what waits for it is given up. Refuses GATEWAY_UNKNOWN_CALLBACK.
+ * Removes a target permanently and gives up its waiting deliveries. Refuses
+ * GATEWAY_UNKNOWN_CALLBACK.
  * @public
  */
 export function removeCallback(by: Operator, id: string): { readonly ok: true; readonly givenUp: number } | Refusal {

@@ -1,7 +1,7 @@
 /**
- * `check`: finds the faults of the gateway's next start without starting: in configuration, key,
- * database and its disk, port, certificate, the chains' nodes and tokens. Changes nothing, and
- * works beside a running gateway.
+ * `check`: finds the faults of the gateway's next start without starting it: in configuration, key,
+ * database and its disk, port, certificate, and the chains' nodes and tokens. Changes nothing, and
+ * works while a gateway runs.
  */
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -23,9 +23,9 @@ const dayMs = 86_400_000;
 const certificateDays = 14;
 
 /**
- * Checks the configuration at `path` and what it names. An error: the gateway would not start, or
- * would be wrong. A warning: it starts, and somebody should look. Rejects for bugs alone. Twice is
- * harmless.
+ * Checks the configuration at `path` and everything that it names. Error: the gateway would not
+ * start, or would be wrong. Warning: the gateway starts, and an operator should look. Rejects only
+ * for bugs. Harmless to call twice.
  * @public
  */
 export async function checkGateway(path: string, nowMs: number): Promise<readonly Finding[]> {
@@ -40,7 +40,10 @@ export async function checkGateway(path: string, nowMs: number): Promise<readonl
   return findings;
 }
 
-/** Checks that key and database belong together. @returns whether a gateway runs on them now */
+/**
+ * Checks that key and database belong together.
+ * @returns true if a gateway runs on them now
+ */
 function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
   const key = orFinding(findings, () => readGatewayKey(config.keyFile));
   const made = orFinding(findings, () => keyOfStore(config.database));
@@ -52,7 +55,7 @@ function storeFindings(config: GatewayConfig, findings: Finding[]): boolean {
   return (orFinding(findings, () => runningOn(config.database) ?? "") ?? "") !== "";
 }
 
-/** A disk that is nearly full stops orders before long, and damages nothing. */
+/** A disk that is nearly full soon stops orders, but damages nothing. */
 function roomFindings({ database }: GatewayConfig): readonly Finding[] {
   const free = freeBytesOf(database);
   if (free === null || free >= roomBytesMin * roomWarningFactor) return [];
@@ -61,8 +64,8 @@ function roomFindings({ database }: GatewayConfig): readonly Finding[] {
 }
 
 /**
- * Shops and agents reach the gateway at publicUrl, so one of this machine alone is right only while
- * nobody else is served.
+ * Shops and agents reach the gateway at publicUrl, so a local address is right only if the gateway
+ * serves no other machine.
  */
 function publicFindings({ publicUrl, listen }: GatewayConfig): readonly Finding[] {
   const { hostname, protocol } = new URL(publicUrl);
@@ -132,7 +135,7 @@ async function chainFindings(
 
 function answerFindings(name: string, { url, code, detail }: NodeView): readonly Finding[] {
   if (code === "") return [];
-  // The gateway waits for a node that is away.
+  // The gateway waits for a node that does not answer.
   return [finding(code, code === "NODE_WRONG_CHAIN" ? "error" : "warning", `${url} of ${name}: ${detail}`)];
 }
 

@@ -1,7 +1,7 @@
 /**
- * The commands of the gateway that stand alone, and what the groups of commands beside this file
- * share: each reads or changes the files and the database, prints lines or one line of JSON, and
- * sets the exit status.
+ * The gateway's single commands, and the functions that all groups of commands share. Each command
+ * reads or changes the files and the database, prints lines or one line of JSON, and sets the exit
+ * status.
  */
 import { randomBytes } from "node:crypto";
 import { existsSync, fstatSync } from "node:fs";
@@ -33,8 +33,8 @@ export const clock = (): number => Date.now();
 const isJournal = isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2));
 
 /**
- * Tells an error: in two lines for a person or a script, in one line of the log where the journal
- * reads.
+ * Prints an error: in two lines for an operator or a script, or as one line of the log if the
+ * journal reads.
  * @public
  */
 export function complain(message: string, hint: string): void {
@@ -47,7 +47,7 @@ export function complain(message: string, hint: string): void {
 }
 
 /**
- * Answers a person's signal to the running gateway, with a line of the log that no logLevel
+ * Answers an operator's signal to the running gateway, with a line of the log that no logLevel
  * suppresses.
  * @public
  */
@@ -63,8 +63,8 @@ export const printJson = (value: object): void => print(JSON.stringify(value));
 /** @public */
 export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Logger, "level"> {
   const out = destination({ dest: 2, sync: true });
-  // JSON escapes the oldest control characters only; shops and nodes choose some of these texts,
-  // and a person reads them on a terminal.
+  // JSON escapes only the oldest control characters. Shops and nodes choose some of these texts,
+  // and operators read them on a terminal.
   const stream = {
     write: (line: string) => void out.write(visibleLines(isJournal ? withPriority(line) : line)),
   };
@@ -81,8 +81,8 @@ export interface JsonOption extends ConfigOption {
 }
 
 /**
- * Opens configuration, key and database for `work`, and closes the database after it, or after what
- * it waits for.
+ * Opens configuration, key and database for `work`, and closes the database after `work`, or after
+ * its promise.
  * @public
  */
 export function asOperator<T>(options: ConfigOption, work: (by: Operator, config: GatewayConfig) => T): T {
@@ -102,7 +102,7 @@ export function asOperator<T>(options: ConfigOption, work: (by: Operator, config
 }
 
 /**
- * True for a success; prints a refusal and sets the exit status.
+ * True for a success. Otherwise prints the refusal and sets the exit status.
  * @public
  */
 export function allowed<T extends { readonly ok: true }>(outcome: T | Refusal): outcome is T {
@@ -127,7 +127,8 @@ export function init(options: { readonly dir: string; readonly json?: boolean })
 /** @public */
 export function backup(file: string, options: JsonOption & { readonly check?: boolean; readonly yes?: boolean }): void {
   if (options.check === true) {
-    // A drill may be done on another machine; beside a gateway the copy must be of this gateway.
+    // A restore drill may run on another machine. With a configuration, the copy must belong to its
+    // gateway.
     const config = existsSync(options.config) ? readConfig(options.config) : null;
     const copy = checkBackup(file, config === null ? null : readGatewayKey(config.keyFile).fingerprint);
     if (options.json === true) printJson({ file, ...copy });

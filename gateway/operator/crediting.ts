@@ -1,7 +1,7 @@
 /**
- * Credits payments that count for no request to the request that they were for: money on an address
- * which the database had forgotten, or in another currency than its address was asked for. A person
- * names payment and request, and the reason stays in the audit table of both.
+ * Credits payments that count for no request to the right request: money at an address that the
+ * database had forgotten, or in another currency than the address's request. An operator names
+ * payment and request, and the audit table keeps the reason for both.
  */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { recordAct } from "../store/audit.ts";
@@ -16,24 +16,25 @@ import { judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./people.ts";
 
 /**
- * A payment's name on its network, as lists show it and commands take it.
+ * A payment's name on its network, as lists show it and commands accept it.
  * @public
  */
 export const paymentName = ({ txHash, logIndex }: Pick<PaymentRow, "txHash" | "logIndex">): string => `${txHash}:${logIndex}`;
 
 /** @public */
 export interface Crediting {
-  readonly payments: readonly string[]; // by name, or by hash where that is enough
+  readonly payments: readonly string[]; // by name, or by hash if the hash is unique
   readonly reason: string;
   readonly isShortFine: boolean;
 }
 
 /**
- * Credits payments to a request of the same merchant, network and currency. One that is open counts
- * them from now on; an expired one becomes Completed. Twice is harmless: what was credited to this
- * request already is left as it is. Refuses GATEWAY_UNKNOWN_RECORD; GATEWAY_NOT_CREDITED for a
- * payment that is not there or belongs elsewhere, for a Completed request, and for an expired one
- * that received less than it asked for unless `isShortFine`. Nothing is written then.
+ * Credits payments to a request of the same merchant, network and currency. An open request counts
+ * them from now on; an expired request becomes Completed. Harmless to call twice: payments already
+ * credited to this request are skipped. Refuses GATEWAY_UNKNOWN_RECORD. Refuses
+ * GATEWAY_NOT_CREDITED for a payment that does not exist or belongs elsewhere, and for a Completed
+ * request. An expired request that received less than its amount is refused unless `isShortFine`.
+ * After a refusal nothing is written.
  * @public
  */
 export function creditPayments(
@@ -87,7 +88,10 @@ function paymentFor(
   return no(`${name} was credited to ${listCreditedWith(database, payment).join(", ")}`);
 }
 
-/** Brings the request to what counts for it now, or says why it is not to be credited. */
+/**
+ * Updates the request from the payments that count now, or returns the reason why it cannot be
+ * credited.
+ */
 function count(database: Database, row: TransactionRow, isShortFine: boolean, nowMs: number): Refusal | null {
   const next = judgementOf(database, row, 0);
   if (row.status === 0) {
@@ -101,7 +105,10 @@ function count(database: Database, row: TransactionRow, isShortFine: boolean, no
   return null;
 }
 
-/** The request whose address the money came to holds it no more. */
+/**
+ * Counts again the request of the address that received the money, because the payment no longer
+ * counts there.
+ */
 function countAgain(database: Database, id: string, nowMs: number): void {
   const row = readTransaction(database, id);
   if (row === undefined) return;

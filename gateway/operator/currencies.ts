@@ -1,7 +1,7 @@
 /**
- * `currencies`: every currency of the configuration, also those that no shop is offered, and
- * whether the running gateway has one out of service. Asks that gateway for /ready; without it the
- * rest is shown all the same.
+ * `currencies`: lists every currency of the configuration, including those that shops are not
+ * offered, and whether the running gateway has one out of service. Asks that gateway for /ready;
+ * the other columns do not need its answer.
  */
 import type { Command } from "commander";
 import { type GatewayConfig, type GatewayCurrency, readConfig } from "../config.ts";
@@ -20,9 +20,9 @@ export interface CurrencyLine {
   readonly contract: string; // "" native
   readonly decimal: number;
   readonly enabled: boolean;
-  // shops are offered it: it is switched on and priced, or listed on purpose
+  // Shops are offered it: it is enabled and has prices, or is listed on purpose.
   readonly listed: boolean;
-  readonly unpriced: readonly Fiat[]; // the moneys that it has no price in
+  readonly unpriced: readonly Fiat[]; // the fiat currencies without a price
   readonly depositOnly: boolean;
   readonly service: "in" | "out" | "unknown"; // unknown: the gateway was not reached
   readonly outReason: string; // "" unless it is out
@@ -31,8 +31,8 @@ export interface CurrencyLine {
 }
 
 /**
- * Why currencies are out of service, by id, as the running gateway says; null when it was not
- * reached or said something else.
+ * The reasons why currencies are out of service, by id, from the running gateway; null if it was
+ * not reached or its answer has another form.
  */
 function outReasons(health: Health): ReadonlyMap<string, string> | null {
   if (!health.reached) return null;
@@ -46,7 +46,7 @@ function outReasons(health: Health): ReadonlyMap<string, string> | null {
 }
 
 /**
- * The currencies in the order of the configuration; `health` is the running gateway's answer.
+ * The currencies in the order of the configuration. `health` is the running gateway's answer.
  * @public
  */
 export function describeService(config: GatewayConfig, health: Health, prices: Pick<Prices, "of">): readonly CurrencyLine[] {

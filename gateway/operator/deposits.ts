@@ -1,7 +1,7 @@
 /**
- * `deposits`: listed, shown with every payment, noted upon, and credited when the money came after
- * the end or to an address that names no request. A credit is the one way from Failed to Completed;
- * a person types it with a reason, which stays in the audit table.
+ * `deposits`: lists and shows deposits with every payment, adds notes, and credits money that came
+ * after the end or to an address without a request. A credit is the only way from Failed to
+ * Completed. An operator types it with a reason, which stays in the audit table.
  */
 import type { Command } from "commander";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
@@ -43,13 +43,13 @@ export interface ShownDeposit {
   readonly ok: true;
   readonly row: NamedTransaction;
   readonly payments: readonly PaymentRow[]; // to its address
-  readonly credits: ReturnType<typeof listCreditsTo>; // to other addresses, by a person's word
-  readonly creditedTo: ReadonlyMap<string, readonly string[]>; // other requests, by the name of a payment here
+  readonly credits: ReturnType<typeof listCreditsTo>; // to other addresses, credited by an operator
+  readonly creditedTo: ReadonlyMap<string, readonly string[]>; // other requests, by the name of a payment to this address
   readonly acts: readonly Act[];
 }
 
 /**
- * A deposit with all that was paid to its address. Refuses GATEWAY_UNKNOWN_RECORD.
+ * A deposit with all payments to its address. Refuses GATEWAY_UNKNOWN_RECORD.
  * @public
  */
 export function showDeposit({ store: { database } }: Operator, id: string): ShownDeposit | Refusal {
@@ -61,9 +61,9 @@ export function showDeposit({ store: { database } }: Operator, id: string): Show
 }
 
 /**
- * Makes an expired deposit Completed. Refuses GATEWAY_UNKNOWN_RECORD; GATEWAY_NOT_CREDITED for one
- * that is open or Completed, also by an earlier credit, and for one that received less than it
- * asked for unless `isShortFine`, or nothing at all.
+ * Makes an expired deposit Completed. Refuses GATEWAY_UNKNOWN_RECORD. Refuses GATEWAY_NOT_CREDITED
+ * for a deposit that is open or Completed, also by an earlier credit. A deposit that received
+ * nothing, or less than its amount unless `isShortFine`, is refused too.
  * @public
  */
 export function creditDeposit(
@@ -92,7 +92,7 @@ function creditProblem(row: NamedTransaction, isShortFine: boolean): string | nu
 }
 
 /**
- * Leaves a note on a deposit, for whoever looks at it later. Refuses GATEWAY_UNKNOWN_RECORD.
+ * Adds a note to a deposit, for later readers. Refuses GATEWAY_UNKNOWN_RECORD.
  * @public
  */
 export function noteDeposit(by: Operator, id: string, text: string): { readonly ok: true } | Refusal {

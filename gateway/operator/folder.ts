@@ -1,6 +1,6 @@
 /**
- * `init`: makes the gateway's key, its first configuration and an empty database. Never touches a
- * file that exists.
+ * `init`: makes the gateway's key, its first configuration and an empty database. Never touches an
+ * existing file.
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -38,7 +38,7 @@ const firstConfig = {
 };
 
 /**
- * Writes a new file of mode 0600, durable when it returns.
+ * Writes a new file of mode 0600 and returns when it is durable.
  * @throws AgentError GATEWAY_FILE_EXISTS, also for a file that cannot be made
  * @public
  */
@@ -59,8 +59,8 @@ export function writeOwnFile(path: string, text: string): void {
 
 /**
  * Makes the gateway's folder, which may exist, and the three files in it.
- * @throws AgentError GATEWAY_FILE_EXISTS before anything is written when one of the three exists,
- * or when the folder cannot be made
+ * @throws AgentError GATEWAY_FILE_EXISTS if one of the files exists, before anything is written, or
+ * if the folder cannot be made
  * @public
  */
 export function initFolder(

@@ -1,5 +1,5 @@
 /**
- * `health`: asks the running gateway for /ready where its configuration says it listens.
+ * `health`: asks the running gateway for /ready at the address that its configuration listens on.
  */
 import { createOutgoing } from "../../outgoing/exchange.ts";
 import type { GatewayConfig } from "../config.ts";
@@ -15,7 +15,7 @@ export type Health =
 const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
- * Asks within five seconds. Never rejects: a gateway out of reach is an answer too.
+ * Asks with a time limit of five seconds. Never rejects: an unreachable gateway is an answer too.
  * @public
  */
 export function askHealth(config: GatewayConfig): Promise<Health> {
@@ -34,7 +34,7 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
 }
 
 /**
- * The failed checks of an answer, in words; an answer of another form is given back whole.
+ * The failed checks of an answer, as text; an answer of another form is returned unchanged.
  * @public
  */
 export function failedChecks(text: string): string {
@@ -42,7 +42,7 @@ export function failedChecks(text: string): string {
 }
 
 /**
- * The words of checks that did not fail, such as of one node of several; "" for none.
+ * The details of checks that did not fail, for example one node of several; "" without details.
  * @public
  */
 export function warnedChecks(text: string): string {

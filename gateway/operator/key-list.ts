@@ -14,14 +14,15 @@ export interface KeyLine {
   readonly alg: "HS256" | "EdDSA";
   readonly createdAt: string;
   readonly lastUsedAt: string; // "" never
-  readonly revokedAt: string; // "" while the key is good
+  readonly revokedAt: string; // "" while it is not revoked
   readonly expiresAt: string; // "" never
-  readonly allowedAddresses: readonly string[]; // none: from anywhere
+  readonly allowedAddresses: readonly string[]; // empty: any address
   readonly pairingUsed: boolean; // true when its right to pair is used up
 }
 
 /**
- * Every key, or one merchant's; the good ones first. Refuses GATEWAY_UNKNOWN_MERCHANT.
+ * The keys of all merchants, or of one; keys that are not revoked come first. Refuses
+ * GATEWAY_UNKNOWN_MERCHANT.
  * @public
  */
 export function listKeys(
@@ -49,7 +50,7 @@ export function listKeys(
 }
 
 /**
- * As lines of at most 80 characters, but for a merchant's long name.
+ * Lines of at most 80 characters, except for a merchant's long name.
  * @public
  */
 export function describeKeys(keys: readonly KeyLine[]): string {

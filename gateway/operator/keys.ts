@@ -1,6 +1,6 @@
 /**
- * `key`: made, listed, followed by another, ended, and bound to addresses. Each act is one
- * transaction with its line in the audit table, and holds at a running gateway from its next
+ * `key`: makes, lists, rotates and ends API keys, and binds them to addresses. Each act is one
+ * transaction with a line in the audit table, and applies to a running gateway from its next
  * request.
  */
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
@@ -29,15 +29,15 @@ function unrevokedKey(database: Database, keyId: string): KeyRow | undefined {
 export interface Rotated {
   readonly ok: true;
   readonly keyId: string;
-  readonly apiKey: string; // "" where the caller brought a public key
+  readonly apiKey: string; // "" if the caller brought a public key
   readonly replaces: string;
   readonly replacesUntil: string;
 }
 
 /**
- * Makes a key with the same rights as another one, which ends at `endsAt` or when it would have
- * ended before. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked one. Not for calling twice: each
- * call makes a key.
+ * Makes a key with the same rights as an old key. The old key ends at `endsAt`, or earlier if it
+ * had an earlier end. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key. Must not be called
+ * twice, because each call makes a key.
  * @public
  */
 export function rotateKey(by: Operator, keyId: string, endsAt: number, publicKey?: string): Rotated | Refusal {
@@ -57,8 +57,8 @@ export function rotateKey(by: Operator, keyId: string, endsAt: number, publicKey
 }
 
 /**
- * Sets when a key ends; null for never. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked one. Twice
- * is harmless.
+ * Sets when a key ends; null for never. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key.
+ * Harmless to call twice.
  * @public
  */
 export function expireKey(by: Operator, keyId: string, at: number | null): { readonly ok: true } | Refusal {
@@ -72,9 +72,9 @@ export function expireKey(by: Operator, keyId: string, at: number | null): { rea
 }
 
 /**
- * Adds addresses and networks to those that a key may be used from, 64 at most, or with `anywhere`
- * takes all of them away, so that it may be used from anywhere. Refuses GATEWAY_UNKNOWN_KEY, also
- * for a revoked one. Twice is harmless.
+ * Adds addresses and networks that may use a key, 64 at most. With `anywhere`, removes all of them,
+ * so that any address may use the key. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key.
+ * Harmless to call twice.
  * @public
  */
 export function allowAddresses(

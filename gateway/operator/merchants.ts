@@ -1,7 +1,7 @@
 /**
- * `merchant`: made, listed, shown, switched off and on. Of one that is switched off no key does
- * anything; orders that were taken before go on, and its agent stays connected for them. Each act
- * is one transaction with its line in the audit table.
+ * `merchant`: makes, lists, shows, disables and enables merchants. No key of a disabled merchant is
+ * accepted. Its earlier orders continue, and its agent stays connected for them. Each act is one
+ * transaction with a line in the audit table.
  */
 import { existsSync } from "node:fs";
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
@@ -24,14 +24,14 @@ export interface MerchantLine {
   readonly name: string;
   readonly language: "en" | "tr";
   readonly createdAt: string;
-  readonly disabledAt: string; // "" while it is on
+  readonly disabledAt: string; // "" while enabled
   readonly goodKeys: number; // neither revoked nor expired
-  readonly agentId: string; // the paired one; "" none
-  readonly xpub: string; // the first of them; "" unless it was created with one
-  readonly receives: Readonly<Record<string, string>>; // the xpub of each family it was created with
+  readonly agentId: string; // the paired agent; "" none
+  readonly xpub: string; // the first xpub; "" unless it was created with one
+  readonly receives: Readonly<Record<string, string>>; // the xpub of each family that it was created with
   readonly transactions: number;
   readonly openTransactions: number;
-  readonly newestAt: string; // "" without any
+  readonly newestAt: string; // "" without transactions
 }
 
 const lineOf = (row: MerchantSummary): MerchantLine => linesOf(row, JSON.parse(row.receives) as Record<string, string>);
@@ -74,7 +74,7 @@ export function showMerchant(
 }
 
 /**
- * Switches a merchant off or on. Twice is harmless. Refuses GATEWAY_UNKNOWN_MERCHANT.
+ * Disables or enables a merchant. Harmless to call twice. Refuses GATEWAY_UNKNOWN_MERCHANT.
  * @public
  */
 export function switchMerchant(by: Operator, id: string, isOn: boolean): { readonly ok: true; readonly open: number } | Refusal {
@@ -91,7 +91,7 @@ export function switchMerchant(by: Operator, id: string, isOn: boolean): { reado
   });
 }
 
-/** As lines of at most 80 characters, but for a long name and an xpub. */
+/** Lines of at most 80 characters, except for a long name and an xpub. */
 export function describeMerchant(line: MerchantLine): string {
   const state = line.disabledAt === "" ? "on" : `off since ${line.disabledAt}`;
   const agent = line.agentId === "" ? "no server paired" : `agent ${line.agentId}`;
@@ -137,8 +137,8 @@ function create(name: string, options: CreateOptions): void {
 }
 
 /**
- * Of the file for an agent: the operator's keys of providers are not in it, and a merchant has
- * others.
+ * The message about the file for an agent. The file does not have the operator's keys of node
+ * providers; a merchant uses its own.
  */
 export function writtenWords(path: string, text: string): string {
   if (text.includes('"nodes": []'))
@@ -148,7 +148,10 @@ export function writtenWords(path: string, text: string): string {
   return `Wrote ${path}: the merchant replaces the three secrets in it, ${nodes}: yours are not in the file.`;
 }
 
-/** The key never goes through the command line's own errors, which would repeat a private one. */
+/**
+ * The xpub never goes through the command line's own errors, because they would repeat a private
+ * key.
+ */
 function accountsOf(xpubs: readonly string[]): readonly ReceivingAccount[] {
   const accounts = xpubs.map((xpub) => {
     const account = readAccount(xpub);

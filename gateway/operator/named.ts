@@ -1,6 +1,6 @@
 /**
- * Whether there is what a person named in a list's filter: a mistyped id is refused, so that it
- * does not look like a list in which nothing stands.
+ * Checks that the id in a list's filter exists: a mistyped id is refused, so that it does not look
+ * like an empty list.
  */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { wasTarget } from "../store/callback-targets.ts";
@@ -10,11 +10,11 @@ import type { Operator } from "./people.ts";
 /** @public */
 export interface Named {
   readonly merchant?: string | undefined;
-  readonly callback?: string | undefined; // also a target that was removed: its log stays
+  readonly callback?: string | undefined; // also a removed target, because its log stays
 }
 
 /**
- * Refuses GATEWAY_UNKNOWN_MERCHANT, GATEWAY_UNKNOWN_CALLBACK.
+ * True if both ids exist. Refuses GATEWAY_UNKNOWN_MERCHANT, GATEWAY_UNKNOWN_CALLBACK.
  * @public
  */
 export function areKnown(

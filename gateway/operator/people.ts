@@ -1,7 +1,7 @@
 /**
- * The operator's acts on merchants, keys and agents, each in one database transaction with its line
- * in the audit table. They work beside a running gateway, which reads the same rows at its next
- * request.
+ * The operator's acts on merchants, keys and agents, each in one database transaction with a line
+ * in the audit table. They work while a gateway runs, because the gateway reads the same rows at
+ * its next request.
  */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
@@ -25,7 +25,7 @@ export interface Operator {
   readonly gatewayKey: GatewayKey;
   readonly random: (bytes: number) => Uint8Array;
   readonly nowMs: number;
-  readonly run: string | null; // of the gateway that owns the database now; null when none does
+  readonly run: string | null; // run of the gateway that owns the database now; null without one
 }
 
 const merchantIdBytes = 8;
@@ -47,8 +47,8 @@ export interface MadeMerchant {
 }
 
 /**
- * Makes a merchant and two keys: `apiKey` pairs a server and does nothing else, `shopKey` orders
- * and reads and pairs none.
+ * Makes a merchant and two keys: `apiKey` can only pair a server, `shopKey` can order and read but
+ * not pair.
  * @public
  */
 export function createMerchant(by: Operator, merchant: NewMerchant): MadeMerchant {
@@ -56,9 +56,8 @@ export function createMerchant(by: Operator, merchant: NewMerchant): MadeMerchan
 }
 
 /**
- * Makes a merchant who receives under these accounts, one a family, without any agent, and its
- * two keys. Refuses
- * GATEWAY_ACCOUNT_TAKEN.
+ * Makes a merchant that receives on these accounts, one for each family, without an agent, and its
+ * two keys. Refuses GATEWAY_ACCOUNT_TAKEN.
  * @public
  */
 export function createReceiver(
@@ -90,8 +89,8 @@ function makeMerchant(database: Database, by: Operator, merchant: NewMerchant): 
 }
 
 /**
- * Makes a key for a merchant that exists, which may be used from these addresses and networks
- * alone, or from anywhere where none is given. Refuses GATEWAY_UNKNOWN_MERCHANT.
+ * Makes a key for an existing merchant. Only these addresses and networks may use the key, or any
+ * if none is given. Refuses GATEWAY_UNKNOWN_MERCHANT.
  * @public
  */
 export function addKey(
@@ -111,7 +110,7 @@ export function addKey(
 }
 
 /**
- * Revokes a key. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked one.
+ * Revokes a key. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key.
  * @public
  */
 export function revoke(by: Operator, keyId: string): { readonly ok: true } | Refusal {
@@ -132,17 +131,17 @@ export interface AgentLine {
   readonly merchantId: string;
   readonly merchant: string;
   readonly wallet: string;
-  readonly hotAddresses: readonly string[]; // one a family
+  readonly hotAddresses: readonly string[]; // one for each family
   readonly epoch: number;
   readonly shortCode: string;
   readonly pairedAt: string;
   readonly lastSeenAt: string; // "" never
   readonly releasedAt: string; // "" while paired
-  readonly lockedCode: string; // "" while it is not locked
-  readonly pausedAt: string; // "" while its operator lets it sign
-  readonly software: string; // name and version of its newest greeting; "" before the first
-  readonly policy: string; // digest of the limits that its signer goes by; "" before its first statement
-  readonly unheard: string; // why this database may lack its payments; "" once it was heard
+  readonly lockedCode: string; // "" while not locked
+  readonly pausedAt: string; // "" while its operator allows signatures
+  readonly software: string; // name and version in its newest hello; "" before the first
+  readonly policy: string; // digest of its signer's limits; "" before its first statement
+  readonly unheard: string; // why this database may lack its payments; "" after it has caught up
   readonly openWithdrawals: number;
 }
 
@@ -150,7 +149,7 @@ export interface AgentLine {
 export const dateOf = (atMs: number | null): string => (atMs === null ? "" : momentOf(atMs));
 
 /**
- * Every agent, paired ones first.
+ * All agents; paired agents come first.
  * @public
  */
 export function listAgents({ store, run }: Pick<Operator, "store" | "run">): readonly AgentLine[] {
@@ -175,12 +174,13 @@ export function listAgents({ store, run }: Pick<Operator, "store" | "run">): rea
 }
 
 /**
- * Releases an agent, so that the merchant may pair another server, and gives the merchant's keys
- * their right to pair back. The agent keeps the withdrawals and sweeps that were handed to it, and
- * no recovery of another server names them. Refuses GATEWAY_UNKNOWN_AGENT, also for a released one;
- * GATEWAY_AGENT_UNHEARD while the database may lack payments of the agent; GATEWAY_AGENT_OPEN while
- * it has any that are open. `open` passes over the last; `unheard` over both, and until the agent
- * is heard again every one that pairs for the merchant begins with a recovery.
+ * Releases an agent, so that the merchant may pair another server, and restores the right to pair
+ * of the merchant's keys. The agent keeps its withdrawals and sweeps, and no recovery of another
+ * server names them. Refuses GATEWAY_UNKNOWN_AGENT, also for a released agent. Refuses
+ * GATEWAY_AGENT_UNHEARD while the database may lack payments of the agent, and GATEWAY_AGENT_OPEN
+ * while any of its withdrawals or sweeps are open. `open` skips the last check. `unheard` skips
+ * both checks; then every agent that pairs for the merchant begins with a recovery, until the
+ * released agent has caught up.
  * @public
  */
 export function releaseAgent(
@@ -218,9 +218,9 @@ function openWords(count: number): string {
 }
 
 /**
- * Begins an agent's recovery: raises its epoch, also above `above`, and offers the order to its
- * next link. Twice is harmless: the second order replaces the first. Refuses GATEWAY_UNKNOWN_AGENT,
- * also for a released one.
+ * Begins an agent's recovery: raises its epoch, also above `above`, and offers the recovery order
+ * to its next link. Harmless to call twice, because the second order replaces the first. Refuses
+ * GATEWAY_UNKNOWN_AGENT, also for a released agent.
  * @public
  */
 export function recoverAgent(

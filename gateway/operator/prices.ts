@@ -1,7 +1,7 @@
 /**
- * `prices`: for each currency and money the price that holds, and what each source last said: how
- * long ago, and why it does not count. Reads the rows that the running gateway writes each round;
- * asks nobody.
+ * `prices`: shows the valid price of each currency in each fiat currency, and the newest answer of
+ * each source with its age and the reason why it does not count. Reads only the rows that the
+ * running gateway writes each round.
  */
 import type { Command } from "commander";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
@@ -19,18 +19,18 @@ import { withBoth } from "./words.ts";
 /** @public */
 export interface SourceLine {
   readonly source: string;
-  readonly price: string; // "" before it first answered
-  readonly readAt: string; // when it last gave a price; "" never
-  readonly movedAt: string; // the newest trade there that is known of
-  readonly leftOut: LeftOut; // "" counts
-  readonly trouble: string; // of its newest answer
+  readonly price: string; // "" before its first answer
+  readonly readAt: string; // time of its newest price; "" never
+  readonly movedAt: string; // time of its newest known trade
+  readonly leftOut: LeftOut; // "" if it counts
+  readonly trouble: string; // problem of its newest answer
 }
 
 /** @public */
 export interface PriceLine {
   readonly currency: string;
   readonly fiat: Fiat;
-  readonly price: string; // "" none was ever known
+  readonly price: string; // "" if no price was ever known
   readonly updatedAt: string;
   readonly stale: boolean;
   readonly origin: "typed" | "markets" | "none";
@@ -57,8 +57,8 @@ function sourcesOf(
 }
 
 /**
- * Every currency that is switched on, in the order of the configuration. A currency whose price is
- * typed has no sources: they are not asked for it.
+ * Every enabled currency, in the order of the configuration. A currency with a typed price has no
+ * sources, because they are not asked.
  * @public
  */
 export function listPrices(store: Store, config: GatewayConfig, nowMs: number): readonly PriceLine[] {
@@ -113,7 +113,7 @@ function sourceLine({ source, price, readAt, movedAt, leftOut, trouble }: Source
 }
 
 /**
- * As lines for a person.
+ * The lines for an operator.
  * @public
  */
 export function describePrices(lines: readonly PriceLine[], nowMs: number): string {

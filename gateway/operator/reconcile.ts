@@ -1,7 +1,7 @@
 /**
- * `reconcile`: closes the books by a process of its own, beside a gateway that runs, and shows what
- * every address and hot wallet holds against what the database explains; `reconcile note` takes a
- * difference in by a person's name.
+ * `reconcile`: closes the books in its own process while a gateway runs, and compares the balances
+ * of all addresses and hot wallets with the database. `reconcile note` accepts a difference under
+ * an operator's name.
  */
 import type { Command } from "commander";
 import { openWatcher } from "../../chains/connect.ts";
@@ -32,15 +32,15 @@ interface ReconcileOptions extends JsonOption {
   readonly last?: boolean;
 }
 
-/** A chain's books as they are shown. */
+/** A chain's books for the output. */
 interface Shown {
   readonly chain: string;
   readonly network: string;
   readonly closing: Pick<Closed, "firstBlock" | "lastBlock" | "addresses" | "hotWallets" | "compared"> | null;
   readonly closedAt: number | null;
-  readonly code: string; // of the fault that kept it from closing
+  readonly code: string; // code of the fault that prevented the closing
   readonly uncompared: number;
-  readonly left: readonly Left[]; // of this closing
+  readonly left: readonly Left[]; // balances that this closing could not compare
   readonly differences: readonly DifferenceRow[];
   readonly entries: readonly BookEntryRow[];
 }
@@ -80,7 +80,7 @@ async function closeChain(name: string, chain: GatewayChain, scope: ReturnType<t
 
 const progressMs = 200;
 
-/** One line of a terminal that is written over; nothing where stderr is none. */
+/** One terminal line that is overwritten; nothing if stderr is no terminal. */
 function progressOf(name: string): (done: number, of: number) => void {
   let saidAt = 0;
   return (done, of) => {

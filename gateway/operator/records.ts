@@ -1,6 +1,6 @@
 /**
- * What the lists of deposits and of withdrawals share: the options, and one record as a person and
- * as a script get it.
+ * The part that the lists of deposits and of withdrawals share: the options, and the output of one
+ * record for operators and scripts.
  */
 import type { Command } from "commander";
 import { InvalidArgumentError } from "commander";
@@ -25,7 +25,7 @@ export interface ListOptions extends JsonOption {
 const rowsDefault = 50;
 
 /**
- * Gives a list's command its filters.
+ * Adds the filters to a list's command.
  * @public
  */
 export function withFilters(command: Command): Command {
@@ -52,7 +52,7 @@ export const queryOf = (operation: TransactionQuery["operation"], options: ListO
 });
 
 /**
- * The record as GET transaction answers it, and whose it is.
+ * The record as GET transaction answers it, with its merchant.
  * @public
  */
 export function listedRecord(row: NamedTransaction, config: GatewayConfig): object {
@@ -60,7 +60,7 @@ export function listedRecord(row: NamedTransaction, config: GatewayConfig): obje
 }
 
 /**
- * Base units as people write them; as base units where the currency left the configuration.
+ * An amount in the usual notation; in base units if the currency left the configuration.
  * @public
  */
 export function amountText(config: GatewayConfig, currency: string, units: string): string {
@@ -84,7 +84,7 @@ export function describeRecord(row: NamedTransaction, amount: string): string {
 }
 
 /**
- * Who did what to it, as lines; no newline at the end, "" for nobody.
+ * The acts on a record, as lines; no newline at the end, "" without acts.
  * @public
  */
 export function describeActs(acts: readonly Act[]): string {

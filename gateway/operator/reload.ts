@@ -1,7 +1,7 @@
 /**
- * Reads and checks gateway.config.json again on SIGHUP. Takes the log's level at once, and names
- * the other changes, which want a restart. A configuration that does not check changes nothing.
- * Touches the log's level and nothing else.
+ * Reads and checks gateway.config.json again on SIGHUP. Applies the log's level at once, and names
+ * the other changes, which need a restart. An invalid configuration changes nothing. Touches only
+ * the log's level.
  */
 import type { Logger } from "pino";
 import { AgentError } from "../../protocol/fault.ts";
@@ -16,7 +16,7 @@ export interface ReloadOptions {
 }
 
 /**
- * One for the life of the process.
+ * There is one for the whole process.
  * @public
  */
 export class Reload {
@@ -32,8 +32,8 @@ export class Reload {
   }
 
   /**
-   * Reads the file once and tells the outcome. Never throws for a file that does not check. Twice
-   * is harmless.
+   * Reads the file and reports the result. Never throws for an invalid file. Harmless to call
+   * twice.
    */
   request(): void {
     const { read, log, say } = this.#options;
@@ -58,10 +58,7 @@ export class Reload {
   }
 }
 
-/**
- * The changed keys, which a restart would take. The time of a price is the file's own and no
- * setting.
- */
+/** The changed keys, which need a restart. The time of a price is the file's own and no setting. */
 function changedKeys(started: GatewayConfig, next: GatewayConfig): readonly string[] {
   const settings = ({ prices, logLevel: _taken, ...rest }: GatewayConfig): Readonly<Record<string, unknown>> => ({
     ...rest,

@@ -1,7 +1,7 @@
 /**
- * `scan`: finds money and used addresses on accounts for deposits that the database does not know,
- * from the public half of an account alone, beside a gateway that runs; with `--watch` a person has
- * them watched. Sources: BIP-44, SLIP-44; docs/recovering.md section 7.
+ * `scan`: finds money and used addresses on deposit accounts that the database does not know. It
+ * needs only the public key of an account and works while a gateway runs. With `--watch` the found
+ * addresses are watched. Sources: BIP-44, SLIP-44; docs/recovering.md section 7.
  */
 import { type Command, InvalidArgumentError } from "commander";
 import { openWatcher } from "../../chains/connect.ts";
@@ -35,17 +35,17 @@ interface ScanOptions extends JsonOption {
 interface ChainScan {
   readonly chain: string;
   readonly network: string;
-  readonly code: string; // of the fault that ended it; "" none
+  readonly code: string; // code of the fault that ended it; "" none
   readonly scanned: Scanned | null;
 }
 
-/** An account with its path, as far as that is known here. */
+/** An account with its derivation path, as far as it is known here. */
 interface NamedAccount extends ScannedAccount {
-  readonly path: string; // in front of the place
+  readonly path: string; // before the index
   readonly merchant: string;
 }
 
-const placeMax = 2 ** 31 - 1; // BIP-32: an unhardened child
+const placeMax = 2 ** 31 - 1; // BIP-32: a non-hardened child
 const gapMax = 1_000_000;
 
 function place(text: string): number {
@@ -60,11 +60,11 @@ function gapOf(text: string): number {
   return gap;
 }
 
-/** The path of an address, but for its place (BIP-44). */
+/** The derivation path of an address without its index (BIP-44). */
 function pathOf({ family, agent }: Pick<DepositAccount, "family" | "agent">): string {
   const paths = familyNamed(family)?.paths;
   const number = paths?.accounts.find(({ purpose }) => purpose === "deposits")?.number;
-  // Whose account it is brought it by itself: only its levels below are known.
+  // The merchant brought the account itself, so only the levels below it are known.
   return agent === null || paths === undefined ? "0" : `m/44'/${paths.coinType}'/${number}'/${paths.deposits.join("/")}`;
 }
 
@@ -125,7 +125,10 @@ async function scanChain(
 const rest = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 const progressMs = 200;
 
-/** One line of a terminal that is written over; nothing where stderr is none. Below 0 clears it. */
+/**
+ * One terminal line that is overwritten; nothing if stderr is no terminal. A value below 0 clears
+ * the line.
+ */
 function progressOf(name: string): (at: number) => void {
   let saidAt = 0;
   return (at) => {

@@ -1,7 +1,7 @@
 /**
- * `sweeps`: what moved between a wallet's own accounts, with its fees, as a list that an accountant
- * can read; what waits on addresses for deposits and why; and a person's word that an address is to
- * be swept, worth it or not. A word is carried out by the gateway that runs.
+ * `sweeps`: lists the movements between a wallet's own accounts with their fees, for an accountant,
+ * and the unswept balances with the reason. Also orders a sweep that may not be worth its fee. The
+ * running gateway carries out the order.
  */
 import type { Command } from "commander";
 import { familyOf } from "../../chains/families.ts";
@@ -33,7 +33,7 @@ const columns = [
 
 type Listed = Readonly<Record<(typeof columns)[number], string | number>>;
 
-/** What a row moves and what it cost: a top-up moves the coin that pays the fees. */
+/** The amount of a row and its fee. A top-up moves the native coin. */
 function listed(row: TransactionRow, config: GatewayConfig): Listed {
   const coin = nativeOf(config, row.network)?.id ?? "";
   const isTopUp = row.operation === "topup";
@@ -47,7 +47,7 @@ function listed(row: TransactionRow, config: GatewayConfig): Listed {
   };
 }
 
-/** What stays on an address, and why. */
+/** A balance that stays on an address, with the reason. */
 const waitingOf = ({ address, network, currency, reason, detail, at }: SweepNoteRow) => ({
   ...{ address, network, currency, reason, detail, since: dateOf(at) },
 });
@@ -131,7 +131,8 @@ function show(id: string, options: JsonOption): void {
 }
 
 /**
- * Has what lies on an address swept. Refuses GATEWAY_UNKNOWN_CURRENCY, and what `orderSweeps` does.
+ * Orders the sweep of an address's balance. Refuses GATEWAY_UNKNOWN_CURRENCY, and everything that
+ * `orderSweeps` refuses.
  * @public
  */
 export function orderSweep(

@@ -1,6 +1,6 @@
 /**
- * `withdrawals`: listed, and shown with the agent that has the job and every version that was
- * signed. Changes nothing.
+ * `withdrawals`: lists withdrawals, and shows one with its agent and every signed version. Changes
+ * nothing.
  */
 import type { Command } from "commander";
 import { familyOf } from "../../chains/families.ts";
@@ -27,7 +27,7 @@ export interface ShownWithdrawal {
 }
 
 /**
- * A withdrawal with its job and the versions that were signed. Refuses GATEWAY_UNKNOWN_RECORD.
+ * A withdrawal with its job and its signed versions. Refuses GATEWAY_UNKNOWN_RECORD.
  * @public
  */
 export function showWithdrawal({ store: { database } }: Operator, id: string): ShownWithdrawal | Refusal {
@@ -54,7 +54,8 @@ const jobWords = (job: JobRow): string => {
 };
 
 /**
- * Of a version that ends by waiting: until when, in chain time, and since when it is called dead.
+ * The end of a version that expires: its last chain time, and the time since which it is called
+ * dead.
  */
 function endOf({ untilMs, deadAt }: SignatureRow): { readonly until?: string; readonly deadAt?: string } {
   return untilMs === 0 ? {} : { until: dateOf(untilMs), deadAt: dateOf(deadAt) };

@@ -1,6 +1,6 @@
 /**
- * What every group of the operator's commands shares: the options that each takes, and how an
- * outcome is told to a person and to a script.
+ * The part that all groups of the operator's commands share: the common options, and the checks of
+ * typed values.
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
@@ -20,7 +20,7 @@ export const jsonOption = (): Option => new Option("--json", "one line of JSON")
 const timePattern = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
 
 /**
- * A time as a person types it, ISO 8601 in UTC, as milliseconds since 1970.
+ * A time as an operator types it, ISO 8601 in UTC, as milliseconds since 1970.
  * @public
  */
 export function moment(text: string): number {
@@ -41,7 +41,7 @@ export function rowCount(text: string): number {
 }
 
 /**
- * A text that a person leaves behind: a reason, a note.
+ * A text that an operator leaves: a reason or a note.
  * @public
  */
 export function remark(text: string): string {

@@ -1,7 +1,7 @@
 /**
- * The account that a merchant who only receives brings: an extended public key, looked at for its
- * kind and depth before anything is made of it. A private key typed by mistake is never repeated.
- * Sources: BIP-32 (serialization), BIP-44 (account level), SLIP-132.
+ * Reads the account of a merchant that only receives: an extended public key, whose kind and depth
+ * are checked first. A private key typed by mistake is never repeated. Sources: BIP-32
+ * (serialization), BIP-44 (account level), SLIP-132.
  */
 import { familyNamed } from "../../chains/families.ts";
 import { type Family, type FamilyName, familyNames } from "../../chains/family.ts";
@@ -18,8 +18,8 @@ const accountDepth = 3;
 const levels = ["the master key", "a purpose", "a coin", "an account", "a chain of addresses", "one address"];
 
 /**
- * Reads an account's xpub, or says in words what else it is. A family's name and `=` in front of it
- * say whose chains it is for; without them it is for the first family's.
+ * Reads an account's xpub, or returns the reason why it is not one. A family's name and `=` before
+ * it choose the family; without them it belongs to the first family.
  * @public
  */
 export function readAccount(text: string): ReceivingAccount | { readonly problem: string } {

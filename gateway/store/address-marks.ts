@@ -1,9 +1,9 @@
 /**
- * How far each account for deposits was used, kept in a file beside the database: a database that
- * was put back brings its own counts with it, and this file not. A line names an account, the first
- * place of which no address has left, and the ceiling below which addresses may leave. The newest
- * line of an account counts. Only the gateway that owns the database writes. Source:
- * docs/backup.md, section 5.
+ * How far each deposit account was used, in a file next to the database. A database that is
+ * restored from a backup brings back old counts, but the file keeps the newest. A line names an
+ * account, the first index whose address has not left, and the ceiling below which addresses may
+ * leave. The newest line of an account counts. Only the gateway that owns the database writes.
+ * Source: docs/backup.md, section 5.
  */
 import { closeSync, constants, fdatasync, fdatasyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
@@ -14,35 +14,39 @@ import { AgentError, reasonOf } from "../../protocol/fault.ts";
  * @public
  */
 export interface AddressMark {
-  readonly next: number; // every address that left is below this place
-  readonly ceiling: number; // no address at or above this place has left
+  readonly next: number; // every address that left has a lower index
+  readonly ceiling: number; // no address at or above this index has left
 }
 
 /**
- * `account` is the account's address at place 0, which is the same for every text of its key.
+ * `account` is the account's address at index 0, which is the same for every text of its key.
  * @public
  */
 export interface AddressMarks {
-  /** Undefined for an account of which no address ever left. */
+  /** Undefined if no address of the account ever left. */
   of(account: string): AddressMark | undefined;
   /**
-   * Durable when it returns; a lower ceiling changes nothing.
+   * Returns when the ceiling is durable. A lower ceiling changes nothing.
    * @throws AgentError GATEWAY_MARKS: nothing may leave
    */
   raise(account: string, ceiling: number): void;
   /**
-   * Durable when it resolves: addresses below `next` may leave. Notes that wait for the disk
-   * together share one sync. @throws AgentError GATEWAY_MARKS
+   * Resolves when the mark is durable: then addresses below `next` may leave. Notes that wait for
+   * the disk at the same time share one sync.
+   * @throws AgentError GATEWAY_MARKS
    */
   note(account: string, next: number): Promise<void>;
-  /** Resolves when everything that was noted is durable. @throws AgentError GATEWAY_MARKS */
+  /**
+   * Resolves when all earlier notes are durable.
+   * @throws AgentError GATEWAY_MARKS
+   */
   settled(): Promise<void>;
-  /** Harmless twice. */
+  /** Harmless to call twice. */
   close(): void;
 }
 
 /**
- * The file of the database at this path.
+ * Path of the file that belongs to the database at `database`.
  * @public
  */
 export const marksPathOf = (database: string): string => `${database}.addresses`;
@@ -52,9 +56,9 @@ const lineOf = (account: string, { next, ceiling }: AddressMark): string => `${a
 const linePattern = /^([\x21-\x7e]{1,128}) (\d{1,10}) (\d{1,10})$/;
 
 /**
- * The file's content; null without a file, and where it is not complete. A last line that a power
- * failure cut is left out: nothing left on its word.
- * @throws AgentError GATEWAY_MARKS when it cannot be read
+ * Reads the file. Null if there is no file or the file is not complete. A last line that a power
+ * failure cut is skipped, because no address left before its line was durable.
+ * @throws AgentError GATEWAY_MARKS if the file cannot be read
  * @public
  */
 export function readMarks(path: string): ReadonlyMap<string, AddressMark> | null {
@@ -80,7 +84,7 @@ function farther(known: AddressMark | undefined, said: AddressMark): AddressMark
   return { next: Math.max(known?.next ?? 0, said.next), ceiling: Math.max(known?.ceiling ?? 0, said.ceiling) };
 }
 
-/** The place for the lines of an open file. */
+/** An open file that takes lines. */
 interface Place {
   append(text: string): void;
   syncNow(): void;
@@ -89,15 +93,15 @@ interface Place {
 }
 
 /**
- * Marks over a place that keeps lines.
+ * Marks that are kept in `place`.
  * @public
  */
 export function marksOver(known: ReadonlyMap<string, AddressMark>, place: Place): AddressMarks {
   const marks = new Map(known);
-  const owed = new Map<string, number>(); // noted, and not on disk yet
+  const owed = new Map<string, number>(); // noted, not on disk yet
   let waiting: ((error: Error | null) => void)[] = [];
   let isSyncing = false;
-  let broken: Error | null = null; // a sync failed: a later one proves nothing
+  let broken: Error | null = null; // a sync failed, so a later sync proves nothing
   const keep = (account: string, said: AddressMark): void => {
     const mark = farther(marks.get(account), said);
     place.append(lineOf(account, mark));
@@ -159,7 +163,7 @@ export function marksOver(known: ReadonlyMap<string, AddressMark>, place: Place)
 }
 
 /**
- * Writes the file anew with these marks, in one step, and opens it.
+ * Replaces the file with these marks, in one step, and opens the new file.
  * @throws AgentError GATEWAY_MARKS
  * @public
  */

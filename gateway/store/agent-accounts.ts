@@ -1,15 +1,15 @@
 /**
- * The accounts of a paired wallet, as a JSON list in its agent's row: of each family one that pays
- * and one that addresses for deposits are derived from. An account belongs to one merchant for
- * good.
+ * The accounts of a paired wallet, as a JSON list in the agent's row: for each family a hot wallet
+ * and an account that deposit addresses are derived from. An account belongs to one merchant
+ * permanently.
  */
 import { familyOf } from "../../chains/families.ts";
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * One account. `firstAddress` is the account's own address, or that for deposits at index 0: an
- * account for deposits may come in many texts, and each gives this one address.
+ * One account. `firstAddress` is the hot wallet's address, or the deposit address at index 0.
+ * Several texts can name the same deposit account, and each gives the same first address.
  * @public
  */
 export interface AgentAccount {
@@ -27,7 +27,7 @@ export function accountsOf({ accounts }: WithAccounts): readonly AgentAccount[] 
 }
 
 /**
- * The address that pays on a network; "" where the agent has no account of its family.
+ * The hot wallet's address on a network; "" if the agent has no account of the network's family.
  * @public
  */
 export function hotAddressOn(agent: WithAccounts, network: string): string {
@@ -35,7 +35,7 @@ export function hotAddressOn(agent: WithAccounts, network: string): string {
 }
 
 /**
- * The text that addresses for deposits on a network are derived from; "" where the agent has none.
+ * The text that deposit addresses on a network are derived from; "" if the agent has none.
  * @public
  */
 export function depositsIdOn(agent: WithAccounts, network: string): string {
@@ -43,7 +43,7 @@ export function depositsIdOn(agent: WithAccounts, network: string): string {
 }
 
 /**
- * The account that addresses for deposits on a network are derived from.
+ * The account that deposit addresses on a network are derived from.
  * @public
  */
 export function depositsAccountOn(agent: WithAccounts, network: string): AgentAccount | undefined {
@@ -56,7 +56,7 @@ function accountOn(agent: WithAccounts, network: string, purpose: AgentAccount["
 }
 
 /**
- * Every address that pays, whatever the family.
+ * The addresses of all hot wallets of an agent, in every family.
  * @public
  */
 export function hotAddresses(agent: WithAccounts): readonly string[] {
@@ -64,8 +64,8 @@ export function hotAddresses(agent: WithAccounts): readonly string[] {
 }
 
 /**
- * Whether another merchant was ever paired with one of these accounts. The case of letters is not
- * looked at: some families have addresses in either.
+ * True if another merchant was ever paired with one of these accounts. Compares without the case of
+ * letters, because some families write addresses in either case.
  * @public
  */
 export function isAccountOfOtherAgents(database: Database, merchant: string, accounts: readonly AgentAccount[]): boolean {

@@ -1,12 +1,12 @@
 /**
- * What an agent was heard to say, in its row of the agents' table: head, locks, pauses, limits,
- * links, places of its chain.
+ * The state of an agent as the agent reported it, in its row of the agents' table: head, locks,
+ * pauses, limits, links and the position in its jobs.
  */
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * Its newest head, and the time of its ledger as it says.
+ * Moves the newest ledger head, with the ledger's time as the agent states it.
  * @public
  */
 export function moveHead(
@@ -18,7 +18,7 @@ export function moveHead(
 }
 
 /**
- * Puts back the head that a recovery had taken away, and ends the lock.
+ * Restores the head that a recovery took away, and ends the lock.
  * @public
  */
 export function restoreHead(database: Database, id: string, head: { readonly seq: number; readonly hash: string }): void {
@@ -26,7 +26,7 @@ export function restoreHead(database: Database, id: string, head: { readonly seq
 }
 
 /**
- * Begins an epoch in which nothing was said yet.
+ * Begins an epoch, without any statement in it yet.
  * @public
  */
 export function beginEpoch(
@@ -39,7 +39,7 @@ export function beginEpoch(
 }
 
 /**
- * Locks an agent, whatever locked it before.
+ * Locks an agent and replaces the code of an earlier lock.
  * @public
  */
 export function lockAgent(database: Database, id: string, code: string): void {
@@ -47,7 +47,7 @@ export function lockAgent(database: Database, id: string, code: string): void {
 }
 
 /**
- * Locks an agent that no contradiction (a HUB_ code) has locked yet.
+ * Locks an agent unless a contradiction (a HUB_ code) has already locked it.
  * @public
  */
 export function lockAgentUnlessByHub(database: Database, id: string, code: string): void {
@@ -56,8 +56,8 @@ export function lockAgentUnlessByHub(database: Database, id: string, code: strin
 }
 
 /**
- * Puts one lock in the place of another; "" is none.
- * @returns false when another one stands there
+ * Replaces the lock `from` with the lock `to`; "" means no lock.
+ * @returns false if the agent's lock is not `from`
  * @public
  */
 export function changeLock(database: Database, id: string, from: string, to: string): boolean {
@@ -65,7 +65,7 @@ export function changeLock(database: Database, id: string, from: string, to: str
 }
 
 /**
- * @returns false when it is the one that was kept already
+ * @returns false if the digest has not changed
  * @public
  */
 export function keepPolicyDigest(database: Database, id: string, policy: string): boolean {
@@ -86,8 +86,8 @@ export function markAgentSeen(database: Database, id: string, nowMs: number): vo
 }
 
 /**
- * Keeps what a hello says of its program, and the address block it came from; written only when it
- * is news.
+ * Keeps the software that a hello states, and the address block that it came from. Writes only if
+ * one of them has changed.
  * @public
  */
 export function keepHello(database: Database, id: string, software: string, block: string): void {
@@ -96,7 +96,7 @@ export function keepHello(database: Database, id: string, software: string, bloc
 }
 
 /**
- * Whether a paired agent's newest hello came from this address block.
+ * True if a paired agent's newest hello came from this address block.
  * @public
  */
 export function isLinkBlock(database: Database, block: string): boolean {
@@ -104,8 +104,8 @@ export function isLinkBlock(database: Database, block: string): boolean {
 }
 
 /**
- * Counts a paired agent as heard in this run, unless its recovery is awaited.
- * @returns whether it counts as heard now
+ * Marks a paired agent as caught up in this run, unless its recovery is pending.
+ * @returns true if the agent is caught up now
  * @public
  */
 export function markHeardIn(database: Database, id: string, run: string): boolean {
@@ -118,7 +118,7 @@ export function markHeardIn(database: Database, id: string, run: string): boolea
 }
 
 /**
- * Changes what stands in `heard` of a paired agent, unless it is `except`.
+ * Sets `heard` of a paired agent, unless `heard` is `except`.
  * @public
  */
 export function keepHeardUnless(database: Database, id: string, heard: string, except: string): void {
@@ -127,7 +127,7 @@ export function keepHeardUnless(database: Database, id: string, heard: string, e
 }
 
 /**
- * Whether any of a merchant's agents, released ones included, has this in `heard`.
+ * True if any of a merchant's agents, including released agents, has this value in `heard`.
  * @public
  */
 export function hasAgentHeard(database: Database, merchant: string, heard: string): boolean {
@@ -140,7 +140,7 @@ export function readJobChain(database: Database, id: string): Pick<AgentRow, "jo
 }
 
 /**
- * Names the newest place of an agent's chain of jobs.
+ * Names the newest position in an agent's list of jobs.
  * @public
  */
 export function moveJobChain(database: Database, id: string, sequence: number, hash: string): void {
@@ -148,8 +148,8 @@ export function moveJobChain(database: Database, id: string, sequence: number, h
 }
 
 /**
- * As `moveJobChain`, from the place that the caller read.
- * @returns false when the chain ends at another one
+ * Like `moveJobChain`, from the position that the caller read.
+ * @returns false if the list ends at another position
  * @public
  */
 export function advanceJobChain(database: Database, id: string, from: number, sequence: number, hash: string): boolean {

@@ -1,10 +1,13 @@
-/** Agents: who is paired for whom. agent-state.ts holds what each was heard to say since. */
+/**
+ * Agents: which agent is paired for which merchant. agent-state.ts has what each agent has reported
+ * since.
+ */
 import { hotAddressOn } from "./agent-accounts.ts";
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * An agent, released ones included.
+ * An agent, paired or released.
  * @public
  */
 export function readAgent(database: Database, id: string): AgentRow | undefined {
@@ -12,7 +15,7 @@ export function readAgent(database: Database, id: string): AgentRow | undefined 
 }
 
 /**
- * An agent that was not released.
+ * An agent that is not released.
  * @public
  */
 export function readPairedAgent(database: Database, id: string): AgentRow | undefined {
@@ -20,7 +23,7 @@ export function readPairedAgent(database: Database, id: string): AgentRow | unde
 }
 
 /**
- * The one agent that a merchant has now.
+ * The one agent that a merchant has paired now.
  * @public
  */
 export function agentOfMerchant(database: Database, merchant: string): AgentRow | undefined {
@@ -28,7 +31,7 @@ export function agentOfMerchant(database: Database, merchant: string): AgentRow 
 }
 
 /**
- * The agents that are paired now and take part in a network.
+ * The paired agents that take part in a network.
  * @public
  */
 export function listPairedOn(database: Database, network: string): readonly AgentRow[] {
@@ -38,7 +41,7 @@ export function listPairedOn(database: Database, network: string): readonly Agen
 }
 
 /**
- * What each pairing of an agent brings; lists as JSON.
+ * Values that each pairing of an agent brings; lists as JSON.
  * @public
  */
 export type Pairing = Pick<
@@ -47,7 +50,7 @@ export type Pairing = Pick<
 >;
 
 /**
- * What stays with an agent for ever.
+ * Values of an agent that never change.
  * @public
  */
 export type AgentIdentity = Pick<AgentRow, "id" | "merchant" | "wallet" | "signerKey" | "linkKey" | "accounts">;
@@ -65,7 +68,7 @@ export function insertAgent(database: Database, agent: AgentIdentity & Pairing &
 }
 
 /**
- * Pairs a known agent once more, in its next epoch.
+ * Pairs a known agent again, in its next epoch.
  * @public
  */
 export function pairAgentAgain(database: Database, id: string, pairing: Pairing): void {
@@ -95,7 +98,7 @@ function payingOn(rows: readonly Payer[], network: string): readonly string[] {
 }
 
 /**
- * Accounts that pay or paid on a network, released agents' included.
+ * Hot wallets that pay or paid on a network, including those of released agents.
  * @public
  */
 export function listAccountsEver(database: Database, network: string): readonly string[] {
@@ -103,7 +106,7 @@ export function listAccountsEver(database: Database, network: string): readonly 
 }
 
 /**
- * Accounts of the agents that are paired now and pay on a network.
+ * Hot wallets of the paired agents that pay on a network.
  * @public
  */
 export function listAccountsNow(database: Database, network: string): readonly string[] {
@@ -112,7 +115,7 @@ export function listAccountsNow(database: Database, network: string): readonly s
 }
 
 /**
- * The wallets of the agents that are paired now and pay on a network.
+ * The wallets of the paired agents that pay on a network.
  * @public
  */
 export function listPairedWallets(database: Database, network: string): readonly Pick<AgentRow, "merchant" | "accounts">[] {
@@ -123,8 +126,8 @@ export function listPairedWallets(database: Database, network: string): readonly
 }
 
 /**
- * The agents that are paired now and may pay from an account on a network: a hot account's own, or
- * the one under whose key an address for deposits lies.
+ * The paired agents that may pay from an account on a network: the agent whose hot wallet the
+ * account is, or the agent that has the key of the deposit address.
  * @public
  */
 export function listPayersFrom(database: Database, account: string, network: string): readonly Pick<AgentRow, "id" | "heard">[] {
@@ -144,13 +147,13 @@ export function listPayersFrom(database: Database, account: string, network: str
  * @public
  */
 export type ListedAgent = AgentRow & {
-  readonly name: string; // of its merchant
-  readonly open: number; // withdrawals that are pending
-  readonly paired: string | null; // what the audit table says of its newest pairing
+  readonly name: string; // the merchant's name
+  readonly open: number; // number of pending withdrawals
+  readonly paired: string | null; // the audit table's detail of the newest pairing
 };
 
 /**
- * Every agent, paired ones first, then the newest pairing first.
+ * Every agent: paired agents first, then by newest pairing.
  * @public
  */
 export function listAgentRows(database: Database): readonly ListedAgent[] {
@@ -164,8 +167,7 @@ export function listAgentRows(database: Database): readonly ListedAgent[] {
 }
 
 /**
- * Agents that are paired now, in the order of their ids, at most `most` (all of them when it is
- * -1).
+ * Paired agents in the order of their ids, at most `most`; -1 for all.
  * @public
  */
 export function listPairedAgents(database: Database, most = -1): readonly Pick<AgentRow, "id" | "lockedCode" | "pausedAt">[] {
@@ -174,7 +176,7 @@ export function listPairedAgents(database: Database, most = -1): readonly Pick<A
 }
 
 /**
- * Moves the first place that no address has left to `next`.
+ * Moves the first index whose address has not left up to `next`.
  * @public
  */
 export function skipDepositIndexes(database: Database, id: string, next: number): void {
@@ -182,7 +184,7 @@ export function skipDepositIndexes(database: Database, id: string, next: number)
 }
 
 /**
- * The agent's ledger holds this ceiling; a lower one than before changes nothing.
+ * Keeps a ceiling that the agent's ledger holds. A lower ceiling than before changes nothing.
  * @public
  */
 export function keepDepositCeiling(database: Database, id: string, ceiling: number): void {
@@ -190,7 +192,8 @@ export function keepDepositCeiling(database: Database, id: string, ceiling: numb
 }
 
 /**
- * The agent has told its ceiling since the database was put back.
+ * Ends the wait for the ceiling: the agent has reported the ceiling since the database was restored
+ * from a backup.
  * @public
  */
 export function endAwaitedCeiling(database: Database, id: string): void {
@@ -198,7 +201,7 @@ export function endAwaitedCeiling(database: Database, id: string): void {
 }
 
 /**
- * Every agent, released ones too.
+ * Every agent, paired or released.
  * @public
  */
 export function listAgentsEver(database: Database): readonly AgentRow[] {

@@ -1,6 +1,6 @@
 /**
- * Alarms that must outlive the log: one row in `audit` for each different one, however often it
- * comes back.
+ * Alarms that must outlive the log: one row in `audit` for each different alarm, however often it
+ * returns.
  */
 import type { Code } from "../../protocol/codes.ts";
 import { recordAct } from "./audit.ts";
@@ -11,15 +11,15 @@ export interface Alarm {
   readonly at: number;
   readonly actor: string; // hub, watcher, or agent and its id
   readonly code: Code;
-  readonly subject: string; // agent, transaction or network it is about
+  readonly subject: string; // the agent, transaction or network of the alarm
   readonly detail: string;
 }
 
 /**
- * Stores an alarm; calling again with the same actor, code, subject and detail changes nothing.
- * With `once`, which is for what an agent can bring about as often as it likes, the detail does not
- * make it another one.
- * @returns true when it was not there yet, so that a log tells it once.
+ * Stores an alarm. A second call with the same actor, code, subject and detail changes nothing.
+ * With `once`, the detail is not compared, because an agent can cause such alarms as often as it
+ * likes.
+ * @returns true if the alarm is new, so that the log has it only once
  * @public
  */
 export function recordAlarm(database: Database, alarm: Alarm, once?: "once"): boolean {

@@ -1,6 +1,6 @@
 /**
- * The gateway's own record of who did what: pairings, keys made and revoked, agents released,
- * alarms. Rows are only ever added.
+ * The gateway's own record of acts: pairings, keys made and revoked, agents released, alarms. Rows
+ * are only ever added.
  */
 import type { Database } from "./store.ts";
 
@@ -9,7 +9,7 @@ export interface Act {
   readonly at: number;
   readonly actor: string; // a key's id, "operator", or a room
   readonly act: string;
-  readonly subject: string; // what it was done to: an id
+  readonly subject: string; // id of the thing acted on
   readonly detail: string; // never a secret
 }
 
@@ -23,7 +23,7 @@ export function recordAct(database: Database, act: Act): void {
 }
 
 /**
- * Who did what to a subject, and every note on it, oldest first.
+ * The acts on a subject and every note on it, oldest first.
  * @public
  */
 export function listActsOn(database: Database, subject: string): readonly Act[] {
@@ -39,7 +39,7 @@ export interface AlarmRow {
 }
 
 /**
- * The number of the newest row made before a time; 0 without any.
+ * The id of the newest row made before a time; 0 without such a row.
  * @public
  */
 export function newestActBefore(database: Database, atMs: number): number {
@@ -47,7 +47,7 @@ export function newestActBefore(database: Database, atMs: number): number {
 }
 
 /**
- * Alarms that follow a row, in order, at most `most`.
+ * Alarms after a row, in order, at most `most`.
  * @public
  */
 export function listAlarmsAfter(database: Database, id: number, most: number): readonly AlarmRow[] {

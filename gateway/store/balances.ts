@@ -1,9 +1,9 @@
-/** What each paying account held at the newest final block that was read, in each currency. */
+/** The balance of each hot wallet in each currency, at the newest final block that was read. */
 import type { BalanceRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * Undefined while the watcher has not read the account yet.
+ * Undefined until the watcher has read the account.
  * @public
  */
 export function readBalanceRow(database: Database, account: string, currency: string): BalanceRow | undefined {
@@ -11,7 +11,7 @@ export function readBalanceRow(database: Database, account: string, currency: st
 }
 
 /**
- * Takes the place of the one before.
+ * Replaces the earlier balance.
  * @public
  */
 export function keepBalance(database: Database, { account, currency, units, block, at }: BalanceRow): void {

@@ -1,25 +1,28 @@
 /**
- * Which write-ahead file lies beside a database that nobody has opened yet. SQLite plays one that
- * it finds into whatever file has the name, also into a copy that a person put in the place of a
- * database whose process was killed: both are lost then. Such a copy tells itself apart, since
- * VACUUM INTO makes a file that keeps a rollback journal, and a gateway marks its file for
- * write-ahead before the first write-ahead file is made. Sources: sqlite.org/fileformat2.html,
- * section 1.3.3; sqlite.org/wal.html, section 3.1.
+ * Detects a write-ahead file that belongs to another database, before this process opens the
+ * database. SQLite applies a write-ahead file to any database of the same name. If an operator puts
+ * a copy in the place of a database whose process was killed, SQLite would apply the old file to
+ * the copy, and both would be lost. A copy can be recognized: VACUUM INTO makes a file with a
+ * rollback journal, and a gateway marks its file for write-ahead before it makes the first
+ * write-ahead file. Sources: sqlite.org/fileformat2.html, section 1.3.3; sqlite.org/wal.html,
+ * section 3.1.
  */
 import { closeSync, openSync, readSync, realpathSync, statSync } from "node:fs";
 import { AgentError } from "../../protocol/fault.ts";
 
-const versionsAt = 18; // the write version, then the read version
+const versionsAt = 18; // write version, then read version
 const rollback = 1;
 
 /**
- * Refuses to open a file beside which another database's write-ahead file lies. Changes nothing.
- * Called before this process has the file open: closing it here would end its own POSIX locks.
+ * Refuses to open a file if another database's write-ahead file lies next to it. Changes nothing.
+ * Must run before this process has the file open, because closing the file here would end the
+ * process's own POSIX locks.
  * @throws AgentError GATEWAY_STORE_WAL
  */
 export function refuseOthersWal(path: string): void {
   const real = realpathSync(path);
-  // In this order: a gateway that starts meanwhile marks its file before it makes the other one.
+  // The order matters: a gateway that starts meanwhile marks its file before it makes the
+  // write-ahead file.
   if ((statSync(`${real}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
   if (!keepsRollbackJournal(real)) return;
   const message = `${real}-wal is of another database: move it and ${real}-shm away; nothing was changed`;

@@ -1,14 +1,14 @@
 /**
- * All that this database says moved an account's balance, as rows with the final block of each:
- * the ground the books stand on. Payments and baselines come in by their own tables; sweeps,
- * top-ups and withdrawals by the transaction that ended them, with its fee. Reads only.
+ * All movements of an account's balance that this database knows, as rows with their final blocks:
+ * the basis of the books. Payments and baselines come from their own tables; sweeps, top-ups and
+ * withdrawals from the transaction that ended them, with its fee. Reads only.
  */
 import { unattributedOrderOf } from "./forgotten-addresses.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * One row of either table. `side` is of the account asked for: a payment always comes in.
+ * One movement. `side` is the side of the account that was asked for; a payment always comes in.
  * @public
  */
 export interface MoveRow {
@@ -17,13 +17,13 @@ export interface MoveRow {
   readonly address: string;
   readonly currency: string;
   readonly units: string;
-  readonly feeUnits: string; // of the coin that pays fees; "" none
+  readonly feeUnits: string; // in the coin that pays fees; "" none
   readonly status: 0 | 1 | 2;
   readonly block: number;
 }
 
 /**
- * Everything final that came to or left these addresses for deposits on a network.
+ * Every final movement into or out of these deposit addresses on a network.
  * @public
  */
 export function listDepositMoves(database: Database, network: string, addresses: readonly string[]): readonly MoveRow[] {
@@ -57,7 +57,7 @@ export function listDepositMoves(database: Database, network: string, addresses:
      WHERE t.operation <> 'deposit' AND t.finalBlock IS NOT NULL AND t.operation = 'topup' AND t.network = ?`,
     ...[list, network],
   );
-  // A baseline, from before the address left, counts at every block.
+  // A baseline is older than the address's first use, so it counts at every block.
   const baselines = database.all<MoveRow>(
     `SELECT 'payment' AS kind, 'in' AS side, b.address, b.currency, b.units, '' AS feeUnits, 1 AS status, 0 AS block
      FROM json_each(?) AS a JOIN baselines b ON b.address = a.value WHERE b.network = ?`,
@@ -67,7 +67,7 @@ export function listDepositMoves(database: Database, network: string, addresses:
 }
 
 /**
- * A place in an account's moves: the next page begins behind it.
+ * A position in an account's movements; the next page begins after it.
  * @public
  */
 export interface MovePlace {
@@ -76,9 +76,9 @@ export interface MovePlace {
 }
 
 /**
- * The next moves of a paying account on a network in the order of blocks, at most `most`: "out"
- * what it paid, withdrawals and top-ups; "in" what sweeps and other accounts of this gateway paid
- * to it.
+ * The next movements of a hot wallet on a network in the order of blocks, at most `most`. Side
+ * "out" lists withdrawals and top-ups. Side "in" lists sweeps and payments from other accounts of
+ * this gateway.
  * @public
  */
 export function listHotMoves(
@@ -99,9 +99,8 @@ export function listHotMoves(
 }
 
 /**
- * Withdrawals, sweeps and top-ups from or to an account that a signature exists for and that have
- * not ended, oldest first, at most `most`. `isFinal`: a final block was read that holds one of its
- * versions.
+ * Withdrawals, sweeps and top-ups from or to an account that have a signature and have not ended,
+ * oldest first, at most `most`. `isFinal`: a final block that was read holds one of the versions.
  * @public
  */
 export function listUnended(

@@ -1,6 +1,6 @@
 /**
- * Tables of the books: entries that no payment or spend makes (openings, what came in from outside,
- * a person's notes), the newest closing of each network, and the differences that are open.
+ * Tables of the books: entries that no payment or outgoing transaction makes (openings, payments
+ * from outside, an operator's notes), the newest closing of each network, and the open differences.
  */
 import type { SpendRow } from "./rows.ts";
 import { explaining } from "./spends.ts";
@@ -17,17 +17,17 @@ export interface BookPlace {
 }
 
 /**
- * opening: a hot wallet's balance when its books began. outside: what came to a hot wallet and was
- * no sweep. owner: what left an address whose key this gateway's agents do not have, which
- * is told and not kept. note: a difference that a person took in.
+ * opening: a hot wallet's balance when its books began. outside: a payment to a hot wallet that was
+ * no sweep. owner: a payment from an address whose key this gateway's agents do not have; reported
+ * and not kept. note: a difference that an operator accepted.
  * @public
  */
 export interface BookEntryRow extends BookPlace {
   readonly kind: "opening" | "outside" | "owner" | "note";
-  readonly units: string; // below zero: less lies there
-  readonly block: number; // at whose end it was found
+  readonly units: string; // negative: the balance is lower
+  readonly block: number; // the balance was read at the end of this block
   readonly at: number;
-  readonly person: string; // "" where no person wrote it
+  readonly person: string; // "" if no operator wrote the entry
   readonly reason: string;
 }
 
@@ -37,43 +37,43 @@ export interface DifferenceRow extends BookPlace {
   readonly kind: "deposit" | "hot";
   readonly expectedUnits: string;
   readonly foundUnits: string;
-  readonly block: number; // at whose end they were compared
-  readonly sinceBlock: number | null; // the first block with this difference; null where no node says
-  readonly detail: string; // for people
-  readonly at: number; // when it was found first
+  readonly block: number; // the balances were compared at the end of this block
+  readonly sinceBlock: number | null; // the first block with this difference; null if no node can show it
+  readonly detail: string; // for operators
+  readonly at: number; // first time it was found
 }
 
 /** @public */
 export interface ClosingRow {
   readonly network: string;
-  readonly closedAt: number | null; // null: never yet
+  readonly closedAt: number | null; // null: never closed
   readonly firstBlock: number;
   readonly lastBlock: number;
-  readonly addresses: number; // for deposits
+  readonly addresses: number; // number of deposit addresses
   readonly hotWallets: number;
-  readonly compared: number; // balances
-  readonly left: number; // balances that could not be compared
+  readonly compared: number; // number of balances
+  readonly left: number; // number of balances that could not be compared
   readonly triedAt: number;
-  readonly fault: string; // code of what ended the newest try; "" none
+  readonly fault: string; // error code of the newest try; "" none
 }
 
 /**
- * An address for deposits, in the order of its place.
+ * A deposit address, in the order of its row.
  * @public
  */
 export interface BookAddress {
   readonly place: number;
   readonly address: string;
   readonly merchant: string;
-  readonly agent: string | null; // null: nobody here has its key
+  readonly agent: string | null; // null: no agent here has the key
 }
 
 const issued = `FROM depositAddresses d JOIN transactions t ON t.id = d.transactionId
   WHERE d.rowid > ? AND substr(t.network, 1, ?) = ? AND (? IS NULL OR t.merchant = ?)`;
 
 /**
- * Every address of a family that was ever given out, after a place; `start` begins each of the
- * family's networks.
+ * The next deposit addresses of a family that were ever given out, after `place`. The family's
+ * networks all begin with `start`.
  * @public
  */
 export function listBookAddresses(
@@ -87,7 +87,7 @@ export function listBookAddresses(
 }
 
 /**
- * How many `listBookAddresses` lists altogether.
+ * The number of rows that `listBookAddresses` has in total.
  * @public
  */
 export function countBookAddresses(
@@ -102,8 +102,8 @@ const forgotten = `FROM forgottenAddresses f WHERE f.rowid > ? AND f.namespace =
   AND NOT EXISTS (SELECT 1 FROM depositAddresses d WHERE d.address = f.address)`;
 
 /**
- * As `listBookAddresses`, of addresses that may have left before the database was put back and that
- * no request here names.
+ * Like `listBookAddresses`, for addresses that may have left before the database was restored from
+ * a backup and that no request here names.
  * @public
  */
 export function listForgottenBookAddresses(
@@ -117,7 +117,7 @@ export function listForgottenBookAddresses(
 }
 
 /**
- * How many `listForgottenBookAddresses` lists altogether.
+ * The number of rows that `listForgottenBookAddresses` has in total.
  * @public
  */
 export function countForgottenBookAddresses(
@@ -128,7 +128,7 @@ export function countForgottenBookAddresses(
 }
 
 /**
- * Adds an entry, inside the caller's transaction; a second opening of an account is left out.
+ * Adds an entry, inside the caller's transaction. A second opening of an account is ignored.
  * @public
  */
 export function addBookEntry(database: Database, entry: BookEntryRow): void {
@@ -152,7 +152,7 @@ export function listBookEntries(database: Database, network: string, addresses: 
 }
 
 /**
- * The newest entries of a network, openings left out, at most `most`.
+ * The newest entries of a network without openings, at most `most`.
  * @public
  */
 export function listNewestEntries(database: Database, network: string, most: number): readonly BookEntryRow[] {
@@ -161,8 +161,8 @@ export function listNewestEntries(database: Database, network: string, most: num
 }
 
 /**
- * Spends of a paying account in blocks after `after` and up to `last` that neither a signature here
- * nor an ended withdrawal explains, oldest first, at most `most`.
+ * Outgoing transactions of a hot wallet in blocks after `after` and up to `last` that neither a
+ * signature here nor an ended withdrawal explains, oldest first, at most `most`.
  * @public
  */
 export function listForeignSpends(
@@ -181,7 +181,7 @@ export function listForeignSpends(
 }
 
 /**
- * The open differences, of one network or of all.
+ * The open differences of one network, or of all networks.
  * @public
  */
 export function listDifferences(database: Database, network: string | null = null): readonly DifferenceRow[] {
@@ -196,8 +196,7 @@ export function readDifference(database: Database, { network, address, currency 
 }
 
 /**
- * Keeps a difference in the place of an earlier one of the same balance; the time of the first one
- * stays.
+ * Replaces an earlier difference of the same balance, but keeps the time of the first.
  * @public
  */
 export function keepDifference(database: Database, difference: DifferenceRow): void {
@@ -222,7 +221,7 @@ export function readClosing(database: Database, network: string): ClosingRow | u
 }
 
 /**
- * Takes the place of the one before.
+ * Replaces the earlier closing.
  * @public
  */
 export function keepClosing(database: Database, closing: ClosingRow): void {

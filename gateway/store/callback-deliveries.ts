@@ -1,6 +1,6 @@
 /**
- * Deliveries of events to targets, and the log of every try: what is due, how it went, what is
- * shown, what is forgotten.
+ * Deliveries of events to targets, and the log of every try: which deliveries are due, their
+ * results, the lists for operators, and the deletion of old events.
  */
 import type { Database } from "./store.ts";
 
@@ -8,7 +8,8 @@ import type { Database } from "./store.ts";
 export type DeliveryState = "waiting" | "delivered" | "given up";
 
 /**
- * Makes an event's delivery to a target. @returns its number
+ * Makes an event's delivery to a target.
+ * @returns its number
  * @public
  */
 export function insertDelivery(
@@ -21,7 +22,7 @@ export function insertDelivery(
 }
 
 /**
- * How many wait for a target, counted no further than `most`.
+ * Counts the deliveries that wait for a target, up to `most`.
  * @public
  */
 export function countWaiting(database: Database, target: string, most: number): number {
@@ -30,7 +31,7 @@ export function countWaiting(database: Database, target: string, most: number): 
 }
 
 /**
- * How many wait, whatever their targets.
+ * Counts the waiting deliveries of all targets.
  * @public
  */
 export function countAllWaiting(database: Database): number {
@@ -41,11 +42,12 @@ export function countAllWaiting(database: Database): number {
 export interface WaitingTarget {
   readonly target: string;
   readonly merchant: string;
-  readonly nextAt: number; // when the first of its deliveries is due
+  readonly nextAt: number; // when its first delivery is due
 }
 
 /**
- * Each target that something waits for, by one step in the index a target, however much waits.
+ * Each target with waiting deliveries. Costs one index step for each target, however many
+ * deliveries wait.
  * @public
  */
 export function waitingTargets(database: Database): readonly WaitingTarget[] {
@@ -81,13 +83,13 @@ export function dueDeliveries(database: Database, target: string, nowMs: number,
 /** @public */
 export interface CallbackTry {
   readonly at: number;
-  readonly status: number; // HTTP; 0 without an answer
+  readonly status: number; // HTTP status; 0 without an answer
   readonly durationMs: number;
-  readonly answer: string; // the answer's first bytes, or why there is none
+  readonly answer: string; // the first bytes of the answer, or the reason why there is none
 }
 
 /**
- * Keeps one try and what follows from it. A delivery that was given up meanwhile stays so unless it
+ * Keeps one try and its result. A delivery that was given up meanwhile stays given up, unless it
  * arrived.
  * @public
  */
@@ -108,7 +110,8 @@ export function keepTry(
 }
 
 /**
- * Gives up all that waits for a target. @returns the records whose deliveries those were
+ * Gives up all waiting deliveries of a target.
+ * @returns the records of these deliveries
  * @public
  */
 export function giveUpTarget(database: Database, target: string): readonly string[] {
@@ -137,7 +140,7 @@ export interface DeliveryLine {
 }
 
 /**
- * Newest first; of one merchant or one target where told.
+ * Lists deliveries, newest first; of one merchant or one target if `of` names one.
  * @public
  */
 export function listDeliveries(
@@ -179,7 +182,7 @@ export function findDelivery(database: Database, id: number): KnownDelivery | un
 }
 
 /**
- * Lets a delivery be tried again from the beginning, also one that arrived.
+ * Starts a delivery again from its first try, even if it arrived.
  * @public
  */
 export function waitAgain(database: Database, id: number, nowMs: number): void {
@@ -187,9 +190,9 @@ export function waitAgain(database: Database, id: number, nowMs: number): void {
 }
 
 /**
- * Forgets events from before `beforeMs` that nothing waits of, with their deliveries and tries: at
- * most `most` at a time.
- * @returns how many
+ * Deletes events older than `beforeMs` without a waiting delivery, together with their deliveries
+ * and tries: at most `most` in a call.
+ * @returns the number of deleted events
  * @public
  */
 export function forgetEvents(database: Database, beforeMs: number, most: number): number {

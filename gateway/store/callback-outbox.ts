@@ -1,12 +1,12 @@
 /**
- * From changes of records to events: what the triggers of callback-tables.ts wrote down, and the
- * events made of it. Each function runs inside the caller's transaction.
+ * Turns changes of records into events: reads the changes that the triggers of callback-tables.ts
+ * wrote, and stores the events made from them. Each function runs inside the caller's transaction.
  */
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * The columns of a record that its life changes, as they were at one moment.
+ * The columns of a record that change after it is made, as they were at one moment.
  * @public
  */
 export type Glimpse = Pick<
@@ -15,7 +15,7 @@ export type Glimpse = Pick<
 >;
 
 /**
- * A final payment in another coin than the record's.
+ * A final payment in another currency than the record's.
  * @public
  */
 export interface OtherPayment {
@@ -25,14 +25,15 @@ export interface OtherPayment {
 }
 
 /**
- * One change of a record, oldest first: its row as it was then. `before` is null for a new record.
+ * One change of a record, with the row as it was after the change; lists have the oldest first.
+ * `before` is null for a new record.
  * @public
  */
 export interface RecordChange {
   readonly id: number;
   readonly row: TransactionRow;
   readonly before: Glimpse | null;
-  readonly payment: OtherPayment | null; // not null: nothing else changed
+  readonly payment: OtherPayment | null; // not null: only the payment is new
 }
 
 /** @public */
@@ -64,9 +65,9 @@ export function forgetChange(database: Database, id: number): void {
 
 /** @public */
 export interface CallbackEventRow {
-  readonly id: string; // webhook-id
+  readonly id: string; // header webhook-id
   readonly merchant: string;
-  readonly transactionId: string | null; // null: a test
+  readonly transactionId: string | null; // null: a test event
   readonly type: string;
   readonly sequence: number;
   readonly at: number;
@@ -82,7 +83,7 @@ export function insertEvent(database: Database, event: CallbackEventRow): void {
 }
 
 /**
- * The sequence of a record's newest event, 0 without one.
+ * The sequence of a record's newest event; 0 without an event.
  * @public
  */
 export function newestSequence(database: Database, transactionId: string): number {
@@ -97,8 +98,8 @@ export function hasEvent(database: Database, transactionId: string, type: string
 }
 
 /**
- * Brings callbackStatus of these records to what the deliveries of their newest event say. Without
- * any event: 0 while the record is open and somebody waits to hear of it, else 3.
+ * Sets callbackStatus of these records from the deliveries of their newest event. Without any
+ * event, callbackStatus is 0 while the record is open and the merchant has a live target, else 3.
  * @public
  */
 export function refreshStatus(database: Database, transactionIds: Iterable<string>): void {

@@ -1,18 +1,18 @@
 /**
  * The tables of callbacks, as version 10 of the schema brought them. Two triggers on `transactions`
- * and two on `payments` write down every change of a record that a callback may tell of, in the
- * transaction that makes the change: no code that changes a record, of whatever process, can forget
- * it. A merchant without a target costs one look into an index. Sources: docs/api.md, Callbacks;
+ * and two on `payments` write each change of a record that callbacks can report, in the transaction
+ * that makes the change. So no code in any process can forget to write one. A merchant without a
+ * target costs one index lookup. Sources: docs/api.md, Callbacks;
  * sqlite.org/lang_createtrigger.html.
  */
 
-/** A target of this merchant takes events now. */
+/** True if a target of this merchant takes events now. */
 const hasTarget = (merchant: string): string =>
   `EXISTS (SELECT 1 FROM callbackTargets WHERE merchant = ${merchant} AND offAt IS NULL)`;
 
 /**
- * The columns that a record's life changes, and so the only ones that may differ from the row when
- * its change is read.
+ * The columns that change after a record is made. Only these can differ from the row when the
+ * change is read.
  */
 const glimpse = (row: "OLD" | "NEW"): string => {
   const columns = [
@@ -35,11 +35,11 @@ const othersCoin = `EXISTS (SELECT 1 FROM transactions t WHERE t.id = NEW.transa
 const keepPayment = `INSERT INTO callbackChanges (transactionId, payment) VALUES (NEW.transactionId,
     json_object('currency', NEW.currency, 'units', NEW.units, 'txHash', NEW.txHash))`;
 
-/** A shop is told of its own orders, and not of what moves between a wallet's accounts. */
+/** Shops get callbacks for their own orders, not for movements between a wallet's accounts. */
 const isOrder = "NEW.operation IN ('deposit', 'withdraw')";
 
 /**
- * The triggers alone: whoever makes a table of theirs anew drops them first.
+ * Only the triggers. A migration that makes one of their tables again must drop the triggers first.
  * @public
  */
 export const callbackTriggers = `
@@ -70,8 +70,10 @@ export const dropCallbackTriggers = `DROP TRIGGER callbackMade; DROP TRIGGER cal
 export const callbackStatus = "callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3))";
 
 /**
- * callbackTargets: who is told; off for good when removed, off until it answers again when it said
- * 410. callbackChanges: what changed and is not told yet. callbackEvents: each event's one body.
+ * callbackTargets: the receivers. A removed target is off permanently; a target that answered 410
+ * is off until its next good answer.
+ *
+ * callbackChanges: changes without an event yet. callbackEvents: each event with its body.
  * callbackDeliveries: an event for a target. callbackTries: the log.
  * @public
  */

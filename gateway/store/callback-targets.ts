@@ -1,6 +1,6 @@
 /**
- * The table of callback targets: whom a merchant wants told, of which events, with which sealed
- * secret. A target that said 410 is off until it answers again; a removed one keeps its row for the
+ * The table of callback targets: a merchant's URLs, the events for each, and the sealed secret. A
+ * target that answered 410 is off until it answers again. A removed target keeps its row for the
  * log and loses its secret.
  */
 import type { Database } from "./store.ts";
@@ -12,7 +12,7 @@ export interface CallbackTargetRow {
   readonly url: string;
   readonly events: string; // joined by commas; "" for all
   readonly secretBox: Uint8Array;
-  readonly oldSecretBox: Uint8Array | null; // signs beside the other until oldUntil
+  readonly oldSecretBox: Uint8Array | null; // also signs until oldUntil
   readonly oldUntil: number | null;
   readonly createdAt: number;
   readonly offAt: number | null;
@@ -31,7 +31,7 @@ export function insertTarget(database: Database, target: NewCallbackTarget): voi
 }
 
 /**
- * A target that is not removed, whether it is on or off.
+ * A target that is not removed, on or off.
  * @public
  */
 export function findTarget(database: Database, id: string): CallbackTargetRow | undefined {
@@ -40,7 +40,7 @@ export function findTarget(database: Database, id: string): CallbackTargetRow | 
 }
 
 /**
- * Whether there is such a target, or was before it was removed.
+ * True if the target exists, or existed before its removal.
  * @public
  */
 export function wasTarget(database: Database, id: string): boolean {
@@ -55,17 +55,17 @@ export function liveTargets(database: Database, merchant: string): readonly Call
 
 /** @public */
 export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merchant" | "url" | "events" | "createdAt"> {
-  readonly name: string; // the merchant's
+  readonly name: string; // the merchant's name
   readonly offAt: number | null;
   readonly oldUntil: number | null;
-  readonly waiting: number; // deliveries
+  readonly waiting: number; // number of waiting deliveries
   readonly triedAt: number | null;
-  readonly status: number | null; // of its newest answer; 0 none
+  readonly status: number | null; // status of the newest answer; 0 none
 }
 
 /**
- * All that are not removed, or one merchant's, with what waits for each and how its newest try
- * went.
+ * All targets that are not removed, or only one merchant's, each with its waiting deliveries and
+ * its newest try.
  * @public
  */
 export function listTargets(database: Database, merchant: string | null): readonly CallbackTargetLine[] {
@@ -87,7 +87,7 @@ export function countTargets(database: Database, merchant: string): number {
 }
 
 /**
- * Gives it another secret; the one it had signs beside it until `oldUntil`.
+ * Gives a target a new secret. The old secret also signs until `oldUntil`.
  * @public
  */
 export function rotateTarget(database: Database, id: string, secretBox: Uint8Array, oldUntil: number): void {
@@ -96,7 +96,8 @@ export function rotateTarget(database: Database, id: string, secretBox: Uint8Arr
 }
 
 /**
- * Switches a target off because it said 410. @returns false when it was off before
+ * Switches a target off because it answered 410.
+ * @returns false if the target was off
  * @public
  */
 export function switchTargetOff(database: Database, id: string, nowMs: number): boolean {
@@ -105,7 +106,8 @@ export function switchTargetOff(database: Database, id: string, nowMs: number): 
 }
 
 /**
- * Switches a target on again. @returns false when it was on
+ * Switches a target on again.
+ * @returns false if the target was on
  * @public
  */
 export function switchTargetOn(database: Database, id: string): boolean {
@@ -114,8 +116,8 @@ export function switchTargetOn(database: Database, id: string): boolean {
 }
 
 /**
- * Ends a target for good and forgets its secrets; its log stays. What waits for it is given up by
- * `giveUpTarget`.
+ * Removes a target permanently and deletes its secrets; its log stays. `giveUpTarget` gives up its
+ * waiting deliveries.
  * @public
  */
 export function removeTarget(database: Database, id: string, nowMs: number): void {

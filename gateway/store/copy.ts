@@ -1,7 +1,7 @@
 /**
- * A copy of the database while a gateway writes to it: one snapshot by VACUUM INTO, made under
- * another name, checked, synced and only then given its name. And the same checks on a copy that
- * was kept. Sources: sqlite.org/lang_vacuum.html; sqlite.org/pragma.html.
+ * Copies the database while a gateway writes to it: one snapshot by VACUUM INTO under another name,
+ * which is checked, synced and only then renamed. Also checks a copy that was kept. Sources:
+ * sqlite.org/lang_vacuum.html; sqlite.org/pragma.html.
  */
 import { closeSync, constants, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -12,13 +12,13 @@ import { schemaVersion } from "./schema.ts";
 import type { Database } from "./store.ts";
 
 /**
- * What a copy holds, as it says itself.
+ * The contents of a copy, as the copy itself states them.
  * @public
  */
 export interface StoreCopy {
   readonly copiedAt: number; // milliseconds since 1970
   readonly schema: number;
-  readonly gatewayKey: string; // fingerprint of the key it belongs to
+  readonly gatewayKey: string; // fingerprint of the copy's gateway key
   readonly merchants: number;
   readonly transactions: number;
   readonly agents: readonly {
@@ -31,14 +31,14 @@ export interface StoreCopy {
 
 type Raw = InstanceType<typeof DatabaseSync>;
 
-/** SQLite makes these beside a database that is open. */
+/** Files that SQLite makes next to an open database. */
 const sidecars = ["-journal", "-wal", "-shm"];
 
 /**
- * Copies the database behind `database` to `path`, mode 0600; an earlier file there is replaced at
+ * Copies the database behind `database` to `path`, mode 0600. An earlier file there is replaced at
  * the end, in one step.
- * @throws AgentError GATEWAY_FILE_EXISTS when it cannot be made, GATEWAY_BACKUP_DAMAGED; nothing is
- * left then
+ * @throws AgentError GATEWAY_FILE_EXISTS if the copy cannot be made, GATEWAY_BACKUP_DAMAGED; no new
+ * file remains
  * @public
  */
 export function copyStore(database: Database, path: string, nowMs: number): StoreCopy {
@@ -49,7 +49,7 @@ export function copyStore(database: Database, path: string, nowMs: number): Stor
   try {
     remove();
     const { O_WRONLY, O_CREAT, O_EXCL } = constants;
-    // VACUUM INTO fills an empty file, and keeps its mode.
+    // VACUUM INTO fills an empty file and keeps its mode.
     closeSync(openSync(unfinished, O_WRONLY | O_CREAT | O_EXCL, 0o600));
     database.run("VACUUM INTO ?", unfinished);
     stamp(unfinished, nowMs);
@@ -62,7 +62,7 @@ export function copyStore(database: Database, path: string, nowMs: number): Stor
     try {
       remove();
     } catch {
-      // Where nothing can be removed, nothing was made.
+      // A folder in which no file can be removed is one in which no file was made.
     }
     if (cause instanceof AgentError) throw cause;
     throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} cannot be made: ${reasonOf(cause)}`, { path }, { cause });
@@ -88,14 +88,14 @@ function sync(path: string, flags: number): void {
 }
 
 /**
- * Reads a copy through: every page, every index, every reference between rows. Changes nothing.
+ * Reads all of a copy: every page, every index, every reference between rows. Changes nothing.
  * @throws AgentError GATEWAY_BACKUP_DAMAGED, GATEWAY_STORE_VERSION, GATEWAY_STORE_WAL
  * @public
  */
 export function checkCopy(path: string): StoreCopy {
   const damaged = (problem: string, cause?: unknown): AgentError =>
     new AgentError("GATEWAY_BACKUP_DAMAGED", "none", `${path} ${problem}`, { path }, { cause });
-  // Opening would turn an empty file into a database of some kind.
+  // Opening an empty file would turn it into a database.
   if (!existsSync(path) || !statSync(path).isFile() || statSync(path).size === 0) throw damaged("is no copy of a database");
   let raw: Raw | null = null;
   try {

@@ -1,8 +1,8 @@
 /**
- * Payments that a person credited to a request which their address does not name. The payment stays
- * where it came, so that the balance of its address is explained as before; it counts for the
- * request named here, and no longer for the one of its address. A payment is credited once: a row
- * holds so much of a payment as was left of it.
+ * Payments that an operator credited to a request other than the request of their address. The
+ * payment stays at its address, so the balance there is explained as before. It counts for the
+ * credited request, and no longer for the request of its address. A payment is credited only once:
+ * a row holds all that was left of a payment.
  */
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
@@ -15,7 +15,7 @@ import { ownTopUp } from "./top-ups.ts";
 export type PaymentPlace = Pick<PaymentRow, "network" | "txHash" | "logIndex">;
 
 /**
- * A payment as far as it counts for a request.
+ * The part of a payment that counts for a request.
  * @public
  */
 export interface CountedPayment {
@@ -23,17 +23,17 @@ export interface CountedPayment {
   readonly final: boolean;
   readonly block: number;
   readonly txHash: string;
-  readonly isCredited: boolean; // by a person's word
+  readonly isCredited: boolean; // credited by an operator
 }
 
 /**
- * A payment with what of it no person has credited yet.
+ * A payment with its part that is not credited yet.
  * @public
  */
 export interface LeftPayment extends PaymentRow {
   readonly merchant: string;
   readonly merchantName: string;
-  readonly orderId: string; // of the request that its address names
+  readonly orderId: string; // order of the request at its address
   readonly leftUnits: bigint;
 }
 
@@ -47,8 +47,9 @@ function leftOf({ units, credited }: WithCredits): bigint {
 }
 
 /**
- * Payments that count for a request in its own currency: those to its address but for what was
- * credited elsewhere, and those credited to it, in the order of the chain.
+ * Payments that count for a request in its own currency, in the order of the chain. Counts the
+ * payments to the request's address, without parts credited elsewhere, and the payments credited to
+ * the request.
  * @public
  */
 export function listCounted(
@@ -84,7 +85,7 @@ export function listCreditsTo(
 }
 
 /**
- * Requests that a payment was credited to.
+ * Requests to which a payment was credited.
  * @public
  */
 export function listCreditedWith(database: Database, { network, txHash, logIndex }: PaymentPlace): readonly string[] {
@@ -93,8 +94,8 @@ export function listCreditedWith(database: Database, { network, txHash, logIndex
 }
 
 /**
- * A final payment that counts for no request: nobody asked for its address here, or it came in
- * another currency than was asked for. The wallet's own top-ups are none.
+ * A final payment that counts for no request: its address has no request here, or the payment is in
+ * another currency than the request. The wallet's own top-ups are excluded.
  */
 const nobodys = `p.final = 1 AND t.operation = 'deposit'
   AND (t.contentHash = '' OR t.currency <> p.currency OR t.network <> p.network) AND NOT EXISTS (${ownTopUp})`;
@@ -119,8 +120,7 @@ export function listUnattributed(database: Database, merchant: string | null, mo
 }
 
 /**
- * Payments on a network by the transaction that made them, which count for no request; also
- * credited ones.
+ * Payments of one transaction on a network that count for no request, including credited payments.
  * @public
  */
 export function findUnattributed(database: Database, network: string, txHash: string): readonly LeftPayment[] {
@@ -129,8 +129,8 @@ export function findUnattributed(database: Database, network: string, txHash: st
 }
 
 /**
- * Credits all that is left of a payment to a request, inside the caller's transaction. Nothing is
- * left after it, so a second call changes nothing.
+ * Credits all that is left of a payment to a request, inside the caller's transaction. A second
+ * call changes nothing, because nothing is left.
  * @public
  */
 export function keepCredit(

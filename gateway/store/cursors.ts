@@ -1,9 +1,9 @@
-/** How far each chain's final blocks were read. */
+/** How far the final blocks of each chain were read. */
 import type { CursorRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * The newest final block that was read; undefined before the first.
+ * The newest final block that was read; undefined before the first block.
  * @public
  */
 export function readCursor(database: Database, network: string): CursorRow | undefined {

@@ -1,21 +1,22 @@
 /**
- * Versions whose chain counts none: until when they may come into a block, and which of them never
- * will. Dead is for ever: nothing here takes it back.
+ * Versions on chains without account nonces: the time until which a block may take a version, and
+ * the versions that are dead, so that no block ever will. Dead is permanent: nothing here takes it
+ * back.
  */
 import type { SignatureRow } from "./rows.ts";
 import type { SlotRange } from "./slots.ts";
 import type { Database } from "./store.ts";
 
 /**
- * A version of a pending withdrawal that is not called dead.
+ * A version of a pending withdrawal that is not dead yet.
  * @public
  */
 export type LivingVersion = Pick<SignatureRow, "transactionId" | "account" | "txHash" | "untilMs">;
 
 /**
- * Versions on a network that waiting may have ended: of pending withdrawals, those that end first
- * in front. What is for a person is left out. One that a block holds by a single node's word is
- * not: that node may have made it up.
+ * Versions on a network whose lifetime can end: those of pending withdrawals, earliest end first.
+ * Withdrawals that wait for an operator are left out. A version that only one node reports in a
+ * block is listed, because the node may have invented the block.
  * @public
  */
 export function listLivingVersions(database: Database, network: string): readonly LivingVersion[] {
@@ -28,8 +29,8 @@ export function listLivingVersions(database: Database, network: string): readonl
 }
 
 /**
- * For good. Only for a version that is known by this very end.
- * @returns whether it is news
+ * Marks a version as dead, permanently. Only a version with exactly this end is marked.
+ * @returns true if the version was not dead before
  * @public
  */
 export function markDead(
@@ -43,7 +44,7 @@ export function markDead(
 }
 
 /**
- * Since when a version is called dead; undefined while it is not.
+ * The time since which a version is dead; undefined while it is not.
  * @public
  */
 export function deadSince(database: Database, transactionId: string, txHash: string): number | undefined {
@@ -52,7 +53,7 @@ export function deadSince(database: Database, transactionId: string, txHash: str
 }
 
 /**
- * Whether a withdrawal was signed, and every version that is known is dead. `but` leaves one out.
+ * True if a withdrawal was signed and all its known versions are dead. Version `but` is left out.
  * @public
  */
 export function isAllDead(database: Database, transactionId: string, but = ""): boolean {
@@ -62,7 +63,7 @@ export function isAllDead(database: Database, transactionId: string, but = ""): 
 }
 
 /**
- * Dead versions of an agent's pending withdrawals, the newest first.
+ * Dead versions of an agent's pending withdrawals, newest first.
  * @public
  */
 export function listDeadHashes(database: Database, agentId: string): readonly string[] {
@@ -76,8 +77,8 @@ export function listDeadHashes(database: Database, agentId: string): readonly st
 }
 
 /**
- * Dead versions of an agent's withdrawals that have ended and have a slot of the range: a ledger
- * that was put back may have forgotten that they are.
+ * Dead versions of an agent's ended withdrawals with a slot in the range. A ledger that was
+ * restored from a backup may have forgotten that these versions are dead.
  * @public
  */
 export function listEndedDeadInRange(
@@ -96,8 +97,8 @@ export function listEndedDeadInRange(
 }
 
 /**
- * The agent's word that a signed withdrawal is over, told again to a database that does not hold
- * that its versions are dead. Twice is harmless.
+ * Keeps an agent's statement that a signed withdrawal is over. The agent has resent the statement,
+ * but this database does not hold that all versions are dead. Harmless to call twice.
  * @public
  */
 export function keepExpiry(database: Database, transactionId: string, code: string, nowMs: number): void {
@@ -105,8 +106,8 @@ export function keepExpiry(database: Database, transactionId: string, code: stri
 }
 
 /**
- * Takes the word out that `keepExpiry` kept.
- * @returns its code; undefined where there is none
+ * Takes out the statement that `keepExpiry` kept.
+ * @returns its code; undefined without a statement
  * @public
  */
 export function takeExpiry(database: Database, transactionId: string): string | undefined {

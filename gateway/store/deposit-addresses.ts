@@ -1,4 +1,4 @@
-/** Addresses that were given out for deposits: each belongs to one request for ever. */
+/** Deposit addresses that were given out. Each belongs to one request permanently. */
 import type { DepositAddressRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -9,7 +9,7 @@ export function insertDepositAddress(database: Database, row: DepositAddressRow)
 }
 
 /**
- * Whether the address was given out under the agent's deposit key.
+ * True if the address was given out under the agent's deposit key.
  * @public
  */
 export function isDepositAddressOf(database: Database, address: string, agentId: string): boolean {
@@ -18,8 +18,8 @@ export function isDepositAddressOf(database: Database, address: string, agentId:
 }
 
 /**
- * What was given out after `place`, in order; each row names its own place, and the network that it
- * was asked for.
+ * The addresses given out after row `place`, in order. Each row has its own place and the network
+ * of its request.
  * @public
  */
 export function listDepositAddressesAfter(

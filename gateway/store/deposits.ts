@@ -10,7 +10,7 @@ export function depositOfOrder(database: Database, merchant: string, orderId: st
 }
 
 /**
- * Not for calling twice: id and order are the table's keys.
+ * Must not be called twice: id and order are keys of the table.
  * @public
  */
 export function insertDeposit(database: Database, row: Omit<NewTransaction, "operation" | "mode">): void {
@@ -18,7 +18,7 @@ export function insertDeposit(database: Database, row: Omit<NewTransaction, "ope
 }
 
 /**
- * Ids of requests that are pending though their time is over.
+ * Ids of pending requests whose time is over.
  * @public
  */
 export function listOverdueDeposits(database: Database, network: string, nowMs: number): readonly string[] {
@@ -30,8 +30,8 @@ export function listOverdueDeposits(database: Database, network: string, nowMs: 
 }
 
 /**
- * Keeps the block that holds all that was included before a request's end; the lowest one that was
- * ever named counts.
+ * Keeps the block that holds all payments included before a request's end. The lowest block that
+ * was ever named counts.
  * @public
  */
 export function keepDepositEnd(database: Database, transactionId: string, block: number): void {
@@ -56,7 +56,7 @@ export function listPendingDeposits(database: Database, network: string, currenc
 }
 
 /**
- * When the oldest request on a network was made, milliseconds; null without any.
+ * When the oldest request on a network was made, in milliseconds; null without requests.
  * @public
  */
 export function oldestDepositAt(database: Database, network: string): number | null {
@@ -65,7 +65,7 @@ export function oldestDepositAt(database: Database, network: string): number | n
 }
 
 /**
- * What its payments make of a request.
+ * The columns of a request that its payments determine.
  * @public
  */
 export type DepositCredit = Pick<
@@ -85,7 +85,7 @@ export function updateDeposit(database: Database, id: string, credit: DepositCre
 
 /**
  * Makes an expired request Completed.
- * @returns false when it is in any other state
+ * @returns false if the request is in any other state
  * @public
  */
 export function completeExpiredDeposit(database: Database, id: string, nowMs: number): boolean {
@@ -95,7 +95,7 @@ export function completeExpiredDeposit(database: Database, id: string, nowMs: nu
 }
 
 /**
- * Pending requests by stage: how many, and when the oldest was made.
+ * The number of pending requests in each stage, and when the oldest was made.
  * @public
  */
 export function listPendingDepositsByStage(

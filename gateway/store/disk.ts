@@ -1,19 +1,19 @@
 /**
- * Why a database cannot be used, by what SQLite or the system says of it, each cause with a code of
- * its own: a full disk damages nothing, and a backup put back then loses what came since. And the
- * room on its disk. Sources: sqlite.org/rescode.html; errno(3).
+ * Finds why a database cannot be used, from the error of SQLite or the system. Each cause has its
+ * own code, because a full disk damages nothing, and restoring a backup then would lose all newer
+ * data. Also measures the free space on the disk. Sources: sqlite.org/rescode.html; errno(3).
  */
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
 import { AgentError } from "../../protocol/fault.ts";
 
 /**
- * Below this a gateway says that its disk has too little room; the agent's ledger has the same.
+ * Below this value a gateway reports too little free space. The agent's ledger has the same limit.
  * @public
  */
 export const roomBytesMin = 64 * 1024 * 1024;
 /**
- * People are told below this many times as much, while there is time to make room.
+ * Operators get an alert below this multiple of the limit, while there is time to make room.
  * @public
  */
 export const roomWarningFactor = 4;
@@ -21,11 +21,11 @@ export const roomWarningFactor = 4;
 const primaryCodeMask = 0xff;
 const full = { sqlite: [13], system: ["ENOSPC", "EDQUOT"] } as const;
 /**
- * SQLITE_IOERR_SHMSIZE: the file of shared memory beside the database cannot grow, which is an
- * error of input and output by its number and a full disk by its cause.
+ * SQLITE_IOERR_SHMSIZE: the file of shared memory next to the database cannot grow. Its number is
+ * an input/output error, but its cause is a full disk.
  */
 const noRoomBeside = 4874;
-// Results of a file that is none of SQLite's, or whose pages contradict each other.
+// Errors of a file that is not SQLite's, or whose pages contradict each other.
 const damaged = { sqlite: [11, 26], system: [] } as const;
 const refused = { sqlite: [3, 14, 23], system: ["EACCES", "EPERM", "EMFILE", "ENFILE"] } as const;
 
@@ -41,7 +41,7 @@ function isOf(error: unknown, { sqlite, system }: Cause): boolean {
 }
 
 /**
- * Whether the disk has no room for what was asked.
+ * True if the disk had no room for the operation.
  * @public
  */
 export function isDiskFull(error: unknown): boolean {
@@ -50,8 +50,8 @@ export function isDiskFull(error: unknown): boolean {
 }
 
 /**
- * The fault of a database file, or of the file beside it, that could not be opened or read.
- * GATEWAY_DISK_FULL, GATEWAY_STORE_ACCESS, GATEWAY_STORE_INVALID (damaged: here alone a backup
+ * The fault of a database file, or of the file next to it, that could not be opened or read.
+ * GATEWAY_DISK_FULL, GATEWAY_STORE_ACCESS, GATEWAY_STORE_INVALID (damaged: only here a backup
  * helps), else GATEWAY_DISK_FAILED.
  */
 export function unusableStore(path: string, cause: unknown): AgentError {
@@ -66,7 +66,7 @@ function codeOf(cause: unknown) {
 }
 
 /**
- * Free bytes on the disk of a file, as its user may fill them; null where that cannot be told.
+ * Free bytes that this user may fill on the disk of a file; null if the system cannot tell.
  * @public
  */
 export function freeBytesOf(path: string): number | null {

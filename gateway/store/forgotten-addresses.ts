@@ -1,8 +1,8 @@
 /**
- * Addresses for deposits that may have left before the database was put back, or that a scan found
- * in use, and that belong to no request here. They are watched as all others are. The first payment
- * to one makes a request of its own for it, which nobody asked for: a person credits the money to
- * the request that it was for.
+ * Deposit addresses without a request here: addresses that may have left before the database was
+ * restored from a backup, or that a scan found in use. They are watched like all others. The first
+ * payment to such an address makes a request that no shop asked for, and an operator credits the
+ * money to the right request.
  */
 import { transactionIdOf } from "../../protocol/identity.ts";
 import { insertDepositAddress } from "./deposit-addresses.ts";
@@ -10,24 +10,24 @@ import type { ForgottenAddressRow, PaymentRow, TransactionRow } from "./rows.ts"
 import type { Statements as Database } from "./statements.ts";
 import { insertTransaction } from "./transactions.ts";
 
-/** Content of a request that nobody made. */
+/** The content hash of a request that no shop made. */
 const nobodys = "";
 
 /**
- * The order under which a forgotten address has its payments.
+ * The order that holds the payments to a forgotten address.
  * @public
  */
 export const unattributedOrderOf = (address: string): string => `unattributed/${address}`;
 
 /**
- * The id of the request that an address' payments belong to while no other names it.
+ * The id of the request for payments to an address that no other request names.
  * @public
  */
 export const unattributedIdOf = ({ merchant, address }: Pick<ForgottenAddressRow, "merchant" | "address">): string =>
   transactionIdOf({ merchant, operation: "deposit", orderId: unattributedOrderOf(address) });
 
 /**
- * Twice is harmless. An address that belongs to a request is never forgotten.
+ * Harmless to call twice. An address that belongs to a request is never inserted.
  * @public
  */
 export function insertForgotten(database: Database, row: ForgottenAddressRow): void {
@@ -39,7 +39,7 @@ export function insertForgotten(database: Database, row: ForgottenAddressRow): v
 }
 
 /**
- * Forgotten addresses after `place`, in order, with the id that their payments get.
+ * Forgotten addresses after row `place`, in order, with the request id for their payments.
  * @public
  */
 export function listForgottenAfter(
@@ -57,7 +57,7 @@ export function listForgottenAfter(
 }
 
 /**
- * The place of the newest one; 0 without any.
+ * The newest row; 0 without rows.
  * @public
  */
 export function newestForgotten(database: Database): number {
@@ -65,8 +65,8 @@ export function newestForgotten(database: Database): number {
 }
 
 /**
- * Before a payment to a forgotten address is kept: makes the request that it belongs to. Twice is
- * harmless, and so is a payment to any other address.
+ * Makes the request for a payment to a forgotten address. Must run before the payment is kept.
+ * Harmless to call twice, and for a payment to any other address.
  */
 export function nameForgotten(database: Database, payment: PaymentRow): void {
   if (database.get("SELECT 1 FROM transactions WHERE id = ?", payment.transactionId) !== undefined) return;
@@ -75,8 +75,9 @@ export function nameForgotten(database: Database, payment: PaymentRow): void {
 }
 
 /**
- * Makes the request of a forgotten address before any payment to it is kept. Not for calling twice.
- * @returns false where nothing was made, since its place is another address' here
+ * Makes the request of a forgotten address before any payment to the address is kept. Must not be
+ * called twice.
+ * @returns false if nothing was made, because another address here has the same index
  */
 export function nameFound(database: Database, row: ForgottenAddressRow, of: Pick<PaymentRow, "currency" | "network">): boolean {
   const isFree = isPlaceFree(database, row.agent, row.addressIndex);
@@ -97,7 +98,7 @@ function makeRequest(
     ...{ tag: "", stage: "waiting", quote: "", metadata: "", createdAt: at, changedAt: at, expiresAt: at },
   });
   database.run("UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?", id);
-  // At a place one address at most has left, whatever the number of families.
+  // At most one address has left at an index, however many families there are.
   if (isPlaceFree(database, agent, addressIndex))
     insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
 }
@@ -109,7 +110,7 @@ function isPlaceFree(database: Database, agent: string | null, addressIndex: num
 }
 
 /**
- * Whether nobody asked for this deposit: it holds what came to a forgotten address.
+ * True if no shop asked for this deposit: it holds payments to a forgotten address.
  * @public
  */
 export function isUnattributed({ operation, contentHash }: Pick<TransactionRow, "operation" | "contentHash">): boolean {

@@ -1,12 +1,14 @@
 /**
- * Places of an account whose addresses may have left before the database was put back, and that are
- * not derived yet: a row becomes smaller with each address that is watched, and ends with the last.
+ * Ranges of an account's indexes whose addresses may have left before the database was restored
+ * from a backup, and that are not derived yet. A row shrinks with each address that is watched, and
+ * is deleted with the last.
  */
 import type { ForgottenRangeRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
 /**
- * Keeps places that were skipped. Places of one account never overlap: each is skipped once.
+ * Keeps a range of skipped indexes. Ranges of one account never overlap, because each index is
+ * skipped only once.
  * @public
  */
 export function insertForgottenRange(database: Database, row: Omit<ForgottenRangeRow, "id">): void {
@@ -15,8 +17,8 @@ export function insertForgottenRange(database: Database, row: Omit<ForgottenRang
 }
 
 /**
- * The shortest range, so that one agent's far jump holds up no other merchant's; undefined when
- * every address is watched.
+ * The shortest range, so that one agent's far jump does not delay another merchant's addresses.
+ * Undefined if every address is watched.
  * @public
  */
 export function firstForgottenRange(database: Database): ForgottenRangeRow | undefined {
@@ -24,7 +26,8 @@ export function firstForgottenRange(database: Database): ForgottenRangeRow | und
 }
 
 /**
- * Every place below `next` is watched; the row ends with its last place. Twice is harmless.
+ * Records that every index below `next` is watched, and deletes the row after its last index.
+ * Harmless to call twice.
  * @public
  */
 export function moveForgottenRange(database: Database, id: number, next: number): void {
@@ -33,7 +36,7 @@ export function moveForgottenRange(database: Database, id: number, next: number)
 }
 
 /**
- * Whether addresses of a merchant are still to be derived.
+ * True if addresses of a merchant are still to be derived.
  * @public
  */
 export function hasForgottenPlaces(database: Database, merchant: string): boolean {
@@ -41,7 +44,7 @@ export function hasForgottenPlaces(database: Database, merchant: string): boolea
 }
 
 /**
- * How many addresses are still to be derived; 0 for none.
+ * The number of addresses that are still to be derived.
  * @public
  */
 export function countForgottenPlaces(database: Database): number {

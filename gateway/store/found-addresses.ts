@@ -1,8 +1,8 @@
 /**
- * Addresses for deposits that a scan of the chain found in use and that no request here names. Each
- * counts from a block on: what lay there at its end comes into the books by the address' balance,
- * and a payment by name counts from the next block. So nothing counts twice, also where blocks are
- * read again.
+ * Deposit addresses that a scan of the chain found in use and that no request here names. Each
+ * address counts from a block on: its balance at the end of the block enters the books, and each
+ * single payment counts from the next block. So nothing counts twice, even if blocks are read
+ * again.
  */
 import { issuedAddress } from "./address-states.ts";
 import { insertForgotten, nameFound, unattributedIdOf } from "./forgotten-addresses.ts";
@@ -11,7 +11,7 @@ import type { Statements as Database } from "./statements.ts";
 import { readTransaction } from "./transactions.ts";
 
 /**
- * Whether a request here names the address, so that it is watched and compared already.
+ * True if a request here names the address, which is then already watched and compared.
  * @public
  */
 export function isKnownAddress(database: Database, address: string, unattributedId: string): boolean {
@@ -19,11 +19,12 @@ export function isKnownAddress(database: Database, address: string, unattributed
 }
 
 /**
- * Takes in an address on which something lies, under a request of its own: its balance is compared
- * in the next passes, and what nothing explains is a payment. `blocks` names, for each network that
- * it is watched on, the block from which on payments count by name. Inside the caller's
- * transaction; twice is harmless. @returns false where its place is another address' here, so that
- * nothing of it could be swept: then it is watched alone
+ * Takes in an address that has a balance, under a request of its own. The next passes compare its
+ * balance, and the part that nothing explains becomes a payment. `blocks` names, for each watched
+ * network, the first block whose single payments count. Runs inside the caller's transaction.
+ * Harmless to call twice.
+ * @returns false if another address here has the same index, so that the new address cannot be
+ * swept and is only watched
  * @public
  */
 export function takeFound(
@@ -47,7 +48,7 @@ export function takeFound(
 }
 
 /**
- * Whether a payment lies in the balance that a scan found, and so must not count by name.
+ * True if a payment is part of the balance that a scan found, so that it must not count again.
  * @public
  */
 export function isInFoundBalance(

@@ -1,16 +1,16 @@
 /**
- * What each address for deposits holds and no sweep has taken: final payments in, less what sweeps
- * take out and cost, plus what top-ups brought. One row for each address, network and currency that
- * holds something, kept in the transactions that change payments, sweeps and top-ups; those rows
- * stay the truth, and a start compares both. The coin that pays the fees is the network's own
- * (`nativeCoins`).
+ * The unswept balance of each deposit address: final payments in, minus amounts and fees of sweeps,
+ * plus top-ups. There is one row for each address, network and currency with a balance. The
+ * transactions that change payments, sweeps and top-ups also change these rows. The payments,
+ * sweeps and top-ups stay the truth, and each start compares both. A network's native coin
+ * (`nativeCoins`) pays the fees.
  */
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { ownTopUp } from "./top-ups.ts";
 
 /**
- * What an address holds.
+ * An address's unswept balance in one currency.
  * @public
  */
 export interface HoldingRow {
@@ -18,13 +18,13 @@ export interface HoldingRow {
   readonly network: string;
   readonly currency: string;
   readonly merchant: string;
-  readonly units: string; // below zero where a fee was paid with coins that nobody saw come
+  readonly units: string; // negative if a fee was paid with coins whose arrival nobody saw
 }
 
 type Place = Omit<HoldingRow, "units">;
 
 /**
- * Names the coin that pays the fees of each network. Twice is harmless.
+ * Names the native coin of each network, which pays the fees. Harmless to call twice.
  * @public
  */
 export function keepNativeCoins(database: Database, coins: ReadonlyMap<string, string>): void {
@@ -33,12 +33,12 @@ export function keepNativeCoins(database: Database, coins: ReadonlyMap<string, s
     database.run("INSERT INTO nativeCoins (network, currency) VALUES (?, ?)", network, currency);
 }
 
-/** Undefined where the configuration names none: nobody counts it there. */
+/** Undefined if the configuration names no native coin: then native coins are not counted. */
 function nativeOn(database: Database, network: string): string | undefined {
   return database.get<{ currency: string }>("SELECT currency FROM nativeCoins WHERE network = ?", network)?.currency;
 }
 
-/** Not for calling twice. */
+/** Must not be called twice. */
 function add(database: Database, { address, network, currency, merchant }: Place, units: bigint): void {
   if (units === 0n) return;
   const where = "address = ? AND network = ? AND currency = ?";
@@ -52,19 +52,21 @@ function add(database: Database, { address, network, currency, merchant }: Place
   );
 }
 
-/** A payment is final: its address holds so much more. Not for calling twice. */
+/** Adds a final payment to its address's balance. Must not be called twice. */
 export function hold(database: Database, payment: PaymentRow, merchant: string): void {
   const { address, network, currency, units } = payment;
   add(database, { address, network, currency, merchant }, BigInt(units));
 }
 
-/** What a change of a sweep or a top-up does to the address's holdings; of all others nothing. */
+/**
+ * The columns that decide how a sweep or a top-up changes balances; other operations change none.
+ */
 type Moved = Pick<
   TransactionRow,
   "operation" | "merchant" | "network" | "currency" | "amountUnits" | "receiverAddress" | "depositAddress" | "status" | "feeUnits"
 >;
 
-/** What an address holds more through this row as it stands, by currency. */
+/** The units that this row adds to an address's balance as the row stands, by currency. */
 function broughtBy(database: Database, row: Moved): readonly (readonly [Place, bigint])[] {
   const { operation, merchant, network, currency, status } = row;
   const units = BigInt(row.amountUnits);
@@ -82,8 +84,8 @@ function broughtBy(database: Database, row: Moved): readonly (readonly [Place, b
 }
 
 /**
- * A sweep or a top-up is another than before: `before` null when it is new, `after` null when it is
- * gone. Not for calling twice.
+ * Replaces the effect of a sweep or a top-up on the balances: `before` is null for a new row,
+ * `after` is null for a removed row. Must not be called twice.
  */
 export function changeHoldings(database: Database, before: Moved | null, after: Moved | null): void {
   for (const [place, units] of before === null ? [] : broughtBy(database, before)) add(database, place, -units);
@@ -91,7 +93,7 @@ export function changeHoldings(database: Database, before: Moved | null, after: 
 }
 
 /**
- * What an address holds in one currency.
+ * An address's unswept balance in one currency.
  * @public
  */
 export function holdingOf(database: Database, address: string, network: string, currency: string): bigint {
@@ -100,7 +102,7 @@ export function holdingOf(database: Database, address: string, network: string, 
 }
 
 /**
- * What a merchant's addresses hold in one currency, together.
+ * The unswept balance of all of a merchant's addresses in one currency.
  * @public
  */
 export function heldUnitsOf(database: Database, merchant: string, currency: string): bigint {
@@ -111,7 +113,7 @@ export function heldUnitsOf(database: Database, merchant: string, currency: stri
     .reduce((sum, units) => sum + (units > 0n ? units : 0n), 0n);
 }
 
-/** Final payments but those of our own top-ups, and every sweep and top-up. */
+/** Counts all sweeps and top-ups, and the final payments except our own top-ups. */
 function countedFromRows(database: Database): ReadonlyMap<string, HoldingRow> {
   const sums = new Map<string, Place & { units: bigint }>();
   const count = (place: Place, units: bigint): void => {
@@ -134,8 +136,8 @@ function countedFromRows(database: Database): ReadonlyMap<string, HoldingRow> {
 const nameOf = ({ address, network, currency }: Omit<Place, "merchant">): string => `${address} ${network} ${currency}`;
 
 /**
- * Brings the holdings to what payments, sweeps and top-ups make. Calling again is harmless.
- * @returns how many of them were wrong
+ * Corrects the balances from payments, sweeps and top-ups. Harmless to call again.
+ * @returns the number of wrong balances
  * @public
  */
 export function mendHoldings(database: Database): number {

@@ -1,12 +1,12 @@
 /**
- * Jobs of agents, each at its place in its agent's chain. Places below zero are outside of the
- * chain: jobs that wait for one, the longest waiting nearest to zero.
+ * Jobs of agents, each at its position in the agent's list of jobs. Positions below zero are
+ * outside the list: these jobs wait for a position, and the oldest has the number nearest to zero.
  */
 import type { AgentRow, JobRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * The table's own constraints stand behind: one job per withdrawal, one per place.
+ * The table's constraints also check: one job per withdrawal, one job per position.
  * @public
  */
 export function insertJob(database: Database, job: JobRow): void {
@@ -20,7 +20,7 @@ export function deleteJob(database: Database, transactionId: string): void {
 }
 
 /**
- * The next number outside of an agent's chain.
+ * The next number outside an agent's list.
  * @public
  */
 export function waitingPlace(database: Database, agentId: string): number {
@@ -51,7 +51,7 @@ export function agentOfJob(database: Database, transactionId: string): AgentRow 
 }
 
 /**
- * The id of the agent whose withdrawal has ended after it got a slot.
+ * The id of the agent that holds the job, if the withdrawal has ended with a slot.
  * @public
  */
 export function agentOfEnded(database: Database, transactionId: string): string | undefined {
@@ -61,7 +61,7 @@ export function agentOfEnded(database: Database, transactionId: string): string 
 }
 
 /**
- * The hash of the job at a place.
+ * The hash of the job at a position.
  * @public
  */
 export function jobHashAtPlace(database: Database, agentId: string, sequence: number): string | undefined {
@@ -70,7 +70,7 @@ export function jobHashAtPlace(database: Database, agentId: string, sequence: nu
 }
 
 /**
- * The first place of the chain whose job has no answer; null when all have one.
+ * The first position whose job has no answer; null if all are answered.
  * @public
  */
 export function firstUnanswered(database: Database, agentId: string): number | null {
@@ -79,7 +79,7 @@ export function firstUnanswered(database: Database, agentId: string): number | n
 }
 
 /**
- * The jobs that follow a place, in order, at most `most`.
+ * The jobs after a position, in order, at most `most`.
  * @public
  */
 export function listJobsAfter(
@@ -99,7 +99,7 @@ export function isUnanswered(database: Database, transactionId: string): boolean
 }
 
 /**
- * @returns whether it is the job's first answer
+ * @returns true if it is the job's first answer
  * @public
  */
 export function markAnswered(database: Database, transactionId: string, nowMs: number): boolean {
@@ -108,7 +108,7 @@ export function markAnswered(database: Database, transactionId: string, nowMs: n
 }
 
 /**
- * Pending withdrawals whose jobs wait for a place, the longest waiting first.
+ * Pending withdrawals whose jobs wait for a position, oldest first.
  * @public
  */
 export function listWaiting(database: Database, agentId: string): readonly TransactionRow[] {
@@ -134,7 +134,7 @@ export function listUnsigned(database: Database, agentId: string): readonly stri
 }
 
 /**
- * Takes a job out of the chain: its text is made anew when it gets another place.
+ * Takes a job out of the list. A job that gets another position gets a new text.
  * @public
  */
 export function unplaceJob(database: Database, agentId: string, transactionId: string): void {
@@ -143,7 +143,7 @@ export function unplaceJob(database: Database, agentId: string, transactionId: s
 }
 
 /**
- * Gives a job the place and text that it had before.
+ * Gives a job its earlier position and text again.
  * @public
  */
 export function replaceJob(
@@ -155,7 +155,7 @@ export function replaceJob(
 }
 
 /**
- * How many of an agent's withdrawals are pending.
+ * The number of an agent's pending withdrawals.
  * @public
  */
 export function countPendingOf(database: Database, agentId: string): number {
@@ -165,7 +165,7 @@ export function countPendingOf(database: Database, agentId: string): number {
 }
 
 /**
- * Jobs of all agents without an answer.
+ * The number of jobs without an answer, of all agents.
  * @public
  */
 export function countUnanswered(database: Database): number {

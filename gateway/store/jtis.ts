@@ -1,4 +1,4 @@
-/** Tokens that requests carried, by the jti of each, until a token's time is over. */
+/** Tokens that requests carried, by jti, until each token expires. */
 import type { Database } from "./store.ts";
 
 /** @public */
@@ -14,7 +14,7 @@ export function isTokenKept(database: Database, { keyId, jti }: SeenToken): bool
 }
 
 /**
- * Keeps a token; twice is harmless.
+ * Keeps a token. Harmless to call twice.
  * @public
  */
 export function keepToken(database: Database, { keyId, jti, expiresAtMs }: SeenToken): void {
@@ -22,7 +22,7 @@ export function keepToken(database: Database, { keyId, jti, expiresAtMs }: SeenT
 }
 
 /**
- * Forgets tokens past their time: they are refused by that alone.
+ * Deletes expired tokens: expiry alone is a reason to refuse them.
  * @public
  */
 export function forgetExpiredTokens(database: Database, nowMs: number): void {

@@ -1,4 +1,4 @@
-/** API keys, revoked ones included: no row is ever removed. */
+/** API keys, including revoked keys. No row is ever removed. */
 import type { KeyRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
@@ -19,8 +19,8 @@ export function insertKey(
 }
 
 /**
- * Revokes a key for ever.
- * @returns false when there is none, or it was revoked before
+ * Revokes a key permanently.
+ * @returns false if there is no such key, or it was revoked before
  * @public
  */
 export function markKeyRevoked(database: Database, id: string, nowMs: number): boolean {
@@ -28,7 +28,7 @@ export function markKeyRevoked(database: Database, id: string, nowMs: number): b
 }
 
 /**
- * Sets when a key ends; null for never.
+ * Sets when a key expires; null for never.
  * @public
  */
 export function setKeyExpiry(database: Database, id: string, at: number | null): void {
@@ -36,7 +36,7 @@ export function setKeyExpiry(database: Database, id: string, at: number | null):
 }
 
 /**
- * Sets from where a key may be used: addresses and networks; none for anywhere.
+ * Sets the addresses and networks that may use a key; an empty list allows any.
  * @public
  */
 export function setKeyAddresses(database: Database, id: string, addresses: readonly string[]): void {
@@ -44,8 +44,8 @@ export function setKeyAddresses(database: Database, id: string, addresses: reado
 }
 
 /**
- * Gives a key that was made just now the old one's addresses, and its right to pair as far as that
- * is not used up.
+ * Gives a new key the old key's allowed addresses, and the old key's right to pair if it is not
+ * used up.
  * @public
  */
 export function takeKeyRights(database: Database, id: string, old: KeyRow): void {
@@ -67,7 +67,7 @@ export function useUpPairing(database: Database, id: string, nowMs: number): voi
 }
 
 /**
- * Gives all of a merchant's keys their right to pair back.
+ * Restores the right to pair of all of a merchant's keys.
  * @public
  */
 export function giveBackPairing(database: Database, merchant: string): void {
@@ -75,13 +75,14 @@ export function giveBackPairing(database: Database, merchant: string): void {
 }
 
 /**
- * A key without its secret or public half, and its merchant's name.
+ * A key with its merchant's name, without the secret and the public key.
  * @public
  */
 export type ListedKey = Omit<KeyRow, "secretBox" | "publicKey"> & { readonly name: string };
 
 /**
- * One merchant's keys, or all: the good ones first, then by merchant's name and age.
+ * The keys of one merchant, or of all: keys that are not revoked first, then by merchant's name and
+ * age.
  * @public
  */
 export function listKeyRows(database: Database, merchant: string | undefined): readonly ListedKey[] {

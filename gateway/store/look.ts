@@ -1,6 +1,6 @@
 /**
- * A look at a database without opening it for work: whose it is and of which version. Writes
- * nothing, upgrades nothing.
+ * Inspects a database without opening it for work: its gateway key and its version. Writes nothing
+ * and upgrades nothing.
  */
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -11,9 +11,9 @@ import { schemaVersion, upgrades } from "./schema.ts";
 import { isBusy } from "./store.ts";
 
 /**
- * The fingerprint of the gateway key that the database at `path` was made with. Throws
- * GATEWAY_STORE_MISSING, GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION (one that this version
- * neither knows nor can upgrade), GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL.
+ * Returns the fingerprint of the gateway key that the database at `path` was made with.
+ * @throws AgentError GATEWAY_STORE_MISSING, GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION (a version
+ * that this program neither knows nor can upgrade), GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL
  * @public
  */
 export function keyOfStore(path: string): string {

@@ -8,7 +8,7 @@ export function readMerchant(database: Database, id: string): MerchantRow | unde
 }
 
 /**
- * Not for calling twice: the id is the table's key.
+ * Must not be called twice, because the id is the table's key.
  * @public
  */
 export function insertMerchant(database: Database, { id, name, language, createdAt }: Omit<MerchantRow, "disabledAt">): void {
@@ -17,15 +17,15 @@ export function insertMerchant(database: Database, { id, name, language, created
 }
 
 /**
- * A merchant with what hangs on it.
+ * A merchant with its keys, agent, accounts and counts.
  * @public
  */
 export interface MerchantSummary extends MerchantRow {
   readonly goodKeys: number; // neither revoked nor expired
-  readonly agent: string | null; // the paired one
-  readonly receives: string; // JSON, accounts by family of a merchant created to receive
+  readonly agent: string | null; // the paired agent
+  readonly receives: string; // JSON: accounts by family, if the merchant only receives
   readonly transactions: number;
-  readonly open: number; // of them
+  readonly open: number; // number of pending transactions
   readonly newestAt: number | null;
 }
 
@@ -51,7 +51,8 @@ export function merchantSummary(database: Database, id: string, nowMs: number): 
 }
 
 /**
- * Switches a merchant off since `at`, or on again for null; one that is off stays off since it was.
+ * Disables a merchant since `at`, or enables it with null. A merchant that is disabled keeps its
+ * earlier time.
  * @public
  */
 export function setMerchantDisabled(database: Database, id: string, at: number | null): void {

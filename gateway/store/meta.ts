@@ -1,11 +1,11 @@
 /**
- * What the database says of itself: its schema's version, the gateway key it was made with, and
- * the currencies in which payments were kept and not judged.
+ * Facts about the database itself: the schema's version, the gateway key that it was made with, and
+ * the currencies whose payments are kept but not judged yet.
  */
 import type { Database } from "./store.ts";
 
 /**
- * The fingerprint of the gateway key that the database was made with; "" when it names none.
+ * The fingerprint of the gateway key that the database was made with; "" if it names none.
  * @public
  */
 export function readGatewayKeyFingerprint(database: Database): string {
@@ -13,7 +13,8 @@ export function readGatewayKeyFingerprint(database: Database): string {
 }
 
 /**
- * Payments in this currency wait for a judgement, in this run or a later one. Twice is harmless.
+ * Records that payments in this currency wait to be judged, in this run or a later one. Harmless to
+ * call twice.
  * @public
  */
 export function keepUnjudged(database: Database, network: string, currency: string): void {
@@ -21,7 +22,7 @@ export function keepUnjudged(database: Database, network: string, currency: stri
 }
 
 /**
- * Currencies of a network in which payments wait for a judgement.
+ * Currencies of a network whose payments wait to be judged.
  * @public
  */
 export function listUnjudged(database: Database, network: string): readonly string[] {
@@ -31,7 +32,7 @@ export function listUnjudged(database: Database, network: string): readonly stri
 }
 
 /**
- * They are judged: for the transaction that judges them.
+ * Ends the wait of a currency, inside the transaction that judges its payments.
  * @public
  */
 export function forgetUnjudged(database: Database, network: string, currency: string): void {
@@ -43,7 +44,7 @@ function unjudged(network: string): string {
 }
 
 /**
- * Reads one row, to see whether the database answers at all.
+ * Reads one row, to test that the database answers.
  * @public
  */
 export function probe(database: Database): void {

@@ -1,9 +1,10 @@
 /**
- * Who may run on a database: the gateway whose key it was made with, and one process at a time. The
- * lock is an open transaction on a little file beside the database, which the system ends with the
- * process; commands that only read or write rows do not ask for it. The file names the run as well:
- * a database that was put back from a backup does not bring the name of the present run with it.
- * Sources: sqlite.org/lockingv3.html (RESERVED); docs/architecture.md section 2.
+ * Decides which process may run on a database: only the gateway with the key that it was made with,
+ * and only one process at a time. The lock is an open transaction on a small file next to the
+ * database; the system ends it with the process. Commands that only read or write rows do not take
+ * the lock. The file also names the run, because a database restored from a backup must not bring
+ * back the name of an old run. Sources: sqlite.org/lockingv3.html (RESERVED); docs/architecture.md
+ * section 2.
  */
 import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync, realpathSync } from "node:fs";
@@ -15,27 +16,28 @@ import { type Database, isBusy } from "./store.ts";
 
 /** @public */
 export interface Ownership {
-  readonly run: string; // names this process among all that ever ran on the database
-  release(): void; // harmless twice
+  readonly run: string; // unique among all processes that ever ran on the database
+  release(): void; // harmless to call twice
 }
 
 type Raw = InstanceType<typeof DatabaseSync>;
 
-/** `runningOn` holds the lock for a moment; a gateway that starts just then waits it out. */
+/** `runningOn` holds the lock for a moment; a gateway that starts just then waits. */
 const lockTimeoutMs = 250;
 const runBytes = 16;
 /**
- * Gateways that start in the same moment write over each other's name; one that keeps losing gives
- * way.
+ * Gateways that start in the same moment overwrite each other's name. One that loses this often
+ * gives up.
  */
 const namingsMax = 16;
 
 const lockOf = (path: string): string => `${realpathSync(path)}.lock`;
 
 /**
- * Takes the database at `path`, which exists, for this process until it ends or releases it. Makes
- * `path`.lock, owner-only, and leaves it there. Throws GATEWAY_STORE_OWNED (another one has it),
- * GATEWAY_STORE_INVALID (the lock file cannot be used).
+ * Takes the existing database at `path` for this process, until the process ends or releases it.
+ * Makes `path`.lock, readable only by its owner, and leaves the file there.
+ * @throws AgentError GATEWAY_STORE_OWNED (another process has it), GATEWAY_STORE_INVALID (the lock
+ * file cannot be used)
  * @public
  */
 export function ownStore(path: string): Ownership {
@@ -43,8 +45,8 @@ export function ownStore(path: string): Ownership {
   const run = randomBytes(runBytes).toString("hex");
   let raw: Raw | null = null;
   try {
-    // Never opened and closed when it is there: closing any descriptor of it would end this
-    // process's own POSIX locks.
+    // An existing file is never opened and closed here, because closing any descriptor of the file
+    // would end this process's own POSIX locks.
     if (!existsSync(lock)) closeSync(openSync(lock, "a", 0o600));
     raw = new DatabaseSync(lock, { timeout: lockTimeoutMs });
     if (!holdUnder(raw, run)) throw owned(path, lock);
@@ -58,9 +60,10 @@ export function ownStore(path: string): Ownership {
 }
 
 /**
- * Names the run in the file and takes the lock. Others see a name only once it is committed, and a
- * commit ends the lock: in between another gateway may write its own, so what stands there is read
- * back under the lock, where it stays. False when it never was ours.
+ * Names the run in the file and takes the lock. Other processes see a name only after a commit, but
+ * the commit ends the lock, and another gateway may then write its own name. So the name is read
+ * back under the new lock, and no process can change it afterwards. False if the name was never
+ * ours.
  */
 function holdUnder(raw: Raw, run: string): boolean {
   for (let naming = 0; naming < namingsMax; naming += 1) {
@@ -72,10 +75,7 @@ function holdUnder(raw: Raw, run: string): boolean {
   return false;
 }
 
-/**
- * Closing alone keeps the lock until the garbage collector has taken every statement that was
- * prepared.
- */
+/** Closing alone keeps the lock until the garbage collector has freed every prepared statement. */
 function end(raw: Raw): void {
   if (!raw.isOpen) return;
   if (raw.isTransaction) raw.exec("ROLLBACK");
@@ -85,8 +85,8 @@ function end(raw: Raw): void {
 const namedRun = (raw: Raw): string | null => (raw.prepare("SELECT id FROM run").get() as { id: string } | undefined)?.id ?? null;
 
 /**
- * The run of the gateway that owns the database at `path` now; null when none does. Throws
- * GATEWAY_STORE_INVALID.
+ * Returns the run of the gateway that owns the database at `path` now; null if there is none.
+ * @throws AgentError GATEWAY_STORE_INVALID
  * @public
  */
 export function runningOn(path: string): string | null {
@@ -96,7 +96,7 @@ export function runningOn(path: string): string | null {
   try {
     raw = new DatabaseSync(lock, { timeout: 0 });
     if (isFree(raw)) return null;
-    // The lock lets others read; an older version's file names no run.
+    // The lock lets other processes read. An older version's file names no run.
     const named = raw.prepare("SELECT count(*) AS n FROM sqlite_schema WHERE name = 'run'").get() as { n: number };
     if (named.n === 0) return null;
     return namedRun(raw);
@@ -122,8 +122,9 @@ function owned(path: string, lock: string, cause?: unknown): AgentError {
 }
 
 /**
- * Throws GATEWAY_KEY_OTHER unless the database was made with the key of this fingerprint: under
- * another one no API secret in it opens, and no agent in it would know the gateway.
+ * Checks that the database was made with the key of this fingerprint. Under another key no API
+ * secret in it opens, and no agent would recognize the gateway.
+ * @throws AgentError GATEWAY_KEY_OTHER
  * @public
  */
 export function checkKey(

@@ -5,7 +5,7 @@ import type { PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * Keeps a payment in a block that is not final. A final one stays as it is.
+ * Keeps a payment in a block that is not final. A final payment is not changed.
  * @public
  */
 export function keepSeenPayment(database: Database, payment: PaymentRow): void {
@@ -13,7 +13,7 @@ export function keepSeenPayment(database: Database, payment: PaymentRow): void {
 }
 
 /**
- * Keeps a payment in a final block, in the place of what was seen of it before.
+ * Keeps a payment in a final block, and replaces any earlier row of the payment.
  * @public
  */
 export function keepFinalPayment(database: Database, payment: PaymentRow): void {
@@ -57,7 +57,7 @@ export function finalInOtherBlock(
 }
 
 /**
- * Payments that were seen in blocks of `from` to `to` and are not final.
+ * Payments that are not final, in blocks `from` to `to`.
  * @public
  */
 export function listSeenPayments(database: Database, network: string, from: number, to: number): readonly PaymentRow[] {
@@ -66,8 +66,8 @@ export function listSeenPayments(database: Database, network: string, from: numb
 }
 
 /**
- * Forgets what was seen in blocks of `from` to `to` without becoming final there.
- * @returns the ids of the requests it belonged to
+ * Deletes the payments that are not final in blocks `from` to `to`.
+ * @returns the ids of their requests
  * @public
  */
 export function forgetSeenPayments(database: Database, network: string, from: number, to: number): readonly string[] {
@@ -82,8 +82,8 @@ export function forgetSeenPayments(database: Database, network: string, from: nu
 }
 
 /**
- * Payments of the native coin that a contract's receipt names, in final blocks up to `block`, while
- * no final balance has borne them out; in the order of the chain.
+ * Native-coin payments that a contract's receipt names, in final blocks up to `block`, until a
+ * final balance confirms them; in the order of the chain.
  * @public
  */
 export function listClaims(database: Database, network: string, block: number): readonly PaymentRow[] {
@@ -109,7 +109,7 @@ export function readPayment(
 }
 
 /**
- * Ids of the requests that anything was paid to in a currency.
+ * Ids of the requests with a payment in a currency.
  * @public
  */
 export function listPaidIn(database: Database, network: string, currency: string): readonly string[] {

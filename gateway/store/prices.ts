@@ -1,7 +1,7 @@
 /**
- * The tables of prices: what the markets last agreed on, so that a restart does not forget it, and
- * what each source last said, for the people who run the gateway. Both are written whole, again and
- * again; nothing of money depends on them.
+ * The tables of prices: the newest prices that the markets agreed on, so that a restart does not
+ * lose them, and the newest answer of each source, for operators. Both tables are always rewritten
+ * completely. No money depends on them.
  */
 import type { Database } from "./store.ts";
 
@@ -21,15 +21,15 @@ export interface PriceReadingRow {
   readonly asset: string;
   readonly fiat: string;
   readonly source: string;
-  readonly price: string; // "" before it first answered
-  readonly readAt: number | null; // when it last gave a price
-  readonly movedAt: number | null; // the newest trade there that is known of
-  readonly leftOut: string; // "" counts; else LeftOut of gateway/prices/judge.ts
-  readonly trouble: string; // of its newest answer; "" when it could be used
+  readonly price: string; // "" before its first answer
+  readonly readAt: number | null; // time of its newest price
+  readonly movedAt: number | null; // time of its newest known trade
+  readonly leftOut: string; // "" if it counts, else LeftOut of gateway/prices/judge.ts
+  readonly trouble: string; // problem of its newest answer; "" none
 }
 
 /**
- * What the markets last agreed on.
+ * The newest prices that the markets agreed on.
  * @public
  */
 export function readPrices(database: Database): readonly PriceRow[] {
@@ -37,7 +37,7 @@ export function readPrices(database: Database): readonly PriceRow[] {
 }
 
 /**
- * What each source said when `savePrices` was last called.
+ * The answer of each source at the newest call of `savePrices`.
  * @public
  */
 export function readPriceReadings(database: Database): readonly PriceReadingRow[] {
@@ -45,7 +45,7 @@ export function readPriceReadings(database: Database): readonly PriceReadingRow[
 }
 
 /**
- * Puts these rows in the place of all earlier ones, inside the caller's transaction.
+ * Replaces all earlier rows with these, inside the caller's transaction.
  * @public
  */
 export function savePrices(database: Database, prices: readonly PriceRow[], readings: readonly PriceReadingRow[]): void {

@@ -1,14 +1,14 @@
 /**
- * Table `receivingKeys`: the accounts of each merchant who receives without an agent, one a family,
- * and the next place in an account for a deposit address. An account belongs to one merchant for
- * good, and no place in it is ever used twice.
+ * Table `receivingKeys`: the accounts of each merchant that receives without an agent, one for each
+ * family, with the next free index for a deposit address. An account belongs to one merchant
+ * permanently, and no index of it is used twice.
  */
 import { type AgentAccount, isAccountOfOtherAgents } from "./agent-accounts.ts";
 import type { ReceivingKeyRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * Keeps a merchant's account, from its first address that nobody was given.
+ * Keeps a merchant's account, beginning at index 0.
  * @public
  */
 export function addReceivingKey(database: Database, key: Omit<ReceivingKeyRow, "nextDepositIndex">): void {
@@ -28,8 +28,8 @@ export function receivingKeyOf(database: Database, merchant: string, family: str
 }
 
 /**
- * The accounts of every merchant who receives without an agent in a family, each with its first
- * place that no deposit address was taken from.
+ * The accounts of every merchant that receives without an agent in a family, each with its first
+ * index that no deposit address has used.
  * @public
  */
 export function listReceivingAccounts(
@@ -42,7 +42,7 @@ export function listReceivingAccounts(
 }
 
 /**
- * Whether the merchant was created to receive, in whatever family.
+ * True if the merchant was created to receive, in any family.
  * @public
  */
 export function hasReceivingKey(database: Database, merchant: string): boolean {
@@ -50,7 +50,7 @@ export function hasReceivingKey(database: Database, merchant: string): boolean {
 }
 
 /**
- * Whether another merchant has one of these accounts, with an agent or without, now or before.
+ * True if another merchant has or had one of these accounts, with or without an agent.
  * @public
  */
 export function isAccountOfOthers(database: Database, merchant: string, accounts: readonly AgentAccount[]): boolean {
@@ -60,8 +60,8 @@ export function isAccountOfOthers(database: Database, merchant: string, accounts
 }
 
 /**
- * The first place in an account that no deposit address was taken from, whether an agent or the
- * merchant alone brought the account.
+ * The first index of an account that no deposit address has used, whether an agent or only the
+ * merchant brought the account.
  * @public
  */
 export function nextDepositIndexUnder(database: Database, firstDepositAddress: string): number {
@@ -73,7 +73,7 @@ export function nextDepositIndexUnder(database: Database, firstDepositAddress: s
 }
 
 /**
- * Says that every place below `next` is taken.
+ * Records that every index below `next` is used.
  * @public
  */
 export function moveReceivingKey(

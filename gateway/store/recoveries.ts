@@ -14,7 +14,7 @@ export function insertRecovery(database: Database, row: Omit<RecoveryRow, "taken
 }
 
 /**
- * The agent's recovered ledger was heard.
+ * Records that the agent's recovered ledger has reported.
  * @public
  */
 export function markRecoveryTaken(database: Database, agentId: string, epoch: number, nowMs: number): void {

@@ -1,7 +1,7 @@
 /**
- * What pending withdrawals promise, as one sum for each account, network and currency, so that an
- * order does not count all others again. withdrawals.ts keeps the sums in the transactions that
- * change the rows; the rows stay the truth, and a start compares both.
+ * The amounts promised by pending withdrawals: one sum for each account, network and currency, so
+ * that a new order does not count all others again. withdrawals.ts changes the sums in the same
+ * transactions as the rows. The rows stay the truth, and each start compares both.
  */
 import { invariant } from "../../protocol/fault.ts";
 import { laneOf } from "../../protocol/job-mode.ts";
@@ -11,8 +11,7 @@ import type { Statements as Database } from "./statements.ts";
 type Pending = Pick<TransactionRow, "operation" | "currency" | "network" | "amountUnits" | "depositAddress">;
 
 /**
- * Under which name a sum is kept: a top-up promises the coin that pays the fees, for one currency's
- * sweep.
+ * The name under which a sum is kept. A top-up promises the native coin, for one currency's sweep.
  * @public
  */
 export function promiseName({ operation, currency }: Pick<Pending, "operation" | "currency">): string {
@@ -20,7 +19,7 @@ export function promiseName({ operation, currency }: Pick<Pending, "operation" |
 }
 
 /**
- * The sums of an account on a network, one for each currency that anything is or was pending in.
+ * The sums of an account on a network, one for each currency with a pending amount now or earlier.
  * @public
  */
 export function listReserved(database: Database, account: string, network: string): readonly ReservedRow[] {
@@ -29,14 +28,14 @@ export function listReserved(database: Database, account: string, network: strin
 
 /**
  * Counts a withdrawal or a top-up that has become pending; `depositAddress` is the account that
- * pays it. A sweep promises nothing: its money lies on the address that it empties. Not for calling
- * twice.
+ * pays. A sweep promises nothing, because its money lies on the address that it empties. Must not
+ * be called twice.
  */
 export function reserve(database: Database, pending: Pending): void {
   add(database, pending, 1);
 }
 
-/** Takes out a withdrawal that is pending no more. Not for calling twice. */
+/** Takes out a withdrawal that is no longer pending. Must not be called twice. */
 export function unreserve(database: Database, pending: Pending): void {
   add(database, pending, -1);
 }
@@ -60,7 +59,7 @@ function write(database: Database, { account, network, currency, withdrawals, un
 
 const nameOf = ({ account, network, currency }: ReservedRow): string => `${account} ${network} ${currency}`;
 
-/** The sums as the rows make them. */
+/** The sums, counted from the rows. */
 function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
   const rows = database
     .all<Pending>(
@@ -79,8 +78,8 @@ function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
 }
 
 /**
- * Brings the sums to what the rows make. Calling again is harmless.
- * @returns how many of them were wrong
+ * Corrects the sums from the rows. Harmless to call again.
+ * @returns the number of wrong sums
  * @public
  */
 export function mendReserved(database: Database): number {

@@ -1,7 +1,7 @@
 /**
  * The rows of schema.ts as types, so that a query says which table it reads:
- * `database.get<TransactionRow>("SELECT * FROM …")`. Base units are TEXT holding a whole number;
- * times are milliseconds since 1970; flags are 0 or 1.
+ * `database.get<TransactionRow>("SELECT * FROM …")`. Base units are TEXT with a whole number; times
+ * are milliseconds since 1970; flags are 0 or 1.
  */
 
 import type { Operation } from "../../protocol/identity.ts";
@@ -12,11 +12,11 @@ export interface MerchantRow {
   readonly name: string;
   readonly language: "en" | "tr";
   readonly createdAt: number;
-  readonly disabledAt: number | null; // since when none of its keys does anything
+  readonly disabledAt: number | null; // since then none of its keys is accepted
 }
 
 /**
- * The account of a merchant who receives without an agent: the gateway derives its deposit
+ * The account of a merchant that receives without an agent; the gateway derives its deposit
  * addresses.
  * @public
  */
@@ -24,7 +24,7 @@ export interface ReceivingKeyRow {
   readonly merchant: string;
   readonly family: string; // of chains
   readonly xpub: string;
-  readonly firstDepositAddress: string; // at index 0: tells one xpub's key whatever its text
+  readonly firstDepositAddress: string; // at index 0: identifies an xpub's key, whatever the xpub's text
   readonly nextDepositIndex: number;
   readonly createdAt: number;
 }
@@ -51,8 +51,8 @@ export interface KeyRow {
 }
 
 /**
- * Its networks are a JSON list of CAIP-2 ids, its currencies a JSON list of PairedCurrency, its
- * accounts one of AgentAccount, all as paired.
+ * An agent. `networks` is a JSON list of CAIP-2 ids, `currencies` of PairedCurrency, `accounts` of
+ * AgentAccount, all as paired.
  * @public
  */
 export interface AgentRow {
@@ -70,20 +70,20 @@ export interface AgentRow {
   readonly jobSequence: number;
   readonly jobHash: string;
   readonly nextDepositIndex: number; // one count for the accounts of all families
-  readonly transcriptHash: string; // of the newest transcript that was granted
-  readonly transcriptAt: number; // what that transcript says of its own time
+  readonly transcriptHash: string; // hash of the newest transcript that was granted
+  readonly transcriptAt: number; // the time that this transcript states
   readonly pairedAt: number;
   readonly releasedAt: number | null;
   readonly lastSeenAt: number | null;
   readonly lockedCode: string;
   readonly heard: string; // gateway/recovery/hearing.ts
-  readonly linkBlock: string; // the address block its newest hello came from; "" before the first
-  readonly software: string; // as its newest hello named it; "" before the first
+  readonly linkBlock: string; // address block of its newest hello; "" before the first
+  readonly software: string; // as stated in its newest hello; "" before the first
   readonly pausedAt: number | null; // when its operator stopped new signatures, by its ledger
-  readonly ledgerAt: number; // its ledger's time in its newest statement; 0 before the first
-  readonly policy: string; // digest of the limits that its signer last went by; "" before its first statement
-  readonly depositCeiling: number; // its ledger holds that no address at or above this place has left; 0 before the first
-  readonly awaitsCeiling: 0 | 1; // the database was put back, and the agent has not told its ceiling since
+  readonly ledgerAt: number; // the ledger's time in its newest statement; 0 before the first
+  readonly policy: string; // digest of its signer's newest limits; "" before its first statement
+  readonly depositCeiling: number; // in its ledger: no address at or above this index has left; 0 before the first
+  readonly awaitsCeiling: 0 | 1; // 1: the database was restored, and the agent has not reported its ceiling since
 }
 
 /** @public */
@@ -111,10 +111,10 @@ export interface TransactionRow {
   readonly createdAt: number;
   readonly changedAt: number;
   readonly expiresAt: number;
-  readonly late: 0 | 1; // of a deposit: money came after its end
-  readonly quote: string; // of a deposit asked for in fiat money, JSON; "" none
-  readonly toleranceUnits: string; // of a deposit: so much may be missing from the amount
-  readonly metadata: string; // the shop's own words, as a JSON object; "" without any
+  readonly late: 0 | 1; // deposit: money came after the end
+  readonly quote: string; // deposit in fiat money: JSON; "" none
+  readonly toleranceUnits: string; // deposit: this much may be missing from the amount
+  readonly metadata: string; // the shop's own data, as a JSON object; "" none
   readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
 }
 
@@ -139,28 +139,29 @@ export interface SignatureRow {
   readonly txHash: string;
   readonly feeMax: string;
   readonly seq: number;
-  readonly cancel: 0 | 1; // pays nothing, to the account itself, by the word of the agent alone
-  readonly untilMs: number; // past it in chain time no block takes it; 0 where a slot keeps others out
-  readonly deadAt: number | null; // since when this database says that no block ever will
+  readonly cancel: 0 | 1; // pays nothing, to the account itself; only the agent ordered it
+  readonly untilMs: number; // no block takes it after this chain time; 0 if a slot keeps others out
+  readonly deadAt: number | null; // since when this database holds it as dead
 }
 
 /**
- * An epoch of an agent that began with a recovery. `heldSeq` 0 and `heldHash` "" when nothing was
- * held before.
+ * An epoch of an agent that began with a recovery. `heldSeq` is 0 and `heldHash` is "" if the
+ * gateway held nothing before.
  * @public
  */
 export interface RecoveryRow {
   readonly agent: string;
   readonly epoch: number;
   readonly at: number;
-  readonly heldSeq: number; // newest head of the epoch before
+  readonly heldSeq: number; // newest head of the previous epoch
   readonly heldHash: string;
-  readonly takenAt: number | null; // when the agent's recovered ledger was first heard
-  readonly mark: string; // drawn at its beginning; each of its orders' names starts with it
+  readonly takenAt: number | null; // when the agent's recovered ledger first reported
+  readonly mark: string; // random; the names of all its recovery orders begin with it
 }
 
 /**
- * A final transaction of a paying account, by its slot, or without one where the chain has none.
+ * A final outgoing transaction of a hot wallet, with its slot, or without one on chains that have
+ * none.
  * @public
  */
 export interface SpendRow {
@@ -172,18 +173,18 @@ export interface SpendRow {
   readonly receiver: string;
   readonly contract: string; // "" native
   readonly units: string;
-  readonly untold: 0 | 1; // nothing here explained it, and no person was told
+  readonly untold: 0 | 1; // nothing here explained it, and no operator was alerted
 }
 
 /**
- * What pending withdrawals of an account promise in one currency.
+ * The amount that an account's pending withdrawals promise in one currency.
  * @public
  */
 export interface ReservedRow {
   readonly account: string;
   readonly network: string;
   readonly currency: string;
-  readonly withdrawals: number; // how many
+  readonly withdrawals: number; // their number
   readonly units: string; // their sum
 }
 
@@ -196,7 +197,8 @@ export interface DepositAddressRow {
 }
 
 /**
- * An address that may have left before the database was put back, and belongs to no request.
+ * A deposit address that belongs to no request and may have left before the database was restored
+ * from a backup.
  * @public
  */
 export interface ForgottenAddressRow {
@@ -204,20 +206,20 @@ export interface ForgottenAddressRow {
   readonly merchant: string;
   readonly agent: string | null; // null: under the merchant's receiving key
   readonly addressIndex: number;
-  readonly namespace: string; // of the networks that it is watched on
-  readonly at: number; // when it was noticed that the database was put back
+  readonly namespace: string; // the watched networks' namespace
+  readonly at: number; // when the restored database was noticed
 }
 
 /** @public */
 export interface ForgottenRangeRow {
   readonly id: number;
-  readonly account: string; // the extended public key that its addresses are derived from
+  readonly account: string; // extended public key of the addresses
   readonly family: string;
   readonly merchant: string;
   readonly agent: string | null; // null: under the merchant's receiving key
-  readonly next: number; // the first place that is not watched yet
-  readonly placesEnd: number; // the place behind the last one
-  readonly at: number; // when it was noticed that the database was put back
+  readonly next: number; // first index that is not watched yet
+  readonly placesEnd: number; // the index after the last one
+  readonly at: number; // when the restored database was noticed
 }
 
 /** @public */
@@ -242,7 +244,7 @@ export interface CursorRow {
 }
 
 /**
- * Funds of an account at the newest final block the watcher has read.
+ * Balance of an account at the newest final block that the watcher has read.
  * @public
  */
 export interface BalanceRow {

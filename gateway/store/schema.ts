@@ -1,6 +1,6 @@
 /**
  * The gateway's tables. Constraints carry the invariants: one withdrawal per order, one job per
- * place in an agent's chain, one withdrawal per slot. Base units are TEXT (SQLite integers are 64
+ * position in an agent's list, one withdrawal per slot. Base units are TEXT (SQLite integers are 64
  * bit); times are milliseconds since 1970. Sources: docs/architecture.md; the statuses and stages
  * of the interface and of docs/api.md.
  */
@@ -8,24 +8,24 @@
 import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers } from "./callback-tables.ts";
 
 /**
- * The schema's own version, kept in `meta`; a newer one in the file is refused.
+ * The schema's own version, kept in `meta`; a file with a newer version is refused.
  * @public
  */
 export const schemaVersion = 24;
 
-/** What version 2 added: one row for each epoch that began with a recovery. */
+/** Version 2 added one row for each epoch that began with a recovery. */
 const recoveries = `
 CREATE TABLE recoveries (
   agent TEXT NOT NULL REFERENCES agents(id), epoch INTEGER NOT NULL, at INTEGER NOT NULL, heldSeq INTEGER NOT NULL,
   heldHash TEXT NOT NULL, takenAt INTEGER, PRIMARY KEY (agent, epoch)) STRICT;
 `;
 
-/** What version 12 added: which recovery an order belongs to, whatever its epoch. */
+/** Version 12 added a mark, which says to which recovery an order belongs, whatever its epoch. */
 const recoveryMark = "ALTER TABLE recoveries ADD COLUMN mark TEXT NOT NULL DEFAULT '';";
 
 /**
- * What version 8 added: every final transaction of a paying account, as the watcher reads it, also
- * those that nobody asked for.
+ * Version 8 added every final outgoing transaction of a hot wallet as the watcher reads it,
+ * including transactions that no order explains.
  */
 const oldSpends = `
 CREATE TABLE spends (
@@ -34,8 +34,8 @@ CREATE TABLE spends (
 `;
 
 /**
- * What version 16 made of it: where a chain has no slots an account has many spends without one,
- * and those that nothing here explains are to be told to a person. A slot is spent once, as before.
+ * Version 16 changed `spends`: on a chain without slots an account has many rows without a slot,
+ * and unexplained rows need an alert to operators. A slot is still spent only once.
  */
 const spendColumns = "network, account, slot, txHash, block, receiver, contract, units";
 const spends = `
@@ -49,17 +49,17 @@ CREATE INDEX spendsUntold ON spends (network) WHERE untold = 1;
 `;
 
 /**
- * What version 16 added: until when chain time lets a version into a block (0 where a slot keeps
- * others out), since when this database calls it dead, and which withdrawals their agents called
- * expired while this database did not hold that all their versions are dead.
+ * Version 16 added the chain time until which a block takes a version (0 if a slot keeps others
+ * out), and the time since which a version is held as dead. It also added `expiries`: withdrawals
+ * that their agents reported expired before this database held all versions as dead.
  */
 const untilMs = "untilMs INTEGER NOT NULL DEFAULT 0";
 const deadAt = "deadAt INTEGER";
-/** What version 17 added: whether a version is a cancel. Of those before it nobody was told. */
+/** Version 17 added whether a version is a cancel. Older versions have no such statement. */
 const cancel = "cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1))";
 /**
- * Version 18 of the signatures: a hash is one account's once, and no agent can take it from
- * another's.
+ * Version 18 of the signatures: an account has a hash only once, and no agent can claim the hash of
+ * another account.
  */
 const signatures = (name: string): string => `
 CREATE TABLE ${name} (
@@ -74,8 +74,7 @@ CREATE TABLE expiries (
 `;
 
 /**
- * What version 10 added: the quote of a deposit in fiat money, as JSON, and the prices of the
- * markets.
+ * Version 10 added the quote of a deposit in fiat money, as JSON, and the prices of the markets.
  */
 const quote = "quote TEXT NOT NULL DEFAULT ''";
 const prices = `
@@ -87,9 +86,9 @@ CREATE TABLE priceReadings (
 `;
 
 /**
- * What version 11 added: sums of what is pending (reserved.ts fills them), and an index for each
- * way in which a list is filtered. The two that begin alike hold every filter between them; one by
- * orderId has the table's own constraint.
+ * Version 11 added sums of pending amounts (reserved.ts fills the table), and indexes for the
+ * filters of lists. The two indexes with a similar beginning cover all filters except orderId,
+ * which has the table's own constraint.
  */
 const transactionFilters = `
 CREATE INDEX transactionsByKind ON transactions (merchant, operation, status, createdAt DESC, id);
@@ -101,7 +100,7 @@ CREATE TABLE reserved (
   PRIMARY KEY (account, network, currency)) STRICT;
 ${transactionFilters}`;
 
-/** What versions 3 to 7 added. */
+/** Versions 3 to 7 added these. */
 const heard = "heard TEXT NOT NULL DEFAULT ''";
 const software = "software TEXT NOT NULL DEFAULT ''";
 const linkBlock = "linkBlock TEXT NOT NULL DEFAULT ''";
@@ -111,8 +110,8 @@ const policy = "policy TEXT NOT NULL DEFAULT ''";
 const ledgerAt = "ledgerAt INTEGER NOT NULL DEFAULT 0";
 
 /**
- * What version 9 added: ends and addresses of keys, switched-off merchants, merchants who only
- * receive, money that came late.
+ * Version 9 added expiry and addresses of keys, disabled merchants, merchants that only receive,
+ * and late deposits.
  */
 const keyEnds = "expiresAt INTEGER";
 const keyAddresses = "allowedAddresses TEXT NOT NULL DEFAULT ''";
@@ -124,7 +123,7 @@ CREATE TABLE receivingKeys (
   nextDepositIndex INTEGER NOT NULL, createdAt INTEGER NOT NULL) STRICT;
 `;
 
-/** What version 15 added: an account of each family, in the place of one. */
+/** Version 15 replaced the one account with an account for each family. */
 const receivingKeys = `
 CREATE TABLE receivingKeys (
   merchant TEXT NOT NULL REFERENCES merchants(id), family TEXT NOT NULL, xpub TEXT NOT NULL,
@@ -132,8 +131,8 @@ CREATE TABLE receivingKeys (
   PRIMARY KEY (merchant, family)) STRICT;
 `;
 /**
- * An address of a merchant who only receives has no agent. Rows keep their places: the watcher's
- * list goes by them.
+ * An address of a merchant that only receives has no agent. Rows keep their rowids, because the
+ * watcher reads its list by rowid.
  */
 const depositAddresses = (name: string): string => `
 CREATE TABLE ${name} (
@@ -141,13 +140,13 @@ CREATE TABLE ${name} (
   transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id), UNIQUE (agent, addressIndex)) STRICT;
 `;
 
-/** What version 12 added, in the place of one family's: the accounts of every family. */
+/** Version 12 replaced one family's accounts with the accounts of every family. */
 const accounts = "accounts TEXT NOT NULL DEFAULT '[]'";
 
-/** What version 10 added: the shop's own words beside an order, as JSON; "" without any. */
+/** Version 10 added the shop's own data for an order, as JSON; "" without any. */
 const metadata = "metadata TEXT NOT NULL DEFAULT ''";
 
-/** Deposit requests, withdrawals, and what moves money between a wallet's own accounts. */
+/** Deposit requests, withdrawals, and movements between a wallet's own accounts. */
 const transactions = (name: string): string => `
 CREATE TABLE ${name} (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id),
@@ -171,8 +170,9 @@ const transactionColumns = `id, merchant, operation, mode, orderId, contentHash,
   changedAt, expiresAt, late, quote, metadata, callbackStatus`;
 
 /**
- * What version 13 added: sweeps and top-ups among the transactions, what each address for deposits
- * holds (holdings.ts fills that), what a person wants swept, and why an address is not.
+ * Version 13 added sweeps and top-ups among the transactions, and the unswept balance of each
+ * deposit address (holdings.ts fills the table). It also added sweeps that an operator asked for,
+ * and the reason why an address is not swept.
  */
 const sweeps = `
 CREATE TABLE nativeCoins (network TEXT PRIMARY KEY, currency TEXT NOT NULL) STRICT;
@@ -190,8 +190,8 @@ CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE o
 `;
 
 /**
- * Version 20 added the books (books.ts): entries that no payment or spend makes, the newest closing
- * of each network, and the differences that it found.
+ * Version 20 added the books (books.ts): entries that no payment or outgoing transaction makes, the
+ * newest closing of each network, and the differences that it found.
  */
 const books = `
 CREATE TABLE bookEntries (
@@ -212,9 +212,9 @@ CREATE INDEX transactionsReceived ON transactions (receiverAddress, finalBlock)
 `;
 
 /**
- * Additions of version 22 (address-states.ts): knowledge of the balances of deposit addresses,
- * the block in which each request ends that waits for its end to be final, and how much may be
- * missing from its amount. Addresses from before have no baseline.
+ * Version 22 added (address-states.ts) known balances of deposit addresses, and the block in which
+ * a request ends, for each request that waits for its end to be final. It also added the amount
+ * that may be missing from a request. Older addresses have no baseline.
  */
 const addressStates = `
 CREATE TABLE addressStates (
@@ -230,9 +230,8 @@ ALTER TABLE transactions ADD COLUMN toleranceUnits TEXT NOT NULL DEFAULT '0';
 `;
 
 /**
- * Additions of version 23: payments that a person credited to another request than their address
- * names (credits.ts), and the block from which payments to an address that a scan found count
- * (found-addresses.ts).
+ * Version 23 added payments that an operator credited to a request of another address (credits.ts),
+ * and the block from which payments count to an address that a scan found (found-addresses.ts).
  */
 const creditsAndFinds = `
 CREATE TABLE depositCredits (
@@ -244,7 +243,7 @@ CREATE TABLE foundAddresses (
 `;
 
 /**
- * A table's own constraints change with the table alone; foreign keys are off meanwhile (store.ts).
+ * A table's own constraints change only with the table; foreign keys are off meanwhile (store.ts).
  */
 const sweepsUpgrade = `${dropCallbackTriggers}
   ${transactions("newTransactions")} ALTER TABLE newTransactions ADD COLUMN ${callbackStatus};
@@ -253,9 +252,9 @@ const sweepsUpgrade = `${dropCallbackTriggers}
   ${transactionIndexes}${transactionFilters}${callbackTriggers}${sweeps}`;
 
 /**
- * Additions of version 19: how far the agent's ledger holds addresses for deposits, whether that is
- * awaited after the database was put back, which addresses it may have forgotten, and from where
- * its chains are read again then.
+ * Version 19 added the deposit ceiling in the agent's ledger, and whether it is awaited after the
+ * database was restored from a backup. It also added the addresses that the database may have
+ * forgotten, and the block from which its chains are then read again.
  */
 const depositCeiling = "depositCeiling INTEGER NOT NULL DEFAULT 0";
 const awaitsCeiling = "awaitsCeiling INTEGER NOT NULL DEFAULT 0 CHECK (awaitsCeiling IN (0,1))";
@@ -266,9 +265,7 @@ CREATE TABLE forgottenAddresses (
 CREATE TABLE vouched (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEXT NOT NULL) STRICT;
 `;
 
-/**
- * Additions of version 24: skipped places whose addresses are not derived and watched yet.
- */
+/** Version 24 added skipped indexes whose addresses are not derived and watched yet. */
 const forgottenRanges = `
 CREATE TABLE forgottenRanges (
   id INTEGER PRIMARY KEY, account TEXT NOT NULL, family TEXT NOT NULL, merchant TEXT NOT NULL REFERENCES merchants(id),
@@ -276,7 +273,7 @@ CREATE TABLE forgottenRanges (
 `;
 
 /**
- * What turns a database of an older version into one of the next, by the older one's number.
+ * The SQL that upgrades a database to the next version, by the number of the older version.
  * @public
  */
 export const upgrades: Readonly<Record<number, string>> = {
@@ -302,7 +299,8 @@ export const upgrades: Readonly<Record<number, string>> = {
     ALTER TABLE agents DROP COLUMN hotAddress; ALTER TABLE agents DROP COLUMN depositXpub;
     ALTER TABLE agents DROP COLUMN firstDepositAddress;`,
   12: sweepsUpgrade,
-  // An order from before names no mark: whoever opened a ledger by it is told to ask for another.
+  // An older order names no mark. An operator who opened a ledger with it is told to ask for
+  // another.
   13: `${recoveryMark} UPDATE recoveries SET mark = lower(hex(randomblob(16)));`,
   14: `ALTER TABLE receivingKeys RENAME TO oldReceivingKeys; ${receivingKeys}
     INSERT INTO receivingKeys (merchant, family, xpub, firstDepositAddress, nextDepositIndex, createdAt)

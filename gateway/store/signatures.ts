@@ -1,10 +1,10 @@
-/** Signed versions of withdrawals, by the word of the signers that made them. */
+/** Signed versions of withdrawals, as their signers reported them. */
 import type { SignatureRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * The table's own constraints stand behind the caller's checks: a hash that is known of the account
- * is a conflict (`isConflict`).
+ * The table's constraints also stand behind the caller's checks: a hash that is already known for
+ * the account is a conflict (`isConflict`).
  * @public
  */
 export function insertSignature(database: Database, row: Omit<SignatureRow, "deadAt">): void {
@@ -36,8 +36,8 @@ export function listSignatures(database: Database, transactionId: string): reado
 }
 
 /**
- * The withdrawal that a transaction of an account is a version of. The account decides which agent
- * is believed: another agent can name the same hash for an account of its own.
+ * The withdrawal that a transaction of an account is a version of. The account decides which
+ * agent's statement counts, because another agent can name the same hash for its own account.
  * @public
  */
 export function signedBy(database: Database, { account, txHash }: Pick<SignatureRow, "account" | "txHash">): string | undefined {
@@ -72,8 +72,8 @@ export function listPendingVersions(database: Database, network: string, version
 export type EndedVersion = Pick<TransactionRow, "id" | "operation" | "currency" | "amountUnits"> & Pick<SignatureRow, "feeMax">;
 
 /**
- * Each version that an account signed of a withdrawal that ended after `sinceMs`; of sweeps each
- * that goes to it.
+ * Each version of a withdrawal that an account signed and that ended after `sinceMs`; also each
+ * sweep to the account.
  * @public
  */
 export function listEndedVersions(database: Database, account: string, sinceMs: number): readonly EndedVersion[] {

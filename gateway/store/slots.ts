@@ -1,17 +1,15 @@
-/**
- * Exclusion slots (slots of paying accounts), each with the one withdrawal it belongs to for ever.
- */
+/** Exclusion slots of accounts, each with the one withdrawal that it belongs to permanently. */
 import type { JobRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * The code of a stuck sweep, and of one that was ended for it.
+ * The code of a sweep that is stuck, or was ended, because the chain cannot reach its slot.
  * @public
  */
 export const unreachableCode = "SWEEP_UNREACHABLE";
 
 /**
- * A slot of a paying account.
+ * A slot of an account.
  * @public
  */
 export interface Slot {
@@ -21,7 +19,7 @@ export interface Slot {
 }
 
 /**
- * A range of slots of one account, both ends included.
+ * A range of slots of one account, including both ends.
  * @public
  */
 export interface SlotRange {
@@ -32,13 +30,13 @@ export interface SlotRange {
 }
 
 /**
- * A withdrawal as it was asked of its agent.
+ * A withdrawal with its job's text.
  * @public
  */
 export type AskedWithdrawal = Pick<JobRow, "text"> & Pick<TransactionRow, "id" | "receiverAddress">;
 
 /**
- * The table's own constraints stand behind the caller's checks: a slot or withdrawal that is taken
+ * The table's constraints also stand behind the caller's checks: a slot or withdrawal that is taken
  * is a conflict (`isConflict`).
  * @public
  */
@@ -83,8 +81,8 @@ export function listSpendingAccounts(database: Database, network: string): reado
 }
 
 /**
- * The highest slot of an account that a transaction used up, or may; undefined for none. A
- * slot that an ended sweep never reached is none. Slots are texts, the longer the higher.
+ * The highest slot of an account that a transaction used, or may use; undefined if there is none.
+ * Ignores a slot that an ended sweep never reached. Slots are texts; a longer text is higher.
  * @public
  */
 export function highestUsed(database: Database, network: string, account: string): string | undefined {
@@ -107,7 +105,7 @@ export function listHighestSlots(database: Database, account: string): readonly 
 }
 
 /**
- * An agent's withdrawals that are pending and have a slot, in the order of its jobs.
+ * An agent's pending withdrawals with a slot, in the order of its jobs.
  * @public
  */
 export function listPendingWithSlot(database: Database, agentId: string): readonly AskedWithdrawal[] {
@@ -120,8 +118,7 @@ export function listPendingWithSlot(database: Database, agentId: string): readon
 }
 
 /**
- * An agent's withdrawals that have ended and have a slot of the range, the highest slots first, at
- * most `most`.
+ * An agent's ended withdrawals with a slot in the range, highest slots first, at most `most`.
  * @public
  */
 export function listEndedInRange(
@@ -142,7 +139,7 @@ export function listEndedInRange(
 }
 
 /**
- * The ids of all that `listEndedInRange` finds, in no order.
+ * The ids of all withdrawals that `listEndedInRange` finds, in no order.
  * @public
  */
 export function listEndedIdsInRange(

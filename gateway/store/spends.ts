@@ -1,17 +1,18 @@
 /**
- * Final transactions of paying accounts, each by its slot; where the chain has no slots, by its
- * hash alone.
+ * Final outgoing transactions of hot wallets, each by its slot, or only by its hash if the chain
+ * has no slots.
  */
 import type { SpendRow } from "./rows.ts";
 import type { Slot } from "./slots.ts";
 import type { Database } from "./store.ts";
 
-/** The signature that explains a spend: of the account that spent. */
+/** Finds the signature that explains an outgoing transaction: a signature of the same account. */
 export const explaining =
   "SELECT 1 FROM signatures WHERE signatures.txHash = spends.txHash AND signatures.account = spends.account";
 
 /**
- * Twice is harmless: a slot is spent once, and so is a hash. One that was told stays told.
+ * Keeps an outgoing transaction. Harmless to call twice, because a slot is spent only once, and so
+ * is a hash. The alert of an earlier row is not repeated.
  * @public
  */
 export function keepSpend(database: Database, spend: SpendRow): void {
@@ -32,7 +33,7 @@ export function spendOf(database: Database, network: string, txHash: string): Sp
 }
 
 /**
- * The one that used a slot.
+ * The outgoing transaction that used a slot.
  * @public
  */
 export function spendOfSlot(database: Database, { network, account, slot }: Slot): SpendRow | undefined {
@@ -41,7 +42,7 @@ export function spendOfSlot(database: Database, { network, account, slot }: Slot
 }
 
 /**
- * The newest of an account that no signature here explains, at most `most`.
+ * The newest outgoing transactions of an account that no signature here explains, at most `most`.
  * @public
  */
 export function listUnexplainedSpends(database: Database, account: string, most: number): readonly SpendRow[] {
@@ -54,8 +55,8 @@ export function listUnexplainedSpends(database: Database, account: string, most:
 }
 
 /**
- * Spends on a network that nothing explained when they were read, the oldest first, with whether a
- * signature does by now.
+ * Outgoing transactions on a network that were unexplained when they were read and have no alert
+ * yet, oldest first. `isExplained`: a signature explains the transaction by now.
  * @public
  */
 export function listUntoldSpends(database: Database, network: string): readonly (SpendRow & { readonly isExplained: 0 | 1 })[] {

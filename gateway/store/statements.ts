@@ -1,14 +1,17 @@
-/** How the tables' functions speak to the database, whatever opened it. */
+/**
+ * The interface between the tables' functions and the database, independent of how the database was
+ * opened.
+ */
 
 /**
- * What a column takes and gives: STRICT tables hold nothing else.
+ * A value of a column; STRICT tables hold no other kinds.
  * @public
  */
 export type Value = string | number | bigint | Uint8Array | null;
 
 /**
- * Statements by their text, prepared once and kept. Rows come as plain objects; `Row` is the
- * caller's word for their shape (rows.ts). Errors are the library's own: ask `isConflict` and
+ * Statements by their text, prepared once and kept. Rows come as plain objects; the caller names
+ * their type with `Row` (rows.ts). Errors are the library's own; test them with `isConflict` and
  * `isBusy`.
  * @public
  */

@@ -1,9 +1,9 @@
 /**
- * The gateway's database file: opened with WAL and synchronous=FULL, both read back, because the
- * library comes up with NORMAL on a WAL file and would then lose acknowledged commits in a power
- * cut. One connection, one writer at a time, statements kept. A commit whose sync failed leaves
- * nobody knowing what is on disk: the store is poisoned and the process has to end. Sources:
- * schema.ts; sqlite.org/wal.html; sqlite.org/pragma.html#pragma_synchronous.
+ * The gateway's database file, opened with WAL and synchronous=FULL. Both settings are read back,
+ * because the library opens a WAL file with NORMAL and would then lose acknowledged commits in a
+ * power cut. There is one connection, one writer at a time, and statements are kept. After a commit
+ * whose sync failed, nobody knows the content of the disk: the store is poisoned and the process
+ * must end. Sources: schema.ts; sqlite.org/wal.html; sqlite.org/pragma.html#pragma_synchronous.
  */
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -28,34 +28,34 @@ export interface Store {
   /** For reading, and for single statements that need no transaction. */
   readonly database: Database;
   /**
-   * Runs `fn` in one BEGIN IMMEDIATE … COMMIT; durable when it returns. Whatever `fn` throws rolls
-   * back and is thrown on. `fn` is synchronous and must not call write again (a Bug). Throws
-   * GATEWAY_STORE_BUSY (effect none) and GATEWAY_STORE_POISONED (effect unknown, and the same for
-   * every later call).
+   * Runs `fn` in one BEGIN IMMEDIATE … COMMIT and returns when the commit is durable. An error of
+   * `fn` rolls back and is thrown on. `fn` is synchronous and must not call write again (a Bug).
+   * @throws AgentError GATEWAY_STORE_BUSY (effect none), GATEWAY_STORE_POISONED (effect unknown,
+   * and the same for every later call)
    */
   write<T>(fn: (database: Database) => T): T;
   /**
-   * As `write`, in one transaction with whoever else asks in the same turn of the event loop;
-   * resolves once that is durable. `fn` may run twice, the first time for nothing.
+   * Like `write`, in one transaction with all other calls of the same event-loop turn. Resolves
+   * when the commit is durable. `fn` may run twice; the first run is then rolled back.
    */
   writeTogether<T>(fn: (database: Database) => T): Promise<T>;
-  /** As `write`, but nothing that `fn` wrote stays when it gives a value that is not ok. */
+  /** Like `write`, but rolls back if `fn` returns a value that is not ok. */
   writeIfOk<T extends { readonly ok: boolean }>(fn: (database: Database) => T): T;
   /**
-   * True once a commit's outcome is unknown; then `onPoisoned` was called and nothing more is
+   * True after a commit with an unknown outcome; then `onPoisoned` was called and nothing more is
    * written.
    */
   readonly poisoned: boolean;
   /**
-   * Called once, when the store is poisoned: the process should end, so that a restart reads what
-   * the disk really holds.
+   * Called when the store is poisoned, only once. The process should end, so that a restart reads
+   * the real content of the disk.
    */
   onPoisoned(listener: () => void): void;
-  /** Harmless twice. */
+  /** Harmless to call twice. */
   close(): void;
 }
 
-const busyTimeoutMs = 1_000; // it holds up the whole process, so no longer
+const busyTimeoutMs = 1_000; // no longer, because it blocks the whole process
 const constraintUnique = 2067;
 const constraintPrimaryKey = 1555;
 const primaryCodeMask = 0xff;
@@ -70,7 +70,7 @@ function errorCode(error: unknown): number | null {
 }
 
 /**
- * True when a row was refused by a unique constraint or primary key: somebody else was first.
+ * True if a unique constraint or primary key refused a row, because an equal row came first.
  * @public
  */
 export function isConflict(error: unknown): boolean {
@@ -79,7 +79,7 @@ export function isConflict(error: unknown): boolean {
 }
 
 /**
- * True when another process held the file for longer than the busy time-out.
+ * True if another process held the file for longer than the busy time-out.
  * @public
  */
 export function isBusy(error: unknown): boolean {
@@ -116,8 +116,8 @@ function readPragma(raw: InstanceType<typeof DatabaseSync>, name: string): strin
 function openRaw(path: string): InstanceType<typeof DatabaseSync> {
   const raw = new DatabaseSync(path, { timeout: busyTimeoutMs, enableForeignKeyConstraints: true });
   try {
-    // The checkpoint syncs what a killed process left in the kernel's cache alone, before anybody
-    // hears of it.
+    // The checkpoint syncs data that a killed process left only in the kernel's cache, before
+    // anything is reported.
     raw.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA wal_checkpoint(PASSIVE);");
     const got = {
       journal: readPragma(raw, "journal_mode"),
@@ -140,11 +140,15 @@ function openRaw(path: string): InstanceType<typeof DatabaseSync> {
 const isThere = (raw: InstanceType<typeof DatabaseSync>, table: string): boolean =>
   raw.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined;
 
-/** Brings an older database to the newest version it can, each step whole or not at all. */
+/**
+ * Upgrades an older database to the newest version that it can reach. Each step is complete or has
+ * no effect.
+ */
 function upgraded(raw: InstanceType<typeof DatabaseSync>, found: number): number {
   let version = found;
   if (upgrades[version] === undefined) return version;
-  // A table that others refer to can only be made anew without them looking; they look afterwards.
+  // A table with references to it can only be replaced while foreign keys are off; they are checked
+  // afterwards.
   raw.exec("PRAGMA foreign_keys = OFF");
   for (let step = upgrades[version]; step !== undefined; step = upgrades[version]) {
     const next = version + 1;
@@ -156,7 +160,7 @@ function upgraded(raw: InstanceType<typeof DatabaseSync>, found: number): number
   return version;
 }
 
-/** A process that ends before this leaves sums that the next start mends. */
+/** If the process ends before this, the next start corrects the sums. */
 function fillSums(raw: InstanceType<typeof DatabaseSync>): void {
   raw.exec("BEGIN IMMEDIATE");
   mendReserved(cachedDatabase(raw));
@@ -181,8 +185,7 @@ function checkVersion(raw: InstanceType<typeof DatabaseSync>, path: string): voi
 }
 
 /**
- * The store over an open connection whose settings are as `openStore` makes them; `path` is for
- * people.
+ * A store over an open connection with the settings of `openStore`; `path` is for messages.
  * @public
  */
 export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: GatewayLog): Store {
@@ -256,16 +259,17 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
 }
 
 /**
- * Opens the existing database file at `path`. Throws GATEWAY_STORE_MISSING (a database is never
- * made silently: an empty one has forgotten every withdrawal), GATEWAY_STORE_INVALID,
- * GATEWAY_DISK_FULL, GATEWAY_DISK_FAILED, GATEWAY_STORE_ACCESS,
- * GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE, GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL.
+ * Opens the existing database file at `path`.
+ * @throws AgentError GATEWAY_STORE_MISSING (a database is never made silently, because an empty one
+ * has forgotten every withdrawal), GATEWAY_STORE_INVALID, GATEWAY_DISK_FULL, GATEWAY_DISK_FAILED,
+ * GATEWAY_STORE_ACCESS, GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE, GATEWAY_STORE_BUSY,
+ * GATEWAY_STORE_WAL
  * @public
  */
 export function openStore(path: string, log: GatewayLog): Store {
   if (!existsSync(path)) throw new AgentError("GATEWAY_STORE_MISSING", "none", `there is no database file ${path}`, { path });
   try {
-    // Asked before it is opened, because opening turns an empty file into a database of some kind.
+    // The size is checked first, because opening an empty file turns it into a database.
     if (statSync(path).size === 0) throw invalid(path, "is empty and was not made by init");
     refuseOthersWal(path);
     const raw = openRaw(path);
@@ -289,8 +293,9 @@ function invalid(path: string, reason: string): AgentError {
 }
 
 /**
- * Makes the database file, owner-only, with all tables, and opens it; it belongs to the gateway key
- * of this fingerprint for good. Throws GATEWAY_STORE_EXISTS.
+ * Makes the database file, readable only by its owner, with all tables, and opens it. The file
+ * belongs to the gateway key of this fingerprint permanently.
+ * @throws AgentError GATEWAY_STORE_EXISTS
  * @public
  */
 export function createStore(path: string, fingerprint: string, log: GatewayLog): Store {

@@ -1,30 +1,30 @@
 /**
- * Sweeps and the top-ups before them, in the table of transactions: `depositAddress` is the account
- * that pays, `receiverAddress` the one that gets. A top-up's orderId is the id of its sweep, so the
- * table's own constraint lets no sweep have two. Beside them what a person wants swept, and why an
- * address is not.
+ * Sweeps and their top-ups, in the table of transactions: `depositAddress` is the account that
+ * pays, `receiverAddress` the account that receives. A top-up's orderId is the id of its sweep, so
+ * the table's constraint allows one top-up for each sweep. Also keeps the sweeps that operators ask
+ * for, and the reason why an address is not swept.
  */
 import type { HoldingRow } from "./holdings.ts";
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * An address for deposits that holds something and could be swept: its place under the key of the
- * merchant's live agent, and what is open there.
+ * A deposit address with an unswept balance: its index under the key of the merchant's paired
+ * agent, and the sweep that is open there.
  * @public
  */
 export interface SweepableRow extends HoldingRow {
-  readonly agent: string; // live
+  readonly agent: string; // id of the paired agent
   readonly addressIndex: number;
-  readonly request: string; // transaction id of the deposit it was given out for
+  readonly request: string; // transaction id of the address's deposit request
   readonly requestStatus: 0 | 1 | 2;
-  readonly open: string; // transaction id of an open sweep from the address on that network, "" none
+  readonly open: string; // transaction id of an open sweep from the address on that network; "" none
   readonly wishedAt: number | null;
 }
 
 /**
- * The place of an address for deposits under its key, as a sweep's or a top-up's row keeps it where
- * an order keeps the shop's own words; of a sweep with the slot that its job names.
+ * Writes the index of a deposit address for a sweep's or a top-up's row, in the column that keeps
+ * the shop's own data of an order. A sweep's row also has the slot that its job names.
  * @public
  */
 export function writePlace(depositIndex: number, depositNext = ""): string {
@@ -37,7 +37,7 @@ export function readPlace({ metadata }: Pick<TransactionRow, "metadata">): numbe
 }
 
 /**
- * The slot that a sweep's job names, "" where its row has none.
+ * The slot that a sweep's job names; "" if its row has none.
  * @public
  */
 export function readNext({ metadata }: Pick<TransactionRow, "metadata">): string {
@@ -59,8 +59,8 @@ const sweepable = `SELECT h.*, l.id AS agent, d.addressIndex, d.transactionId AS
     LEFT JOIN sweepWishes w ON w.address = h.address AND w.network = h.network AND w.currency = h.currency`;
 
 /**
- * Everything on a network that could be swept, what a person wants first and then the oldest
- * requests; addresses of merchants who only receive are not among them.
+ * All balances on a network that could be swept: those that an operator asked for first, then the
+ * oldest requests. Addresses of merchants that only receive are left out.
  * @public
  */
 export function listSweepable(database: Database, network: string): readonly SweepableRow[] {
@@ -69,7 +69,7 @@ export function listSweepable(database: Database, network: string): readonly Swe
 }
 
 /**
- * What an address holds, as far as it could be swept.
+ * The balances of an address that could be swept.
  * @public
  */
 export function listSweepableAt(database: Database, address: string): readonly SweepableRow[] {
@@ -77,7 +77,7 @@ export function listSweepableAt(database: Database, address: string): readonly S
 }
 
 /**
- * How many sweeps were ever ordered from an address, on whatever network.
+ * The number of sweeps that were ever ordered from an address, on all networks.
  * @public
  */
 export function countSweepsFrom(database: Database, address: string): number {
@@ -101,8 +101,8 @@ export function newestSweepFrom(
 }
 
 /**
- * How many sweeps of an agent's merchant are open, on all networks: those on their way, and those
- * that are stuck, themselves or by their top-up, and wait for a person.
+ * Counts the open sweeps of a merchant on all networks. `moving` sweeps are on their way. `stuck`
+ * sweeps, or their top-ups, wait for an operator.
  * @public
  */
 export function countOpenSweeps(database: Database, merchant: string): { readonly moving: number; readonly stuck: number } {
@@ -131,13 +131,13 @@ export function listOpenSweepsByStage(
 }
 
 /**
- * A sweep that waits for its top-up, with how that stands.
+ * A sweep that waits for its top-up, with the top-up's state.
  * @public
  */
 export type ToppingUp = TransactionRow & { readonly topUpStatus: 0 | 1 | 2; readonly topUpCode: string };
 
 /**
- * Open sweeps on a network whose job is not made, since their top-up comes first.
+ * Open sweeps on a network without a job, because their top-up comes first.
  * @public
  */
 export function listToppingUp(database: Database, network: string): readonly ToppingUp[] {
@@ -160,8 +160,8 @@ export function topUpOf(database: Database, sweep: Pick<TransactionRow, "id" | "
 }
 
 /**
- * What sweeps move in one currency and the balance read at `block` does not show yet: open ones,
- * and those that ended in a later block.
+ * The units that sweeps move in one currency and the balance read at `block` does not show yet:
+ * open sweeps, and sweeps that ended in a later block.
  * @public
  */
 export function sweepingUnits(database: Database, merchant: string, currency: string, block: number): bigint {
@@ -174,8 +174,8 @@ export function sweepingUnits(database: Database, merchant: string, currency: st
 }
 
 /**
- * What top-ups on a network brought to addresses for deposits since `block`, where the balance read
- * at that block still counts it as the hot account's.
+ * The units that top-ups on a network moved to deposit addresses after `block`. The hot wallet's
+ * balance read at that block still includes them.
  * @public
  */
 export function toppedUnitsAfter(database: Database, merchant: string, network: string, block: number): bigint {
@@ -205,7 +205,8 @@ export function listSweeps(
 type Place = Pick<HoldingRow, "address" | "network" | "currency">;
 
 /**
- * A person wants it swept, worth it or not. Twice is harmless.
+ * Keeps an operator's request to sweep a balance, even if the sweep is not worth its fee. Harmless
+ * to call twice.
  * @public
  */
 export function keepWish(database: Database, { address, network, currency }: Place, at: number): void {
@@ -220,17 +221,18 @@ export function dropWish(database: Database, { address, network, currency }: Pla
 }
 
 /**
- * Why something is not swept.
+ * The reason why a balance is not swept.
  * @public
  */
 export interface SweepNoteRow extends Place {
   readonly reason: string;
-  readonly detail: string; // for people
+  readonly detail: string; // for operators
   readonly at: number; // since when
 }
 
 /**
- * Says why something is not swept; the same reason again keeps its time. Gives whether it is news.
+ * Keeps the reason why a balance is not swept; the same reason again keeps its earlier time.
+ * @returns true if the reason is new
  * @public
  */
 export function keepSweepNote(database: Database, note: SweepNoteRow): boolean {
@@ -250,7 +252,7 @@ export function dropSweepNote(database: Database, { address, network, currency }
 }
 
 /**
- * Every reason on a network, or on all of them.
+ * Every reason on a network, or on all networks.
  * @public
  */
 export function listSweepNotes(database: Database, network: string | null): readonly SweepNoteRow[] {

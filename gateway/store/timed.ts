@@ -1,7 +1,7 @@
 /**
- * How long the database takes: a store that counts the time of each reading statement and of each
- * transaction, the sync at its end included. The clock is passed in. docs/events.md section 3 shows
- * the numbers.
+ * Measures the time that the database takes: a store that times each reading statement and each
+ * transaction, with the sync at its end. The clock is passed in. docs/events.md section 3 shows the
+ * numbers.
  */
 import type { Database, Store } from "./store.ts";
 import { createTogether } from "./together.ts";
@@ -13,7 +13,8 @@ import { createTogether } from "./together.ts";
 export const databaseBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1] as const;
 
 /**
- * One count a bucket, not cumulative; the last is above every bound. `sum` in seconds.
+ * One count for each bucket, not cumulative; the last bucket is above every bound. `sum` is in
+ * seconds.
  * @public
  */
 export interface DatabaseTimes {

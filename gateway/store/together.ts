@@ -1,26 +1,31 @@
 /**
- * Writes that share a transaction, and so one sync: what a commit costs is shared by all who wait
- * for it in the same turn of the event loop. When one of them throws, nothing of that transaction
- * stays, and each is tried alone, so that nobody suffers from a neighbour.
+ * Combines writes into one transaction with one sync, so that all callers of one event-loop turn
+ * share the cost of a commit. If one write throws, the whole transaction is rolled back and each
+ * write is tried alone, so that no caller fails because of another.
  */
 import { Bug } from "../../protocol/fault.ts";
 import type { Statements } from "./statements.ts";
 
-/** Writes of one transaction at most: a few milliseconds in which nobody else is served. */
+/**
+ * Largest number of writes in one transaction: a few milliseconds in which nothing else is served.
+ */
 const togetherMax = 32;
 
 /** One write that waits for a transaction. */
 interface Waiting {
   run(database: Statements): void;
-  /** Tells who waits; `fault` is what ended the transaction, null after its commit. */
+  /**
+   * Settles the caller's promise. `fault` is the error that ended the transaction, or null after
+   * its commit.
+   */
   end(fault: { readonly cause: unknown } | null): void;
 }
 
 /**
  * Gathers writes for `transact`, which runs a function in one durable transaction, or throws. A
- * promise resolves after the commit that holds its write; it rejects with what the write threw, or
- * with what ended the transaction. Writes run in the order in which they came. A write may run
- * twice, the first time for nothing, so it changes the database alone.
+ * promise resolves after the commit of its write; it rejects with the error of the write or of the
+ * transaction. Writes run in the order of their arrival. A write may run twice, and the first run
+ * is then rolled back, so it must change only the database.
  */
 export function createTogether(
   transact: (fn: (database: Statements) => void) => void,

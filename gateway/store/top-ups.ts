@@ -1,13 +1,14 @@
 /**
- * Which payment to a deposit address is the wallet's own: the top-up of that very address' sweep.
- * Everything else is a payment, whoever signed it: merchants of one gateway pay each other too.
+ * Decides which payment to a deposit address is the wallet's own: only the top-up of a sweep from
+ * the same address. Every other transfer is a payment, whoever signed it, because merchants of one
+ * gateway pay each other too.
  */
 import type { PaymentRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 
 /**
- * Finds the top-up that a payment `p` is: of the same merchant, to the same address, with the same
- * amount of the native coin in a transaction of its own (logIndex -1).
+ * Finds the top-up that a payment `p` is: same merchant, same address and same amount of the native
+ * coin, in a transaction of its own (logIndex -1).
  * @public
  */
 export const ownTopUp = `SELECT 1 FROM signatures s JOIN transactions u ON u.id = s.transactionId
@@ -16,7 +17,7 @@ export const ownTopUp = `SELECT 1 FROM signatures s JOIN transactions u ON u.id 
     AND u.merchant = r.merchant AND u.receiverAddress = p.address AND u.amountUnits = p.units`;
 
 /**
- * Whether a payment is the top-up of its own address' sweep.
+ * True if a payment is the top-up of a sweep from its own address.
  * @public
  */
 export function isOwnTopUp(

@@ -1,14 +1,14 @@
-/** Records of all merchants, each with its merchant's name, as the operator's lists show them. */
+/** Records of all merchants, each with its merchant's name, for the operator's lists. */
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /** @public */
 export interface TransactionQuery {
   readonly operation: "deposit" | "withdraw";
-  readonly merchant: string | null; // null: of all
+  readonly merchant: string | null; // null: all merchants
   readonly status: number | null;
   readonly orderId: string | null;
-  readonly isLate: boolean; // deposits that money came for after their end
+  readonly isLate: boolean; // only deposits with a payment after their end
   readonly most: number;
 }
 
@@ -41,7 +41,7 @@ export function namedTransaction(
 }
 
 /**
- * Everything that was seen on a deposit's address, in other currencies too.
+ * All payments seen on a deposit's address, including other currencies.
  * @public
  */
 export function listPaymentsTo(database: Database, transactionId: string): readonly PaymentRow[] {

@@ -1,6 +1,6 @@
 /**
- * Deposit requests and withdrawals in what they share: one row for each, made once for ever per
- * merchant, operation and orderId. deposits.ts and withdrawals.ts hold what is of one kind.
+ * The part that deposit requests and withdrawals share: one row, made only once for each merchant,
+ * operation and orderId. deposits.ts and withdrawals.ts have the parts that differ.
  */
 import type { TransactionRow } from "./rows.ts";
 import type { Database, Value } from "./store.ts";
@@ -11,7 +11,7 @@ export function readTransaction(database: Database, id: string): TransactionRow 
 }
 
 /**
- * A merchant's own record: another merchant's is not found.
+ * A merchant's own record; another merchant's record is not found.
  * @public
  */
 export function readTransactionOf(
@@ -23,7 +23,7 @@ export function readTransactionOf(
 }
 
 /**
- * A row of its own, pending, with nothing paid and nothing on the chain.
+ * A new row: pending, nothing paid, nothing on the chain.
  * @public
  */
 export type NewTransaction = Omit<
@@ -32,7 +32,7 @@ export type NewTransaction = Omit<
 > &
   Partial<Pick<TransactionRow, "toleranceUnits">>;
 
-/** Not for calling twice: id and order are the table's keys. */
+/** Must not be called twice, because id and order are the table's keys. */
 export function insertTransaction(database: Database, row: NewTransaction): void {
   const { id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits } = row;
   database.run(
@@ -46,7 +46,7 @@ export function insertTransaction(database: Database, row: NewTransaction): void
 }
 
 /**
- * Which of a merchant's records a list holds; what is left out is not asked for. Times are
+ * Selects a merchant's records for a list; a field that is left out does not filter. Times are
  * milliseconds.
  * @public
  */
@@ -62,13 +62,13 @@ export interface TransactionFilter {
 }
 
 /**
- * A record's place in the list.
+ * A record's position in the list.
  * @public
  */
 export type TransactionPlace = Pick<TransactionRow, "createdAt" | "id">;
 
 /**
- * Rows that one index gives in the list's order. The index is named, since a wide range of times
+ * Rows that one index gives in the list's order. The index is named, because a wide range of times
  * misleads the planner.
  */
 interface Way {
@@ -85,11 +85,11 @@ const operations = ["deposit", "withdraw"] as const;
 const statuses = [0, 1, 2] as const;
 
 /**
- * From which time to which: both bounds are of one column, so that the index ends where the page
- * does.
+ * Conditions for the range of times. Both bounds are on one column, so that the index scan ends
+ * with the page.
  */
 function timeConditions({ orderId, from, to, after }: TransactionFilter): readonly Condition[] {
-  // The plus keeps times out of the choice of an index: an order's own finds two rows at most.
+  // The plus keeps times out of the choice of an index, because an orderId finds at most two rows.
   const createdAt = orderId === undefined ? "createdAt" : "+createdAt";
   const last = Math.min(to === undefined ? Number.POSITIVE_INFINITY : to - 1, after?.createdAt ?? Number.POSITIVE_INFINITY);
   return [
@@ -100,9 +100,9 @@ function timeConditions({ orderId, from, to, after }: TransactionFilter): readon
 }
 
 /**
- * The ways through the indexes that hold the filter between them, each of which gives its rows in
- * the list's order. A filter that names neither operation nor status takes the way of each, and
- * SQLite merges them row by row: no row is read that is not asked for.
+ * Index scans that together cover the filter, each in the list's order. A filter without an
+ * operation or status takes one scan for each value, and SQLite merges them row by row. So no
+ * unwanted row is read.
  */
 function waysOf(filter: TransactionFilter): readonly Way[] {
   const { merchant, operation, status, currency, orderId } = filter;
@@ -126,7 +126,7 @@ function waysOf(filter: TransactionFilter): readonly Way[] {
 }
 
 /**
- * The records that a filter lets through, newest first and then by id, at most `most`.
+ * The records that pass a filter, newest first and then by id, at most `most`.
  * @public
  */
 export function listTransactionRows(database: Database, filter: TransactionFilter, most: number): readonly TransactionRow[] {

@@ -1,7 +1,7 @@
 /**
- * Sweeps whose slot the chain cannot reach, as this gateway's own nodes say: the slot of an address
- * for deposits stands above the chain's count of it, and nothing fills the gap. Such a sweep is
- * stuck with a code of its own; its agent's operator ends it, and its slot stays its own for good.
+ * Sweeps whose slot the chain cannot reach, according to this gateway's own nodes: the slot is
+ * above the chain's count for the deposit address, and nothing fills the gap. Such a sweep is stuck
+ * with its own code. Its agent's operator ends it, and the slot stays assigned to it permanently.
  */
 import { unreachablePerAckMax } from "../../protocol/payloads.ts";
 import type { TransactionRow } from "./rows.ts";
@@ -9,7 +9,7 @@ import { type Slot, unreachableCode } from "./slots.ts";
 import type { Database } from "./store.ts";
 
 /**
- * A sweep with the slot that it holds.
+ * A sweep with its slot.
  * @public
  */
 export type BoundSweep = Pick<TransactionRow, "id" | "currency" | "network" | "stage" | "code" | "changedAt"> & Slot;
@@ -18,7 +18,7 @@ const bound = `SELECT t.id, t.currency, t.network, t.stage, t.code, t.changedAt,
   FROM transactions t JOIN slots k ON k.transactionId = t.id WHERE t.operation = 'sweep' AND t.network = ?`;
 
 /**
- * Open sweeps on a network that hold a slot, those that changed first in front.
+ * Open sweeps on a network with a slot, earliest change first.
  * @public
  */
 export function listBoundSweeps(database: Database, network: string): readonly BoundSweep[] {
@@ -26,8 +26,8 @@ export function listBoundSweeps(database: Database, network: string): readonly B
 }
 
 /**
- * Sweeps that were ended since the chain could not reach their slot: of an address, or with null of
- * all of them.
+ * Sweeps that were ended because the chain could not reach their slot, from one address, or from
+ * all if `address` is null.
  * @public
  */
 export function listEndedUnreached(database: Database, network: string, address: string | null): readonly BoundSweep[] {
@@ -36,7 +36,8 @@ export function listEndedUnreached(database: Database, network: string, address:
 }
 
 /**
- * An agent's open sweeps that the chain cannot reach, as many as one acknowledgement names.
+ * An agent's open sweeps that the chain cannot reach, at most as many as one acknowledgement can
+ * name.
  * @public
  */
 export function listUnreachable(database: Database, agentId: string): readonly string[] {

@@ -1,7 +1,7 @@
 /**
- * Withdrawals in the table of transactions, sweeps and top-ups among them: whatever an agent signs.
- * Each way in which one changes stands here, with what it makes of the reserved sums and of what
- * addresses for deposits hold.
+ * Withdrawals, sweeps and top-ups in the table of transactions: all that an agent signs. Every
+ * change of such a row is made here, together with the change of the reserved sums and of the
+ * unswept balances.
  */
 import { changeHoldings } from "./holdings.ts";
 
@@ -17,7 +17,7 @@ export function withdrawalOfOrder(database: Database, merchant: string, orderId:
 }
 
 /**
- * Not for calling twice: id and order are the table's keys.
+ * Must not be called twice, because id and order are the table's keys.
  * @public
  */
 export function insertWithdrawal(database: Database, row: Omit<NewTransaction, "operation" | "quote">): void {
@@ -25,7 +25,7 @@ export function insertWithdrawal(database: Database, row: Omit<NewTransaction, "
 }
 
 /**
- * As `insertWithdrawal`, for whatever an agent is to sign.
+ * Like `insertWithdrawal`, for any operation that an agent signs.
  * @public
  */
 export function insertOutgoing(database: Database, row: Omit<NewTransaction, "quote">): void {
@@ -33,9 +33,7 @@ export function insertOutgoing(database: Database, row: Omit<NewTransaction, "qu
   changed(database, null, readTransaction(database, row.id) ?? null);
 }
 
-/**
- * What a change of a row makes of the sums that stand on it. `before` is null when the row is new.
- */
+/** Updates the sums that depend on a row after its change. `before` is null for a new row. */
 function changed(database: Database, before: TransactionRow | null, after: TransactionRow | null): void {
   const wasOpen = before?.status === 0;
   const isOpen = after?.status === 0;
@@ -46,13 +44,13 @@ function changed(database: Database, before: TransactionRow | null, after: Trans
 }
 
 /**
- * What an agent's word changes in a row; what is left out stays.
+ * Columns that an agent's statement changes; a column that is left out keeps its value.
  * @public
  */
 export type WithdrawalChange = Partial<Pick<TransactionRow, "status" | "stage" | "code" | "receiverAddress">>;
 
 /**
- * @returns whether there is such a row
+ * @returns true if there is such a row
  * @public
  */
 export function updateWithdrawal(database: Database, id: string, change: WithdrawalChange, nowMs: number): boolean {
@@ -68,7 +66,7 @@ export function updateWithdrawal(database: Database, id: string, change: Withdra
 }
 
 /**
- * Puts another order's content in the place of the one that stands under its id.
+ * Replaces the content of the order under an id with another order's content.
  * @public
  */
 export function replaceWithdrawal(
@@ -100,7 +98,7 @@ export function replaceWithdrawal(
 
 /**
  * Moves a pending withdrawal to a stage.
- * @returns whether the row changed
+ * @returns true if the row changed
  * @public
  */
 export function moveWithdrawal(
@@ -116,7 +114,7 @@ export function moveWithdrawal(
 }
 
 /**
- * How the chain ended a withdrawal.
+ * The result of a withdrawal on the chain.
  * @public
  */
 export type WithdrawalEnd = Pick<
@@ -125,8 +123,8 @@ export type WithdrawalEnd = Pick<
 >;
 
 /**
- * Ends a pending withdrawal; one that has ended stays as it is.
- * @returns whether the row changed
+ * Ends a pending withdrawal. A withdrawal that has ended is not changed.
+ * @returns true if the row changed
  * @public
  */
 export function endWithdrawal(database: Database, id: string, ending: WithdrawalEnd): boolean {
@@ -156,7 +154,7 @@ export function listEndedAfter(database: Database, account: string, network: str
 }
 
 /**
- * Pending withdrawals by stage: how many, and when the oldest was made.
+ * The number of pending withdrawals in each stage, and when the oldest was made.
  * @public
  */
 export function listPendingByStage(

@@ -1,7 +1,7 @@
 /**
- * What every live agent's hot account holds at the newest final block, in each currency of the
- * chain: the ground the gateway's reservations stand on, so it is taken only on the word of enough
- * nodes.
+ * Reads the balances of the paired agents' hot wallets at the newest final block, in each currency
+ * of the chain. The gateway's reservations are based on these balances, so enough nodes must agree
+ * on them.
  */
 import type { BlockId } from "../../chains/nodes.ts";
 import { inWaves } from "../../chains/waves.ts";
@@ -14,7 +14,7 @@ const questionsAtOnce = 64;
 
 export interface BalanceMemory {
   doneKey: string; // final block and accounts of the last complete reading
-  moved: number; // readings in a row that were given up because the final block moved meanwhile
+  moved: number; // readings in a row that were discarded because the final block moved meanwhile
 }
 
 export function newBalanceMemory(): BalanceMemory {
@@ -22,20 +22,21 @@ export function newBalanceMemory(): BalanceMemory {
 }
 
 /**
- * After so many readings given up in a row the next one is kept: the chain's final block moves
- * faster than balances are read.
+ * After this many discarded readings in a row the next is kept, because the chain's final block
+ * moves faster than balances are read.
  */
 const movedMax = 3;
 
 /**
- * Reads again when the final block moved or an agent came. @throws AgentError NODE_* when some
- * could not be read; the others were. Where nodes tell balances of their newest final block alone,
- * a reading is given up when that block moved meanwhile, at most `movedMax` times in a row: a
- * payment of the later block would count twice, in the value and beside it.
+ * Reads again if the final block moved or an agent was added. Some nodes report balances only at
+ * their newest final block. A reading from such nodes is discarded if that block moved meanwhile,
+ * at most `movedMax` times in a row. Otherwise a payment of the later block would count twice: in
+ * the balance and on its own.
+ * @throws AgentError NODE_* if some balances could not be read; the others were read
  */
 export async function readBalances(chain: WatchedChain, final: BlockId, memory: BalanceMemory): Promise<void> {
   const accounts = listAccountsNow(chain.store.database, chain.network);
-  // A token out of service cannot say what it holds; nothing else waits for it.
+  // A token that is out of service cannot report balances; the other currencies do not wait for it.
   const currencies = chain.currencies.filter(({ id }) => !chain.tokens.out.has(id));
   const key = `${final.hash} ${accounts.join()} ${currencies.map(({ id }) => id).join()}`;
   if (key === memory.doneKey) return;
@@ -71,8 +72,8 @@ interface Reading {
 }
 
 /**
- * Whether these values are of this block. A value that stands as it was kept is of every block
- * since.
+ * True if these values are of this block. A value that equals the kept value is valid at every
+ * block since then.
  */
 async function areOf(
   { reader, store }: WatchedChain,
@@ -86,7 +87,8 @@ async function areOf(
     memory.moved = 0;
     return true;
   }
-  // Enough nodes stand at this block still, so of those that agreed on a value one read it there.
+  // Enough nodes are still at this block, so at least one of the nodes that agreed on a value read
+  // it there.
   const isStill = (await reader.finalTip()).hash === final.hash;
   memory.moved = isStill ? 0 : memory.moved + 1;
   return isStill;

@@ -1,6 +1,6 @@
 /**
- * What the watcher's rooms share about one chain: its reader, its currencies, and how a pass tells
- * what it changed.
+ * A chain as the watcher's modules share it: its reader, its currencies, the state of its tokens,
+ * and the alarm.
  */
 
 import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
@@ -13,7 +13,8 @@ import type { Signals } from "../store/signals.ts";
 import type { Database, Store } from "../store/store.ts";
 
 /**
- * Which tokens of one chain have answered, and why the others are out of service, by currency id.
+ * The tokens of one chain that have answered, and why the others are out of service, by currency
+ * id.
  */
 export interface TokenMemory {
   readonly confirmed: Set<string>;
@@ -30,7 +31,7 @@ export interface WatchedChain {
   readonly network: string; // CAIP-2
   readonly reader: WatcherNodes;
   readonly currencies: readonly GatewayCurrency[]; // of this chain
-  readonly tokens: TokenMemory; // which of them confirmed their decimals
+  readonly tokens: TokenMemory; // tokens that confirmed their decimals
   readonly store: Store;
   readonly signals: Signals;
   readonly log: GatewayLog;
@@ -39,21 +40,21 @@ export interface WatchedChain {
 }
 
 /**
- * What a transaction moves: a top-up the coin that pays the fees, whatever currency's sweep it is
- * for.
+ * The contract of the asset that a transaction moves. A top-up moves the native coin, for any
+ * currency's sweep.
  */
 export function contractOf({ operation }: Pick<TransactionRow, "operation">, { contract }: GatewayCurrency): string {
   return operation === "topup" ? "" : contract;
 }
 
 /**
- * Where the chain stands in one pass.
+ * The chain's newest blocks in one pass.
  * @public
  */
 export interface Tip {
-  readonly head: BlockId; // one node's word
-  readonly final: BlockId; // agreed
-  readonly askedAt: number; // milliseconds, before the nodes were asked
+  readonly head: BlockId; // reported by one node
+  readonly final: BlockId; // agreed by enough nodes
+  readonly askedAt: number; // milliseconds; before the nodes were asked
 }
 
 export function currenciesOf(chain: GatewayChain, all: Readonly<Record<string, GatewayCurrency>>): readonly GatewayCurrency[] {
@@ -61,7 +62,7 @@ export function currenciesOf(chain: GatewayChain, all: Readonly<Record<string, G
 }
 
 /**
- * Keeps an alarm for good, inside the caller's transaction, and logs it the first time.
+ * Keeps an alarm permanently, inside the caller's transaction, and logs it only the first time.
  * @public
  */
 export function raiseAlarm(chain: WatchedChain, database: Database, code: Code, subject: string, detail: string): void {

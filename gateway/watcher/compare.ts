@@ -1,9 +1,9 @@
 /**
- * Which balances are read in a pass, so that no work grows with the number of requests or of
- * addresses ever issued: those whose request ends, those of which a receipt named coins, those that
- * were never compared, open requests in the native coin in turn, every address once a day, and one
- * that left lately again and again, by its age.
- * Source: docs/architecture.md section 8.
+ * Selects the balances that a pass reads, so that no work grows with the number of requests or of
+ * addresses ever issued. A pass reads requests whose end has come, addresses with coins that a
+ * receipt names, and addresses never compared. It reads open requests in the native coin in turn,
+ * and every address once a day. An address that left lately is read more often, by its age. Source:
+ * docs/architecture.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
@@ -25,30 +25,32 @@ import { readTransaction } from "../store/transactions.ts";
 import type { WatchedChain } from "./chain.ts";
 import { applyReading, type Reading } from "./readings.ts";
 
-/** Addresses of one pass: as many as a few questions hold, and fewer where each is a question. */
+/**
+ * Addresses of one pass: as many as a few questions hold, or fewer if each address is one question.
+ */
 const addressesMax = 256;
 const addressesMaxEach = 16;
-/** Addresses in a pass: those never compared, and those compared long ago. */
+/** Addresses in a pass that were never compared, or were compared long ago. */
 const oldMax = 64;
 const oldMaxEach = 4;
 const windowPlaces = 4096;
-/** Compared again after so long: at least once a day, whatever a pass is late. */
+/** An address is compared again after this time: at least once a day, even if a pass is late. */
 const againMs = 20 * 3_600_000;
 /**
- * Late payments come soon after the end as a rule. So many of the newest places are looked through
- * in a pass, and none of them is compared again before so long.
+ * Late payments usually come soon after the end. A pass checks this many of the newest addresses,
+ * and compares none of them again before `youngLeastMs`.
  */
 const youngPlaces = 4_096;
 const youngWindow = 512;
 const youngLeastMs = 30_000;
 
-/** Comparisons in flight; a new process reads them again. */
+/** Comparisons in progress; a new process reads them again. */
 export interface CompareMemory {
-  readings: readonly Reading[]; // that wait for blocks to be read
-  readonly ended: Map<string, number>; // request id: block of the newest reading behind its end
-  place: number; // addresses up to here were compared once
-  youngPlace: number; // addresses up to here were looked through for those that are due by age
-  turn: number; // among open requests
+  readings: readonly Reading[]; // waiting for blocks to be read
+  readonly ended: Map<string, number>; // request id: block of the newest reading after its end
+  place: number; // addresses up to here were compared at least once
+  youngPlace: number; // addresses up to here were checked for being due by age
+  turn: number; // position among open requests
   turnAt: string; // final block at which every open request had its turn
 }
 
@@ -63,8 +65,9 @@ interface Batch {
 }
 
 /**
- * Reads and takes in what this pass is to compare; every final block up to `final` was read before.
- * @returns ids of the requests to judge, in `changed`, and the first fault of the nodes
+ * Reads and applies the balances that this pass must compare. Every final block up to `final` must
+ * have been read before.
+ * @returns the first fault of the nodes; `commit` gets the ids of the requests to judge
  */
 export async function compareBalances(
   chain: WatchedChain,
@@ -90,12 +93,12 @@ export async function compareBalances(
   return fault;
 }
 
-/** The newest block of which a request's balance is known. */
+/** The newest block at which a request's balance is known. */
 export function comparedAt(memory: CompareMemory, transactionId: string): number {
   return memory.ended.get(transactionId) ?? -1;
 }
 
-/** Names the requests that wait for their end, and forgets the others. */
+/** Sets the requests that wait for their end, and removes all others. */
 export function awaitEnds(memory: CompareMemory, ids: readonly string[]): void {
   const kept = new Map(ids.map((id) => [id, memory.ended.get(id) ?? -1]));
   memory.ended.clear();
@@ -112,7 +115,7 @@ async function readTogether(chain: WatchedChain, batch: Batch, final: BlockId): 
   try {
     units = await ask(from);
   } catch (error) {
-    // A node that has dropped the state of the request's end still has the newest.
+    // A node without the state at the request's end still has the newest state.
     if (!(error instanceof AgentError) || error.code === "NODE_CLOSED" || from === final.number) throw error;
     from = final.number;
     units = await ask(from);
@@ -179,7 +182,7 @@ function batchesOf(chain: WatchedChain, memory: CompareMemory, final: BlockId): 
 
 const isThere = (one: IssuedAddress | undefined): one is IssuedAddress => one !== undefined;
 
-/** Goes through all places once; those that came meanwhile lie behind. */
+/** Goes through all rows only once; new rows come after the last. */
 function neverCompared(chain: WatchedChain, memory: CompareMemory, most: number): readonly IssuedAddress[] {
   const { database } = chain.store;
   const start = `${familyOf(chain.network).namespace}:`;
@@ -193,7 +196,7 @@ function neverCompared(chain: WatchedChain, memory: CompareMemory, most: number)
   return found;
 }
 
-/** One part of the newest places after the other, in turn. */
+/** Checks one part of the newest addresses after the other, in turn. */
 function dueByAge({ store, network, clock }: WatchedChain, memory: CompareMemory, most: number): readonly IssuedAddress[] {
   const newest = newestPlace(store.database);
   const oldest = Math.max(0, newest - youngPlaces);
@@ -208,7 +211,7 @@ interface Ending {
   readonly block: number;
 }
 
-/** Requests whose end is in a final block, and whose balance there is not known. */
+/** Requests whose end is in a final block, and whose balance at their end is not known yet. */
 function endings({ store }: WatchedChain, memory: CompareMemory, final: BlockId): readonly Ending[] {
   return [...memory.ended].flatMap(([id, known]): readonly Ending[] => {
     const block = depositEnd(store.database, id);
@@ -223,7 +226,7 @@ function ofRequest(database: Database, id: string): IssuedAddress | undefined {
   return row === undefined ? undefined : issuedAddress(database, row.depositAddress);
 }
 
-/** Open requests in the native coin, so many at each final block, all of them in turn. */
+/** A part of the open requests in the native coin at each final block; all have their turn. */
 function inTurn(
   { store, network }: WatchedChain,
   memory: CompareMemory,

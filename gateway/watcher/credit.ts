@@ -1,8 +1,8 @@
 /**
- * What payments mean for a deposit request: a pure function. Payments add up; only final ones
- * count; a request ends by expiry only when everything seen of it is final; money that comes after
- * the end is recorded as late and changes nothing else. Sources: docs/architecture.md section 8;
- * docs/api.md, stages of a deposit.
+ * Computes the state of a deposit request from its payments: a pure function. Payments add up, and
+ * only final payments count. A request expires only after all its payments are final. Money that
+ * comes after the end is recorded as late and changes nothing else. Sources: docs/architecture.md
+ * section 8; docs/api.md, stages of a deposit.
  */
 
 /** One payment in the request's own currency to its address. */
@@ -11,7 +11,7 @@ export interface Payment {
   readonly final: boolean;
   readonly block: number;
   readonly txHash: string;
-  /** A person's word: it came to another address, and counts whenever it came. */
+  /** An operator credited it from another address; it counts whenever it came. */
   readonly isCredited?: boolean;
 }
 
@@ -19,17 +19,17 @@ export interface Request {
   readonly status: 0 | 1 | 2;
   readonly stage: string;
   readonly amountUnits: bigint;
-  readonly toleranceUnits: bigint; // so much of it may be missing
+  readonly toleranceUnits: bigint; // this much may be missing
   readonly expiresAt: number;
-  readonly receivedUnits: bigint; // as it was judged before
+  readonly receivedUnits: bigint; // from the previous judgement
   readonly late: boolean;
-  /** The block that holds all that came before the end; null where that is not waited for. */
+  /** The block that holds all payments before the end; null if nothing waits for it. */
   readonly endBlock: number | null;
 }
 
 /**
- * The request as it should stand. `txHash` and `finalBlock` are of the newest payment that counts,
- * "" and null without one.
+ * The new state of the request. `txHash` and `finalBlock` are those of the newest payment that
+ * counts, "" and null without one.
  */
 export interface Credit {
   readonly status: 0 | 1 | 2;
@@ -41,7 +41,7 @@ export interface Credit {
   readonly finalBlock: number | null;
 }
 
-/** `scannedAt`: everything included in a block before this time has been seen, milliseconds. */
+/** `scannedAt`: milliseconds; every block before this time has been read. */
 export function judgeDeposit(request: Request, payments: readonly Payment[], scannedAt: number): Credit {
   const final = payments.filter((payment) => payment.final);
   const { endBlock } = request;

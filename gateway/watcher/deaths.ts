@@ -1,9 +1,9 @@
 /**
- * Where waiting alone keeps a second payment out: which versions no block takes any more. Written
- * for good, so only what enough nodes say of chain time and of every block between, only for a
- * version that is known by this very end, and never against a block that was read here. A version
- * that a block holds all the same is an alarm: nodes lied, or a program is wrong. Source:
- * docs/architecture.md section 8.
+ * Finds versions that no block can take any more, on chains where only expiry prevents a second
+ * payment. The result is permanent. It needs enough nodes that agree on chain time and on every
+ * block between. It also needs a version with exactly this end, and no block read here may hold the
+ * version. If a block holds a dead version all the same, an alarm is raised, because nodes lied or
+ * a program is wrong. Source: docs/architecture.md section 8.
  */
 import { waitingOf } from "../../chains/families.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -16,16 +16,16 @@ import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 
 /**
- * So many versions of an account share one reading of blocks, when they end within so much of each
- * other.
+ * At most this many versions of an account share one reading of blocks, if their ends are this
+ * close together.
  */
 const togetherMax = 64;
 const togetherMs = 60_000;
 const questionsPerPass = 16;
 
-/** What is not in the tables because asking again tells it anew. */
+/** State that is not in the tables, because asking again gives it again. */
 export interface DeathMemory {
-  doneAt: string; // final block at which nothing more was to be asked
+  doneAt: string; // final block at which nothing was left to ask
 }
 
 export function newDeathMemory(): DeathMemory {
@@ -35,9 +35,9 @@ export function newDeathMemory(): DeathMemory {
 type Dead = NonNullable<WatchedChain["reader"]["dead"]>;
 
 /**
- * Asks of the versions whose end chain time has passed, those that end first in front. To be called
- * once every block up to the final one was read. @throws AgentError NODE_*; what was learnt before
- * stands.
+ * Checks the versions whose end chain time has passed, earliest end first. Every block up to the
+ * final block must have been read before.
+ * @throws AgentError NODE_*; results from before the fault are kept
  */
 export async function checkDeaths(chain: WatchedChain, { final }: Tip, memory: DeathMemory): Promise<void> {
   const { dead } = chain.reader;
@@ -71,8 +71,8 @@ class Asking {
   }
 
   /**
-   * Of all at once, and of halves where that is not so of all. False where chain time has not
-   * passed them all, or nobody knows: those that end later wait as well.
+   * Asks for the whole group, then for halves if the answer is not the same for all. False if chain
+   * time has not passed every end, or is not known; then versions with a later end wait as well.
    */
   async ask(group: readonly LivingVersion[]): Promise<boolean> {
     const untilMs = Math.max(...group.map((one) => one.untilMs));
@@ -84,7 +84,7 @@ class Asking {
     } catch (error) {
       if (!(error instanceof AgentError)) throw error;
       this.fault ??= error;
-      // A receipt that one node shows of one of them holds up none of the others.
+      // A receipt of one version from only one node must not delay the other versions.
       if (error.code !== "NODE_DISAGREE") return false;
     }
     if (group.length === 1) return true;
@@ -101,7 +101,7 @@ interface Evidence {
   readonly witnesses: number;
 }
 
-/** In one transaction, then tells. */
+/** Stores the group in one transaction, then emits the signals. */
 function keep(chain: WatchedChain, group: readonly LivingVersion[], evidence: Evidence): void {
   const { store, signals, log } = chain;
   const kept = store.write((database) => group.map((version) => keepOne(chain, database, version, evidence)));
@@ -132,7 +132,9 @@ function keepOne(
   return { isDead: true, isOver: endExpired(database, transactionId, nowMs) };
 }
 
-/** What its agent called over before this database knew of it ends now. */
+/**
+ * Ends a withdrawal that its agent reported expired before this database held all versions as dead.
+ */
 function endExpired(database: Database, transactionId: string, nowMs: number): boolean {
   if (!isAllDead(database, transactionId)) return false;
   const code = takeExpiry(database, transactionId);
@@ -140,9 +142,9 @@ function endExpired(database: Database, transactionId: string, nowMs: number): b
 }
 
 /**
- * Raises the alarm for a version that a final block holds although it was called dead, here or by
- * an agent that tells it again. It stays dead in the tables: what was told of it cannot be taken
- * back.
+ * Raises the alarm for a dead version in a final block, whether this database or an agent's resent
+ * statement called it dead. It stays dead in the tables, because the statement to the agent cannot
+ * be taken back.
  */
 export function checkIncluded(
   chain: WatchedChain,

@@ -1,9 +1,9 @@
 /**
- * Whether a token counts its units as the configuration says: USDT has 6 decimals on one chain and
- * 18 on another, and a wrong figure credits a millionfold. A token whose contract says otherwise,
- * or says nothing, is out of service by itself: its transfers are recorded and judged only once the
- * contract has answered as configured. Every other currency of the chain goes on. Source: EIP-20,
- * decimals().
+ * Checks that a token counts its units as the configuration says. USDT has 6 decimals on one chain
+ * and 18 on another, and a wrong number credits a millionfold. A token whose contract reports other
+ * decimals, or does not answer, is out of service: its transfers are recorded, but judged only
+ * after the contract has answered as configured. Every other currency of the chain continues.
+ * Source: EIP-20, decimals().
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { GatewayCurrency } from "../config.ts";
@@ -17,8 +17,9 @@ export function newTokenMemory(): TokenMemory {
 }
 
 /**
- * Asks every token that has not answered as configured yet, some seconds apart.
- * @throws AgentError NODE_CLOSED. Calling again is harmless.
+ * Asks every token that has not answered as configured yet, some seconds apart. Harmless to call
+ * again.
+ * @throws AgentError NODE_CLOSED
  */
 export async function checkDecimals(chain: WatchedChain): Promise<void> {
   const { tokens } = chain;

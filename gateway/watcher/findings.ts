@@ -1,7 +1,7 @@
 /**
- * What a run of blocks holds for this gateway: payments to watched addresses, and transactions of
- * hot accounts that use a withdrawal's slot without being one of its versions. Reads the chain and
- * the tables, writes nothing. Source: docs/architecture.md section 8.
+ * Finds what matters to this gateway in a range of blocks: payments to watched addresses, and
+ * foreign transactions that use a withdrawal's slot. Reads the chain and the tables, writes
+ * nothing. Source: docs/architecture.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";
 import type { AddressBook, Judgement, Spend, WatchedBlock } from "../../chains/nodes.ts";
@@ -18,8 +18,8 @@ import { isOwnTopUp } from "../store/top-ups.ts";
 import { contractOf, type WatchedChain } from "./chain.ts";
 
 /**
- * Deposit addresses of one family and the requests they belong to; only grows, because an address
- * is watched for ever.
+ * Deposit addresses of one family with their requests. Only grows, because an address is watched
+ * permanently.
  */
 export class WatchList implements AddressBook {
   readonly #requests = new Map<string, string>(); // transaction id by address
@@ -27,14 +27,16 @@ export class WatchList implements AddressBook {
   #newest = 0;
   #newestForgotten = 0;
 
-  /** Of the family of `network`: its addresses are watched on each of its networks. */
+  /**
+   * The list is for the family of `network`, whose addresses are watched on each of its networks.
+   */
   constructor(network: string) {
     this.#namespace = familyOf(network).namespace;
   }
 
   /**
-   * Takes in addresses issued, or found to be forgotten, since the last time. Must run after the
-   * nodes named the blocks that are read next.
+   * Adds addresses that were issued, or found to be forgotten, since the last call. Must run after
+   * the nodes have named the blocks that are read next.
    */
   refresh(database: Database): void {
     for (const row of listDepositAddressesAfter(database, this.#newest)) {
@@ -47,7 +49,7 @@ export class WatchList implements AddressBook {
     }
   }
 
-  /** Whether an address was found to be forgotten that is not taken in yet. */
+  /** True if a forgotten address is not in the list yet. */
   lacks(database: Database): boolean {
     return newestForgotten(database) > this.#newestForgotten;
   }
@@ -69,7 +71,7 @@ export class WatchList implements AddressBook {
   }
 }
 
-/** A withdrawal whose slot a foreign transaction used, and what that means. */
+/** A withdrawal whose slot a foreign transaction used, with the result for the withdrawal. */
 export interface Consumption {
   readonly row: TransactionRow;
   readonly verdict: Judgement;
@@ -78,8 +80,8 @@ export interface Consumption {
 const questionsAtOnce = 32;
 
 /**
- * Payments in `blocks`, which follow one another. `agreed`: on the word of enough nodes, and then
- * they count as final.
+ * Payments in `blocks`, which are consecutive. `agreed`: enough nodes agree, and the payments count
+ * as final.
  */
 export async function findPayments(
   chain: WatchedChain,
@@ -101,11 +103,11 @@ export async function findPayments(
     network,
     final: agreed ? (1 as const) : (0 as const),
   }));
-  // A top-up of the address itself is the wallet's own money, and was paid by nobody.
+  // A top-up of the address itself is the wallet's own money and no payment.
   return rows.filter((row) => !isOwnTopUp(chain.store.database, row));
 }
 
-/** Final, agreed blocks only: foreign uses of open withdrawals' slots. */
+/** Foreign uses of open withdrawals' slots; only for final, agreed blocks. */
 export async function findConsumptions(chain: WatchedChain, blocks: readonly WatchedBlock[]): Promise<readonly Consumption[]> {
   const { database } = chain.store;
   const accounts = new Set(listSpendingAccounts(database, chain.network));
@@ -117,9 +119,9 @@ export async function findConsumptions(chain: WatchedChain, blocks: readonly Wat
 }
 
 /**
- * A withdrawal whose slot is used by none of its versions, by the spend that a pass before has read
- * there: a ledger that was put back gives a slot anew that was used long before, and no block comes
- * a second time. Null for a slot of which no spend was read.
+ * Judges a withdrawal whose slot was used by none of its versions, with the transaction that an
+ * earlier pass read. A ledger restored from a backup can give out a slot again that was used long
+ * before, and no block is read twice. Null if no transaction with the slot was read.
  */
 export async function judgeUsed(chain: WatchedChain, row: TransactionRow, slot: Slot): Promise<Judgement | null> {
   const kept = spendOfSlot(chain.store.database, slot);

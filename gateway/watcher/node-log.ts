@@ -1,13 +1,13 @@
 /**
- * What the nodes of a chain went through, as lines of the log at the level of their event. Touches
- * nothing.
+ * Writes the events of a chain's nodes as lines of the log, at the level of each event. Touches
+ * nothing else.
  */
 import type { NodeLog } from "../../chains/nodes.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
 
 /**
- * A node's own words come as `detail`: `message` is the line's. `node-outlier` is of reads that the
- * gateway does not make.
+ * A node's own text is in `detail`; `message` is the line's. `node-outlier` belongs to reads that
+ * the gateway does not make.
  * @public
  */
 export function nodeLog(log: GatewayLog, chain: string): NodeLog {

@@ -1,8 +1,8 @@
 /**
- * Payments to deposit addresses in the database, and what they make of the requests. An event is
- * identified by network, txHash and logIndex (-1 native, less for what a contract sends on), and a
- * transaction credited in one final block is never credited again in another. Sources: docs/api.md,
- * stages of a deposit; docs/architecture.md section 8.
+ * Keeps payments to deposit addresses, and updates their requests. A payment is identified by
+ * network, txHash and logIndex (-1 for native payments, lower for payments that a contract sends
+ * on). A transaction credited in one final block is never credited again in another. Sources:
+ * docs/api.md, stages of a deposit; docs/architecture.md section 8.
  */
 import { listCounted } from "../store/credits.ts";
 import { type DepositCredit, depositEnd, updateDeposit } from "../store/deposits.ts";
@@ -18,7 +18,7 @@ import { judgeDeposit } from "./credit.ts";
 export const nativeLogIndex = -1;
 
 /**
- * txHash of coins that came without a transaction of their own to the address; unique for a block
+ * txHash of coins that reached the address without a transaction of their own; unique for a block
  * and an address.
  */
 export function internalHash(block: number, address: string): string {
@@ -26,8 +26,8 @@ export function internalHash(block: number, address: string): string {
 }
 
 /**
- * Credits a final payment. False when its transaction was credited in another block before: then a
- * person must look.
+ * Credits a final payment. False if its transaction was credited in another block before, because
+ * then an operator must look.
  */
 export function keepFinal(chain: WatchedChain, database: Database, payment: PaymentRow): boolean {
   const other = finalInOtherBlock(database, payment);
@@ -41,8 +41,8 @@ export function keepFinal(chain: WatchedChain, database: Database, payment: Paym
 }
 
 /**
- * Brings the named requests to what their payments say. @returns the ids of those whose row
- * changed.
+ * Updates the named requests from their payments.
+ * @returns the ids of the requests whose row changed
  */
 export function judgeRequests(
   chain: WatchedChain,
@@ -54,8 +54,8 @@ export function judgeRequests(
 }
 
 /**
- * A deposit request as what counts for it makes it; writes nothing. `scannedAt`: everything
- * included in a block before this time has been seen, milliseconds.
+ * The new state of a deposit request from the payments that count for it. Writes nothing.
+ * `scannedAt`: milliseconds; every block before this time has been read.
  * @public
  */
 export function judgementOf(database: Database, row: TransactionRow, scannedAt: number): Omit<DepositCredit, "changedAt"> {

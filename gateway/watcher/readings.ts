@@ -1,9 +1,9 @@
 /**
- * A balance that was read, against what the database explains: baseline, payments, sweeps, their
- * fees and top-ups. A surplus came by a contract and is a payment like any other; a lack was taken
- * by the owner of the key. Nodes that tell the newest balance alone give a reading of some block of
- * a range: what is credited is what no payment of the whole range explains, so
- * nothing counts twice. Source: docs/architecture.md section 8.
+ * Compares a balance that was read with the balance that the database explains: baseline, payments,
+ * sweeps, their fees and top-ups. A surplus came through a contract and is a payment like any
+ * other; a deficit was taken by the owner of the key. Nodes that report only their newest balance
+ * give a reading of some block in a range. Then only the part that no payment of the whole range
+ * explains is credited, so nothing counts twice. Source: docs/architecture.md section 8.
  */
 import {
   type BalancePlace,
@@ -25,41 +25,42 @@ import type { WatchedChain } from "./chain.ts";
 import { internalHash, keepFinal, nativeLogIndex } from "./payments.ts";
 
 /**
- * A balance that is told without its block may be older than the newest block by so many blocks:
- * ten minutes on Tron. Providers report lags of seconds to minutes between their machines.
+ * A balance without its block may be older than the newest block by this many blocks: ten minutes
+ * on Tron. Providers report lags of seconds to minutes between their machines.
  */
 const staleBlocksMax = 200;
 
-/** No reading that begins at `from` tells an older state than this block's. */
+/** A reading that begins at `from` never shows an older state than the state of this block. */
 const oldestOf = ({ reader }: WatchedChain, from: number): number =>
   reader.tellsNewestBalances === true ? from - staleBlocksMax : from;
 
-/** A currency as a reading tells of it. */
+/** A currency with its balance in a reading. */
 export interface ReadCurrency {
   readonly id: string;
   readonly contract: string; // "" native
   readonly units: bigint;
 }
 
-/** The balance of an address at the end of some block of `from` to `to`. */
+/** The balance of an address at the end of some block from `from` to `to`. */
 export interface Reading {
   readonly of: IssuedAddress;
   readonly from: number;
   readonly to: number;
-  readonly blockHash: string; // of block `from`; "" not known
+  readonly blockHash: string; // hash of block `from`; "" if unknown
   readonly currencies: readonly ReadCurrency[];
 }
 
 /**
- * Takes a reading in, once every final block up to `to` was read; in the caller's transaction. An
- * address that is being swept is left for later.
- * @returns whether its request has to be judged
+ * Applies a reading in the caller's transaction. Every final block up to `to` must have been read
+ * before. An address that is being swept is skipped until later.
+ * @returns true if its request must be judged
  */
 export function applyReading(chain: WatchedChain, database: Database, reading: Reading): boolean {
   const { of, from, to } = reading;
   const { network } = chain;
   const state = readAddressState(database, network, of.address);
-  // Older than what was judged: money of a later block would look as if it had been taken out.
+  // The reading is older than the last judgement: money of a later block would look as if it had
+  // been taken out.
   if (to > from && state?.run === "" && from < state.block) return false;
   const isKnown = state?.run === "" || of.place <= lastWithoutBaseline(database);
   let isPaid = false;
@@ -82,11 +83,12 @@ const placeOf = ({ network }: WatchedChain, { of }: Reading, { id, contract }: R
   ...{ network, address: of.address, currency: id, transactionId: of.transactionId, isNative: contract === "" },
 });
 
-/** The baseline: a balance before anybody can have paid. */
+/** Finds the baseline: the balance before any customer can have paid. */
 function findBaseline(chain: WatchedChain, database: Database, reading: Reading, one: ReadCurrency): void {
   const place = placeOf(chain, reading, one);
   const { from: block, to } = reading;
-  // Coins that receipts name came after the address was watched: they are no part of the baseline.
+  // Coins that receipts name came after the address was watched, so they are no part of the
+  // baseline.
   const named = claimsOf(database, place, to).reduce((sum, claim) => sum + BigInt(claim.units), 0n);
   const units = one.units - explainedUnits(database, place, { ...place, block: to }) - named;
   if (units <= 0n) return;
@@ -106,17 +108,21 @@ function compare(chain: WatchedChain, database: Database, reading: Reading, one:
   const claims = claimsOf(database, place, to);
   if (rest > 0n || claims.length > 0) return credit(chain, database, reading, place, rest, claims);
   const below = above - explainedUnits(database, place, { ...place, block: oldestOf(chain, from) });
-  // Nobody here has the key: its owner took that much, and what comes next lies above the rest.
+  // No agent here has the key, so its owner took this amount. New money will be above the
+  // remainder.
   if (below < 0n && of.agent === null) keepTaken(database, place, -below, from);
   return false;
 }
 
-/** Coins that receipts up to `block` name, which no balance has borne out yet. */
+/** Coins that receipts up to `block` name and no balance has confirmed yet. */
 function claimsOf(database: Database, place: Place, block: number): readonly PaymentRow[] {
   return place.isNative ? listClaims(database, place.network, block).filter(({ address }) => address === place.address) : [];
 }
 
-/** Named payments first, each only as far as the balance bears it out; then what none names. */
+/**
+ * Credits named payments first, each only as far as the balance confirms it; then the remainder
+ * without a name.
+ */
 function credit(
   chain: WatchedChain,
   database: Database,
@@ -127,7 +133,7 @@ function credit(
 ): boolean {
   let rest = restUnits > 0n ? restUnits : 0n;
   for (const claim of claims) {
-    // A claim of a later block than the balance may be of is judged by the next reading.
+    // A claim in a later block than the balance's block is judged by the next reading.
     if (claim.block > reading.from) {
       const named = BigInt(claim.units);
       rest = rest > named ? rest - named : 0n;
@@ -149,7 +155,7 @@ function credit(
 function keepUnnamed(chain: WatchedChain, database: Database, reading: Reading, place: Place, units: bigint): void {
   const { network, address, currency, transactionId, isNative } = place;
   const end = depositEnd(database, transactionId);
-  // The first reading behind a request's end is of what came before it.
+  // The first reading after a request's end shows payments from before the end.
   const block = end !== null && end < reading.from ? end : reading.from;
   const txHash = isNative ? internalHash(block, address) : `${internalHash(block, address)}:${currency}`;
   const before = readPayment(database, { network, txHash, logIndex: nativeLogIndex });

@@ -1,8 +1,9 @@
 /**
- * Every final transaction of a paying account, kept by its slot: also those that no withdrawal
- * explains. After a restore the watcher reads the same blocks again, so what ledger and database
- * have both forgotten shows here, beside what it paid. Where the chain has no slots, a foreign one
- * takes none away and shows nowhere else: a person hears of it. Source: docs/protocol.md section 8.
+ * Keeps every final outgoing transaction of a hot wallet by its slot, including transactions that
+ * no withdrawal explains. After a restore the watcher reads the same blocks again, so a payment
+ * that ledger and database have both forgotten appears here. On a chain without slots, a foreign
+ * transaction uses no slot and appears nowhere else, so operators get an alert. Source:
+ * docs/protocol.md section 8.
  */
 import { waitingOf } from "../../chains/families.ts";
 import type { WatchedBlock } from "../../chains/nodes.ts";
@@ -23,8 +24,8 @@ function waits({ network }: WatchedChain): boolean {
 }
 
 /**
- * The accounts that pay on a chain, whichever agent they were paired through; where no slot shows
- * what an address for deposits spent, the swept ones as well.
+ * The hot wallets of a chain, of every agent that was ever paired. On a chain where no slot shows
+ * the outgoing transactions of a deposit address, also the swept addresses.
  */
 function payersOf(chain: WatchedChain): ReadonlySet<string> {
   const { database } = chain.store;
@@ -32,12 +33,15 @@ function payersOf(chain: WatchedChain): ReadonlySet<string> {
   return new Set([...listAccountsEver(database, chain.network), ...swept]);
 }
 
-/** Whether anybody pays on this chain. */
+/** True if any account pays on this chain. */
 export function hasPayers(chain: WatchedChain): boolean {
   return payersOf(chain).size > 0;
 }
 
-/** The spends in final, agreed blocks. One that failed paid nobody, and is none. */
+/**
+ * The outgoing transactions in final, agreed blocks. A failed transaction paid nothing and is left
+ * out.
+ */
 export async function findSpends(chain: WatchedChain, blocks: readonly WatchedBlock[]): Promise<readonly SpendRow[]> {
   const sent = chain.reader.spends(blocks, payersOf(chain));
   const found = await inWaves(sent, questionsAtOnce, async (spend): Promise<SpendRow | null> => {
@@ -50,7 +54,10 @@ export async function findSpends(chain: WatchedChain, blocks: readonly WatchedBl
   return found.filter((spend) => spend !== null);
 }
 
-/** With the alarm for a version that was called dead. Runs in the caller's transaction. */
+/**
+ * Keeps outgoing transactions, and raises the alarm for a version that was called dead. Runs in the
+ * caller's transaction.
+ */
 export function keepSpends(chain: WatchedChain, database: Database, spends: readonly SpendRow[]): void {
   for (const spend of spends) {
     keepSpend(database, spend);
@@ -61,8 +68,9 @@ export function keepSpends(chain: WatchedChain, database: Database, spends: read
 }
 
 /**
- * Tells of spends that nobody here ordered. A database that was put back may lack the order, and
- * its agent tells it again: so not before the agent that pays from there was heard in this run.
+ * Reports outgoing transactions that nobody here ordered. A database restored from a backup may
+ * lack the order until its agent resends it. So nothing is reported before the paying agent has
+ * caught up in this run.
  */
 export function tellForeign(chain: WatchedChain): void {
   const { store, network, run } = chain;

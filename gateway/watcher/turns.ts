@@ -1,31 +1,31 @@
 /**
- * Which withdrawals a pass looks at when there are more than it may ask about: one of each agent in
- * turn, those not looked at for the longest first, so that no agent's thousands stand before
- * another's one. Pure bookkeeping, touches nothing.
+ * Selects the withdrawals of a pass if there are more than the pass may ask about. Takes one of
+ * each agent in turn, longest waiting first, so that an agent with thousands does not delay the
+ * others. Pure bookkeeping, touches nothing.
  */
 
-/** A withdrawal as far as its turn goes. */
+/** The fields of a withdrawal that decide its turn. */
 export interface Waiting {
   readonly id: string;
-  readonly account: string; // its agent's
-  readonly hashes: readonly string[]; // a question each
+  readonly account: string; // account of its agent
+  readonly hashes: readonly string[]; // one question for each
 }
 
 export class Turns {
-  readonly #looked = new Map<string, number>(); // pass of the last look, by withdrawal
+  readonly #looked = new Map<string, number>(); // newest pass that took it, by withdrawal
   #pass = 0;
-  #since = 0; // whatever was looked at in this pass or later has had its turn
+  #since = 0; // a withdrawal taken in this pass or later has had its turn
   #key = "";
   #left = 0;
 
-  /** How many still wait for their turn after the last `take`. */
+  /** The number of withdrawals that still wait for their turn after the last `take`. */
   get left(): number {
     return this.#left;
   }
 
   /**
-   * The next of `open`, up to `questionsMax` together but at least one; every one comes once until
-   * `key` changes or `restart`.
+   * The next of `open`, up to `questionsMax` questions in total but at least one withdrawal. Each
+   * withdrawal comes only once until `key` changes or `restart` is called.
    */
   take<One extends Waiting>(open: readonly One[], key: string, questionsMax: number): readonly One[] {
     this.#pass += 1;
@@ -44,12 +44,12 @@ export class Turns {
     return taken;
   }
 
-  /** Everyone has a turn again; those who waited longest still come first. */
+  /** Gives every withdrawal a turn again; the longest waiting still come first. */
   restart(): void {
     this.#since = this.#pass + 1;
   }
 
-  /** Forgets all but these. */
+  /** Removes all withdrawals except these. */
   keep(ids: ReadonlySet<string>): void {
     for (const id of this.#looked.keys()) if (!ids.has(id)) this.#looked.delete(id);
   }

@@ -1,8 +1,8 @@
 /**
- * Open withdrawals against the chain: gathers evidence for every signed version, lets the chain's
- * door judge, stores all verdicts of a pass in one transaction. A pass asks so much and no more;
- * what is left has its turn in the next ones. A withdrawal that is no longer pending is never
- * touched again. Sources: docs/architecture.md sections 2 and 8.
+ * Judges open withdrawals by the chain: gathers evidence for every signed version, lets the chain's
+ * interface judge, and stores all results of a pass in one transaction. A pass has a limited number
+ * of questions; the remaining withdrawals come in the next passes. A withdrawal that is no longer
+ * pending is never changed again. Sources: docs/architecture.md sections 2 and 8.
  */
 import type { Payment } from "../../chains/family.ts";
 import type { Ending, Judgement } from "../../chains/nodes.ts";
@@ -23,16 +23,16 @@ interface OpenWithdrawal {
   readonly account: string;
   readonly row: TransactionRow;
   readonly payment: Payment;
-  readonly hashes: readonly string[]; // of its versions, oldest first
+  readonly hashes: readonly string[]; // hashes of its versions, oldest first
 }
 
-/** What is not in the tables because asking again tells it anew. */
+/** State that is not in the tables, because asking again gives it again. */
 export interface WithdrawalMemory {
   doneKey: string;
   doneAt: number;
   readonly turns: Turns;
   readonly includedIn: Map<string, number>; // block by transaction id
-  readonly suspects: Set<string>; // slot seen as consumed in the pass before
+  readonly suspects: Set<string>; // withdrawals whose slot looked consumed in the previous pass
 }
 
 const questionsAtOnce = 64;
@@ -55,8 +55,8 @@ interface Judged {
 }
 
 /**
- * One look at the open withdrawals that have a signature, each in its turn. @throws AgentError
- * NODE_* when some could not be judged; the others were.
+ * One pass over the open withdrawals that have a signature, each in its turn.
+ * @throws AgentError NODE_* if some could not be judged; the others were judged
  */
 export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: WithdrawalMemory): Promise<void> {
   const open = readOpen(chain);
@@ -95,7 +95,7 @@ export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: Wi
   const isLast = memory.turns.left === 0;
   if (fault !== null || early.length > 0 || isLast) memory.turns.restart();
   if (fault !== null) throw fault;
-  if (early.length > 0 || !isLast) return; // the next pass goes on
+  if (early.length > 0 || !isLast) return; // the next pass continues
   memory.doneKey = key;
   memory.doneAt = tip.askedAt;
 }
@@ -113,7 +113,7 @@ function readOpen(chain: WatchedChain): readonly OpenWithdrawal[] {
   return [...open.values()];
 }
 
-/** Null for a currency the configuration no longer has: nobody can say which contract it was. */
+/** Null for a currency that is no longer in the configuration, because its contract is unknown. */
 function paymentOf(chain: WatchedChain, row: SignedWithdrawal): Payment | null {
   const currency = chain.currencies.find((one) => one.id === row.currency);
   if (currency === undefined) return null;
@@ -128,8 +128,8 @@ function paymentOf(chain: WatchedChain, row: SignedWithdrawal): Payment | null {
 }
 
 /**
- * A node that lags behind the counter it was asked for looks the same for a moment: it is said only
- * when it lasts.
+ * A node that lags behind the count it was asked for looks the same for a moment, so the result
+ * counts only if it lasts.
  */
 function isEarly(each: Judged, memory: WithdrawalMemory): boolean {
   return isUsed(each) && !memory.suspects.has(each.one.row.id);
@@ -139,7 +139,7 @@ function isUsed({ verdict }: Judged): boolean {
   return verdict.kind === "stuck" && verdict.code === "WATCHER_SLOT_CONSUMED";
 }
 
-/** What used the slot may have been read before the withdrawal had it. */
+/** The transaction that used the slot may have been read before the withdrawal got the slot. */
 async function usedBy(chain: WatchedChain, { one, verdict }: Judged): Promise<Judged> {
   const { network, account, slot } = one.payment;
   return { one, verdict: (await judgeUsed(chain, one.row, { network, account, slot })) ?? verdict };
@@ -160,15 +160,15 @@ function applyAll(chain: WatchedChain, database: Database, judged: readonly Judg
 }
 
 /**
- * Stores a verdict; nothing happens to a withdrawal that is final by now. True when the row
- * changed. Runs inside the caller's transaction; `row` may be older than the table.
+ * Stores a result; a withdrawal that is final by now is not changed. True if the row changed. Runs
+ * inside the caller's transaction; `row` may be older than the table.
  */
 export function applyVerdict(chain: WatchedChain, database: Database, row: TransactionRow, verdict: Judgement): boolean {
   switch (verdict.kind) {
     case "completed":
       return end(chain, database, row, { status: 1, stage: "completed", code: "", final: verdict.final });
     case "failed":
-      // What the agent's operator cancelled failed because a person wanted it to.
+      // A withdrawal that the agent's operator cancelled failed on purpose.
       if (verdict.code !== "cancelled")
         raiseAlarm(chain, database, "WATCHER_PAYMENT_FAILED", row.id, `${verdict.code} by ${verdict.final.txHash}`);
       return end(chain, database, row, { status: 2, stage: "failed", code: verdict.code, final: verdict.final });
@@ -178,7 +178,7 @@ export function applyVerdict(chain: WatchedChain, database: Database, row: Trans
     case "confirming":
       return move(chain, database, row.id, "confirming", verdict.txHash);
     case "waiting": {
-      // A block with the payment in it may vanish again. Stuck stays until the chain says more.
+      // The block with the payment may vanish again. Stuck stays until the chain shows more.
       return row.stage === "confirming" && move(chain, database, row.id, "broadcast", "");
     }
   }
