@@ -1,17 +1,17 @@
 /**
  * IP addresses: one reader for every form that sockets and proxies write, and lists of addresses
- * and networks as the configuration names them (10.0.0.0/8, 2001:db8::1).
+ * and networks for the configuration (10.0.0.0/8, 2001:db8::1).
  */
 import { BlockList, isIP } from "node:net";
 
-/** The longest form: "[full IPv6 with IPv4 tail%zone]:65535" in quotes has fewer characters. */
+/** More than the longest form, which is "[full IPv6 with IPv4 tail%zone]:65535" in quotes. */
 const writtenMax = 128;
 
 /**
- * The bare IP address in a text: an address, an address with a port (192.0.2.1:443,
- * [2001:db8::1]:443), in brackets, in quotes, with a zone (fe80::1%eth0, which is left out) or as
- * IPv4 inside IPv6 (RFC 4291 section 2.5.5.2, which counts as the IPv4 address). Null for any
- * other text, "unknown" and names among them. Sources: RFC 7239 section 6; RFC 3986 section 3.2.2.
+ * Returns the bare IP address in a text: an address, an address with a port (192.0.2.1:443,
+ * [2001:db8::1]:443), in brackets, in quotes, with a zone (fe80::1%eth0; the zone is left out) or
+ * as IPv4 inside IPv6 (RFC 4291 section 2.5.5.2; counts as the IPv4 address). Null for any other
+ * text, such as "unknown" and names. Sources: RFC 7239 section 6; RFC 3986 section 3.2.2.
  * @public
  */
 export function readAddress(text: string): string | null {
@@ -34,8 +34,8 @@ function unmapped(address: string): string {
 }
 
 /**
- * A question to a list; the answer is no for whatever is not an IP address. IPv4 inside IPv6 counts
- * as the IPv4 address it is.
+ * Returns a test of membership in a list; false for a text that is not an IP address. IPv4 inside
+ * IPv6 counts as the IPv4 address.
  * @public
  */
 export function addressList(entries: readonly string[]): (address: string | undefined) => boolean {
@@ -50,7 +50,7 @@ export function addressList(entries: readonly string[]): (address: string | unde
 }
 
 /**
- * Whether a text is an IP address, or a network as an address with its bits (192.0.2.0/24).
+ * True if a text is an IP address, or a network: an address with its bits (192.0.2.0/24).
  * @public
  */
 export function isAddressOrNetwork(text: string): boolean {

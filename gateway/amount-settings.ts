@@ -1,8 +1,10 @@
-/** Amounts of a currency as the configuration writes them: decimal strings in one spelling. */
+/** Amounts of a currency in the configuration: decimal strings in one spelling. */
 import { formatAmount, parseAmount } from "../protocol/amount.ts";
 import { shapeFault } from "../protocol/shape.ts";
 
-/** @throws AgentError JSON_SHAPE for what is no amount above zero in the currency's decimals */
+/**
+ * @throws AgentError JSON_SHAPE unless the text is an amount above zero in the currency's decimals
+ */
 export function amountIn(text: string, decimal: number, path: string): string {
   const amount = parseAmount(text, decimal);
   if (!amount.ok) throw shapeFault(path, `must be an amount above zero with at most ${decimal} decimals`);
@@ -10,8 +12,9 @@ export function amountIn(text: string, decimal: number, path: string): string {
 }
 
 /**
- * So much may be missing from a deposit: nothing, or below the smallest deposit, so that a payment
- * of nothing completes none. @throws AgentError JSON_SHAPE
+ * The amount that may be missing from a deposit: zero, or below the smallest deposit, so that a
+ * payment of nothing completes no deposit.
+ * @throws AgentError JSON_SHAPE
  */
 export function toleranceIn(text: string, least: string, decimal: number, path: string): string {
   if (text === "0") return text;

@@ -1,11 +1,14 @@
 /**
- * A place that a configuration names, as the beginning of other addresses: https, or plain http on
- * this machine alone, with nothing behind the folder.
+ * A URL in the configuration that other URLs begin with: https, or plain http only on this machine,
+ * with nothing after the folder.
  */
 import { isLoopback } from "../protocol/loopback.ts";
 import { type Reader, shapeFault, string } from "../protocol/shape.ts";
 
-/** Gives it without a slash at the end. @throws AgentError JSON_SHAPE */
+/**
+ * Returns the URL without a slash at the end.
+ * @throws AgentError JSON_SHAPE
+ */
 export const bareUrl: Reader<string> = (value, path) => {
   const text = string({ min: 1, max: 2048 })(value, path);
   let parsed: URL;

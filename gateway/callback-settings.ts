@@ -7,11 +7,11 @@ import { boolean, integer, list, object, type Reader, shapeFault, string } from 
 /** @public */
 export interface CallbackSettings {
   readonly allowLoopback: boolean; // development: plain http and this machine
-  // private addresses or networks that may be reached all the same
+  // Private addresses or networks that callbacks may reach.
   readonly allowNetworks: readonly string[];
-  // from each failed try to the next; after the last one an event is given up
+  // From each failed try to the next; after the last try an event is given up.
   readonly retryMs: readonly number[];
-  readonly timeoutMs: number; // of one try, name look-up and answer included
+  readonly timeoutMs: number; // of one try, including name look-up and answer
 }
 
 const minuteSeconds = 60;
@@ -45,7 +45,7 @@ export const callbacksShape = object(
 );
 
 /**
- * @param isLocal whether this gateway itself serves its own machine alone
+ * @param isLocal true if the gateway serves only its own machine
  * @throws AgentError JSON_SHAPE
  * @public
  */

@@ -1,18 +1,19 @@
 /**
- * Chains and currencies by name in gateway.config.json: each preset's lines are laid out before the
- * file is read as strictly as one without presets. Source: docs/chains.md, section 1.
+ * Chains and currencies by name in gateway.config.json: each preset is expanded before the file is
+ * read, which is then checked as strictly as a file without presets. Source: docs/chains.md,
+ * section 1.
  */
 import { expandPresets } from "../chains/presets.ts";
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import { shapeFault } from "../protocol/shape.ts";
 
-/** The presets named, by chain's name or currency's id. */
+/** The preset of each chain or currency, by the chain's name or currency's id. */
 export type PresetOf = ReadonlyMap<string, string>;
 
 const chainLines = ["family", "chainId", "confirmations", "feeModel", "explorer"];
 const currencyLines = ["decimal", "name", "symbol", "minPaymentAmount", "contract", "market"];
 
-/** The file with each preset's lines laid out; what is no object is for the reader to say. */
+/** The file with each preset expanded. The reader reports a value that is no object. */
 export function expanded(value: JsonValue): {
   readonly value: JsonValue;
   readonly chainPreset: PresetOf;

@@ -1,6 +1,4 @@
-/**
- * One chain in gateway.config.json: its lines, and what its family says of them.
- */
+/** One chain in gateway.config.json: its settings, and the checks of its family. */
 import { families } from "../chains/families.ts";
 import { type ChainId, familyNames } from "../chains/family.ts";
 import { integer, list, object, oneOf, type Reader, shapeFault, string } from "../protocol/shape.ts";
@@ -19,7 +17,7 @@ export const url: Reader<string> = (value, path) => {
 
 export const positive = (max: number): Reader<number> => integer({ min: 1, max });
 
-/** What kind of id a chain has, its family says. */
+/** The family decides which kind of id a chain has. */
 const chainId: Reader<ChainId> = (value, path) =>
   typeof value === "string" ? string({ min: 1, max: 64 })(value, path) : positive(Number.MAX_SAFE_INTEGER)(value, path);
 
@@ -33,7 +31,7 @@ export const chainShape = object(
   { agentNodes: list(url, 8), feeModel: string({ max: 32 }), explorer: url },
 );
 
-/** In its one spelling; what else the family must know of the entry is looked at as well. */
+/** The chain's id in its one spelling. Also checks the other settings that the family needs. */
 export function chainIdOf(
   { family: name, chainId, feeModel, confirmations }: ReturnType<typeof chainShape>,
   path: string,

@@ -1,15 +1,15 @@
 /**
  * The address of the client that sent a request: the address of the socket, or behind a trusted
- * proxy the entry that the proxy appended last to X-Forwarded-For. Entries further left were
- * written by the client and are never believed. API, rates, allow lists, logs and the hub all
- * read addresses here.
+ * proxy the last entry of X-Forwarded-For, which the proxy appended. Entries further left were
+ * written by the client and are never used. API, rates, allow lists, logs and the hub all read
+ * addresses here.
  */
 import type { IncomingMessage } from "node:http";
 import { addressList, readAddress } from "./address-list.ts";
 
 /**
- * `unreadable` is the entry of a trusted proxy that is no address, "" without one; the request
- * then counts as the proxy's own.
+ * `unreadable` is the entry of a trusted proxy that is no address; "" without one. The request then
+ * counts as the proxy's own.
  * @public
  */
 export interface ClientAddress {
@@ -21,8 +21,8 @@ const entriesMax = 64;
 const shownMax = 64;
 
 /**
- * A function from a request to its client's address. `trusted` holds addresses and networks such
- * as 10.0.0.0/8. Asking twice is harmless.
+ * Returns a function from a request to its client's address. `trusted` has addresses and networks
+ * such as 10.0.0.0/8.
  * @public
  */
 export function addressReader(trusted: readonly string[]): (request: IncomingMessage) => ClientAddress {

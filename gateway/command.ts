@@ -1,8 +1,8 @@
 /**
  * The gateway's command line and process entry: `init`, `start`, `agents`, `backup`, `health`,
- * `check`, and the groups of operator/. An error is two lines, the second a hint. Exit: 0 fine, 1 a
- * clear no or a trouble that passes by itself, 2 usage or configuration, 3 not reached, 70 a bug.
- * Source: docs/api.md, section on running it.
+ * `check`, and the groups of operator/. An error is two lines; the second is a hint. Exit: 0 fine,
+ * 1 a clear no or a problem that passes by itself, 2 usage or configuration, 3 not reached, 70 a
+ * bug. Source: docs/api.md, section on running it.
  */
 import "../protocol/no-inspector.ts";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
@@ -78,7 +78,7 @@ function epochNumber(text: string): number {
 }
 
 /**
- * Every command and its options. The manual page is made of them too.
+ * Every command and its options. The manual page is also made from this tree.
  * @public
  */
 export function tree(): Command {
@@ -128,10 +128,13 @@ function silence(command: Command): void {
   for (const child of command.commands) silence(child);
 }
 
-/** The faults of a start that may pass by themselves, so that a service manager tries again. */
+/** Faults of a start that may pass by themselves, so that a service manager tries again. */
 const passing: readonly string[] = ["GATEWAY_LISTEN_TAKEN", "GATEWAY_STORE_OWNED", "GATEWAY_STORE_BUSY"];
 
-/** Tells a thrown value on stderr. @returns the exit code */
+/**
+ * Prints a thrown value on stderr.
+ * @returns the exit code
+ */
 function complainOf(error: unknown): number {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return exit.fine;
@@ -161,8 +164,7 @@ export async function main(): Promise<void> {
 }
 
 /**
- * Carries out one command line, the words after the program's name. Sets the exit status; never
- * rejects.
+ * Runs one command line: the words after the program's name. Sets the exit status; never rejects.
  * @public
  */
 export async function run(words: readonly string[]): Promise<void> {

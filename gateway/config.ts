@@ -1,7 +1,7 @@
 /**
- * gateway.config.json: every key, its bounds and its default. Unknown keys are refused, relative
- * paths are relative to the file. It holds no secret of its own: the gateway's key is in `keyFile`.
- * Source: docs/api.md, section on running it.
+ * gateway.config.json: every key, its bounds and its default. Unknown keys are refused; relative
+ * paths are relative to the file. The file has no secret of its own, because the gateway's key is
+ * in `keyFile`. Source: docs/api.md, section on running it.
  */
 import { closeSync, fstatSync, openSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -29,12 +29,12 @@ import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefau
 export interface GatewayChain {
   readonly family: FamilyName;
   readonly chainId: ChainId;
-  readonly feeModel?: string; // one of the family's; by the chain's id unless told
-  readonly preset: string; // that its lines were laid over, "" for none
-  readonly explorer: string; // address that ends where a transaction's hash begins; "" for none
-  readonly network: string; // CAIP-2, made from chainId
+  readonly feeModel?: string; // one of the family's; default: by chain id
+  readonly preset: string; // preset that its settings extend; "" none
+  readonly explorer: string; // address that a transaction's hash is appended to; "" none
+  readonly network: string; // CAIP-2, derived from chainId
   readonly nodes: readonly string[];
-  // written into agents' config.json; unless told the gateway's own, without their keys
+  // Written into agents' config.json; default: the gateway's own nodes, without their keys.
   readonly agentNodes: readonly string[];
   readonly confirmations: number | "finalized";
 }
@@ -42,7 +42,7 @@ export interface GatewayChain {
 /** @public */
 export interface GatewayCurrency {
   readonly id: string;
-  readonly preset: string; // that its lines were laid over, "" for none
+  readonly preset: string; // preset that its settings extend; "" none
   readonly chain: string;
   readonly network: string;
   readonly name: string;
@@ -50,12 +50,12 @@ export interface GatewayCurrency {
   readonly decimal: number;
   readonly contract: string; // EIP-55; "" native
   readonly minPaymentAmount: string;
-  readonly paymentTolerance: string; // so much may be missing from a deposit's amount; below minPaymentAmount
+  readonly paymentTolerance: string; // this much may be missing from a deposit's amount; below minPaymentAmount
   readonly minWithdrawAmount: string;
   readonly enabled: boolean;
-  readonly depositOnly: boolean; // taken in although the merchant's agent may not pay it out
-  readonly market: string; // its ticker where prices are asked; "" has no market
-  readonly listUnpriced: boolean; // listed also while a price of it is missing
+  readonly depositOnly: boolean; // accepted even if the merchant's agent may not pay it out
+  readonly market: string; // its ticker on the markets; "" no market
+  readonly listUnpriced: boolean; // also listed while it lacks a price
   readonly sweep: GatewaySweep;
 }
 
@@ -63,23 +63,23 @@ export interface GatewayCurrency {
 export interface GatewayLimits {
   readonly readsPerSecond: number; // per key
   readonly writesPerSecond: number; // per key
-  readonly burst: number; // buckets hold this many seconds' worth
+  readonly burst: number; // buckets hold this many seconds of requests
   readonly failedAuthPerTenMinutes: number; // per address
   readonly pairingsPerMinute: number; // per address
   readonly bodyBytesMax: number;
-  readonly withdrawalWaitMs: number; // how long autoWithdraw waits for the agent
-  readonly listMax: number; // most records in one answer of /transactions without `limit`; 0 for all of them
+  readonly withdrawalWaitMs: number; // longest wait of autoWithdraw for the agent
+  readonly listMax: number; // largest number of records in an answer of /transactions without `limit`; 0 for all
 }
 
 /** @public */
 export interface GatewayLifetimes {
   readonly depositMinutes: number;
   readonly withdrawalHours: number; // unsigned and unanswered
-  readonly approvalDays: number; // manual, waiting for a person
+  readonly approvalDays: number; // manual, waiting for an operator
 }
 
 /**
- * Whom the gateway tells of events, and when an agent counts as away.
+ * The receiver of the gateway's alerts, and the time after which an agent counts as away.
  * @public
  */
 export interface GatewayAlerts {
@@ -105,12 +105,12 @@ export interface GatewayConfig {
   readonly prices: PriceSettings;
   readonly limits: GatewayLimits;
   readonly lifetimes: GatewayLifetimes;
-  readonly sweepsAtOnce: number; // on their way at once, of one merchant
-  readonly books: { readonly hour: number }; // of each day in UTC at which the books are closed
+  readonly sweepsAtOnce: number; // open sweeps of one merchant
+  readonly books: { readonly hour: number }; // hour of each day in UTC for closing the books
   readonly callbacks: CallbackSettings;
-  readonly contentTypeOnGet: boolean; // whether a GET must carry Content-Type
-  readonly alerts: GatewayAlerts | null; // null: nobody is told
-  // a port of this machine; null: not served
+  readonly contentTypeOnGet: boolean; // a GET must carry Content-Type
+  readonly alerts: GatewayAlerts | null; // null: no alerts
+  // A port of this machine; null: not served.
   readonly metrics: { readonly host: string; readonly port: number } | null;
   readonly logLevel: "debug" | "info" | "warn" | "error" | "silent";
 }
@@ -118,7 +118,7 @@ export interface GatewayConfig {
 const configBytesMax = 262_144;
 const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 
-/** Its path may be a secret of the receiver's, so no fault shows it. */
+/** Its path may be a secret of the receiver's, so no fault shows the path. */
 const alertUrl: Reader<string> = (value, path) => {
   const parsed = new URL(url(value, path));
   if (parsed.username !== "" || parsed.password !== "" || parsed.hash !== "")
@@ -311,9 +311,9 @@ function databasePath(text: string, base: string): string {
 }
 
 /**
- * Reads the text of gateway.config.json; `base` is the folder of its relative paths, `changedAtMs`
- * when it was written (the age of its manual prices). @throws AgentError JSON_*, JSON_SHAPE naming
- * the key.
+ * Reads the text of gateway.config.json. `base` is the folder of its relative paths; `changedAtMs`
+ * is when it was written (the age of its manual prices).
+ * @throws AgentError JSON_*, JSON_SHAPE naming the key
  * @public
  */
 export function parseConfig(text: string | Uint8Array, base: string, changedAtMs: number): GatewayConfig {
@@ -352,8 +352,8 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
 }
 
 /**
- * Reads the file. @throws AgentError GATEWAY_CONFIG_MISSING, GATEWAY_CONFIG_INVALID (its cause
- * names the key).
+ * Reads the file.
+ * @throws AgentError GATEWAY_CONFIG_MISSING, GATEWAY_CONFIG_INVALID (its cause names the key)
  * @public
  */
 export function readConfig(path: string): GatewayConfig {
@@ -373,7 +373,7 @@ export function readConfig(path: string): GatewayConfig {
   }
 }
 
-/** The text behind a byte order mark, once every character in it shows. */
+/** The text after a byte order mark, after checking that every character is visible. */
 function readable(text: string | Uint8Array): Uint8Array {
   const bytes = typeof text === "string" ? Buffer.from(text) : text;
   const behind = bytes.subarray(markLength(bytes));
@@ -381,7 +381,7 @@ function readable(text: string | Uint8Array): Uint8Array {
   return behind;
 }
 
-/** Time and text are of one open file. */
+/** Reads time and text from one open file. */
 function readDated(path: string): { readonly text: Uint8Array; readonly changedAtMs: number } {
   const descriptor = openSync(path, "r");
   try {

@@ -1,4 +1,4 @@
-/** The money that prices are told in, and sums of it as a shop asks for them. */
+/** The fiat currencies of prices, and amounts in them as a shop asks for them. */
 
 /** @public */
 export const fiats = ["USD", "EUR", "TRY"] as const;
@@ -18,10 +18,10 @@ export interface FiatSum {
 }
 
 /**
- * What a sum came to, as it is kept on the record and shown: decimal strings.
+ * The quote of a fiat amount, as the record keeps and shows it: decimal strings.
  * @public
  */
 export interface Quote extends FiatSum {
-  readonly price: string; // of one whole unit of the currency
-  readonly priceUpdatedAt: string; // when that price was right
+  readonly price: string; // for one unit of the currency
+  readonly priceUpdatedAt: string; // time of the price
 }

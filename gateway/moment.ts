@@ -1,8 +1,6 @@
-/**
- * A moment as people read it in alarms, acts and lists: ISO 8601 in UTC. Touches nothing.
- */
+/** Formats a time for alarms, acts and lists: ISO 8601 in UTC. Touches nothing. */
 
-/** Beyond it JavaScript has no date. A statement of an agent may name any number. */
+/** Largest time of a JavaScript date. A statement of an agent may name any number. */
 const dateMsMax = 8.64e15;
 
 /** @public */

@@ -1,19 +1,21 @@
 /**
- * Addresses of nodes as they may leave this gateway: a provider's key in one is the operator's and
- * gives way to a placeholder, which an agent refuses until a person puts another key there.
+ * Removes secrets from node addresses before they leave this gateway. A provider's key in an
+ * address belongs to the operator and is replaced by a placeholder, which an agent refuses until
+ * its operator puts another key there.
  */
 
 /** @public */
 export const nodeKeyPlaceholder = "<NODE_KEY>";
 
 /**
- * A part of a path that is no key, such as `v3`, `eth` or `jsonrpc`. Providers' keys are longer.
+ * A part of a path that cannot be a key, such as `v3`, `eth` or `jsonrpc`. Providers' keys are
+ * longer.
  */
 const plainPart = /^[a-z][a-z0-9-]{0,11}$|^$/;
 
 /**
- * The address without what may be a key: user, password, every value of the query, and each part of
- * the path that is no short word. Without one it comes back to the letter.
+ * The address without parts that may be a key: user, password, every value of the query, and each
+ * part of the path that is no short word. An address without such parts is returned unchanged.
  * @public
  */
 export function withoutNodeKey(address: string): string {

@@ -1,7 +1,6 @@
 /**
- * `prices` of gateway.config.json: typed prices, the markets that are asked, and when a price is
- * old. Reads nothing but what it is given. Source: docs/api.md, Currencies; docs/operations.md,
- * Prices.
+ * `prices` of gateway.config.json: typed prices, the markets to ask, and the age at which a price
+ * is stale. Reads only its arguments. Source: docs/api.md, Currencies; docs/operations.md, Prices.
  */
 import { currencyPattern } from "../protocol/fields.ts";
 
@@ -9,14 +8,14 @@ import { integer, object, type Reader, record, shapeFault, string } from "../pro
 import { bareUrl } from "./bare-url.ts";
 
 /**
- * What a person typed: decimal strings, for one whole unit of the currency.
+ * Prices that an operator typed: decimal strings, for one unit of the currency.
  * @public
  */
 export interface ManualPrice {
   readonly usd: string;
   readonly eur: string;
   readonly try: string;
-  readonly atMs: number | null; // when it was right; null: as old as the file
+  readonly atMs: number | null; // when it was right; null: the file's time
 }
 
 /** @public */
@@ -27,18 +26,18 @@ export type SourceName = (typeof sourceNames)[number];
 /** @public */
 export interface PriceSource {
   readonly name: SourceName;
-  readonly url: string; // instead of the source's own address; "" unless told
+  readonly url: string; // replaces the source's own address; "" by default
 }
 
 /** @public */
 export interface PriceSettings {
   readonly manual: Readonly<Record<string, ManualPrice>>;
-  readonly changedAtMs: number; // of the file
-  readonly manualHoursMax: number; // after which a typed price is stale
-  readonly sources: readonly PriceSource[]; // none: nobody is asked
-  readonly everySeconds: number; // from one question to a source to the next
-  readonly guardPercent: number; // how far apart the prices that count may be
-  readonly staleMinutes: number; // after which a price of the markets is stale
+  readonly changedAtMs: number; // time of the file
+  readonly manualHoursMax: number; // age at which a typed price is stale
+  readonly sources: readonly PriceSource[]; // none: no market is asked
+  readonly everySeconds: number; // between two questions to a source
+  readonly guardPercent: number; // largest difference of the prices that count
+  readonly staleMinutes: number; // age at which a market price is stale
 }
 
 const price = string({ min: 1, max: 40, pattern: /^(?:0|[1-9]\d{0,14})(?:\.\d{1,18})?$/ });
@@ -60,7 +59,8 @@ const time: Reader<number> = (value, path) => {
 const positive = (max: number): Reader<number> => integer({ min: 1, max });
 
 /**
- * Reads the section; what is left out is left out. @throws AgentError JSON_SHAPE
+ * Reads the section; a setting that is left out stays undefined.
+ * @throws AgentError JSON_SHAPE
  * @public
  */
 export const priceSection = object(
@@ -93,9 +93,9 @@ function sourcesOf(section: NonNullable<PriceSection["sources"]>): readonly Pric
 }
 
 /**
- * The settings of a section that was read; `changedAtMs` is when its file was written. @throws
- * AgentError JSON_SHAPE for a source that nobody knows, a price of a currency that is not there,
- * and prices that would be stale between two questions.
+ * The settings of a section that was read; `changedAtMs` is when its file was written.
+ * @throws AgentError JSON_SHAPE for an unknown source, a price of an unknown currency, and prices
+ * that would be stale between two questions
  * @public
  */
 export function priceSettings(

@@ -1,23 +1,23 @@
 /**
- * When what addresses for deposits hold is swept: the part of the configuration, with its bounds
- * and defaults. Reads nothing but what it is given. Source: docs/api.md, Sweeps.
+ * The settings for sweeping deposit addresses, with bounds and defaults. Reads only its arguments.
+ * Source: docs/api.md, Sweeps.
  */
 import { boolean, integer, object, type Reader, string } from "../protocol/shape.ts";
 
 /**
- * When what an address for deposits holds goes to the hot account.
+ * The conditions for sweeping a deposit address's balance to the hot wallet.
  * @public
  */
 export interface GatewaySweep {
-  readonly isAutomatic: boolean; // else at a person's word alone
-  readonly feeMultiple: number; // so many times the fee at least; of a token where both prices are known
-  readonly least: string; // so much at least
+  readonly isAutomatic: boolean; // false: only an operator orders sweeps
+  readonly feeMultiple: number; // the amount is at least this many times the fee; of a token only if both prices are known
+  readonly least: string; // smallest amount
 }
 
-/** As many accounts as an agent's hello has room for, beside the hot ones. */
+/** As many accounts as an agent's hello has room for, in addition to the hot wallets. */
 const sweepsAtOnceMax = 12;
 /**
- * So many may be stuck beside them: the order of a recovery has room for both together
+ * This many more sweeps may be stuck, because a recovery order has room for both together
  * (gateway/recovery/order.ts).
  * @public
  */
@@ -25,11 +25,11 @@ export const stuckSweepsMax = 20;
 /** @public */
 export const sweepsAtOnceDefault = 8;
 const feeMultipleDefault = 20;
-/** No deposit of a token loses more than a tenth of itself to its sweep. */
+/** A deposit of a token loses at most a tenth of its value to its sweep. */
 const feeMultipleOfTokens = 10;
 
 /**
- * As a person writes it beside a currency.
+ * The settings in the configuration of a currency.
  * @public
  */
 export const sweepShape = object(
@@ -45,7 +45,7 @@ export const sweepShape = object(
 export const sweepsAtOnce: Reader<number> = integer({ min: 1, max: sweepsAtOnceMax });
 
 /**
- * With the defaults; `least` is read already.
+ * The settings with their defaults; `least` was read before.
  * @public
  */
 export function sweepOf(

@@ -1,6 +1,6 @@
 /**
- * What an operation answers, before language and request id are added: data as the interface shapes
- * it, or a code of the table with what belongs beside it.
+ * The answer of an operation, before language and request id are added: data in the form of the
+ * interface, or a code of the table with its extra fields.
  */
 import { invariant } from "../../protocol/fault.ts";
 import type { Language } from "./language.ts";
@@ -10,7 +10,7 @@ import { type AnswerCode, answerCodes, messageOf } from "./messages.ts";
 export type Extra = Readonly<Record<string, string | number | boolean>>;
 
 /**
- * `code` answers carry `{message, code, requestId}` and `extra`; a 200 among them carries no
+ * `code` answers carry `{message, code, requestId}` and `extra`; with status 200 they carry no
  * requestId.
  * @public
  */
@@ -19,7 +19,7 @@ export type Answer =
   | {
       readonly kind: "list";
       readonly parts: Iterable<string> | AsyncIterable<string>;
-      readonly type?: string; // JSON unless told
+      readonly type?: string; // default: JSON
       readonly headers?: Readonly<Record<string, string>>;
     }
   | {
@@ -36,7 +36,7 @@ export function data(body: object, headers?: Readonly<Record<string, string>>): 
 }
 
 /**
- * An answer whose JSON text is made already.
+ * An answer whose JSON text exists already.
  * @public
  */
 export function json(text: string): Answer {
@@ -57,7 +57,7 @@ export function say(code: AnswerCode, extra: Extra = {}, headers?: Readonly<Reco
 }
 
 /**
- * The HTTP status and the JSON text of an answer that is no list. `requestId` stands in errors.
+ * The HTTP status and the JSON text of an answer that is no list. Errors include `requestId`.
  * @public
  */
 export function render(
@@ -74,7 +74,7 @@ export function render(
 }
 
 /**
- * Tells an Answer from what a check gives when it passes.
+ * True for an Answer, false for the result of a check that passed.
  * @public
  */
 export function isAnswer(value: unknown): value is Answer {

@@ -1,7 +1,7 @@
 /**
- * The bodies of the POST operations: strict JSON, the fields of the interface and no others, every
- * value a string. What is read here is canonical, so that the same order sent twice compares equal
- * however it was written. Sources: the interface; docs/api.md, Orders.
+ * Reads the bodies of the POST operations: strict JSON, only the fields of the interface, every
+ * value a string. The result is canonical, so that the same order compares equal however it was
+ * written. Sources: the interface; docs/api.md, Orders.
  */
 import { parseAddress } from "../../chains/families.ts";
 import { decimalMax, formatAmount, parseAmount } from "../../protocol/amount.ts";
@@ -12,33 +12,35 @@ import { type FiatSum, fiatDecimal, fiats } from "../fiat.ts";
 import { type Answer, isAnswer, say } from "./answer.ts";
 
 /**
- * An order as asked: `amount` without needless zeros, `address` in its checksummed form where it is
- * one, else as it came.
+ * An order: `amount` without needless zeros, `address` in its checksummed form if it is an address,
+ * else as it was sent.
  * @public
  */
 export interface Order {
   readonly currency: string;
-  readonly amount: string; // "" where `fiat` says how much
+  readonly amount: string; // "" if `fiat` has the amount
   readonly fiat: FiatSum | null;
   readonly orderId: string;
   readonly address: string;
   readonly tag: string;
-  readonly metadata: string; // a JSON object of texts as it will be kept; "" without any
+  readonly metadata: string; // a JSON object of texts in the form that is kept; "" none
 }
 
 /**
- * Which fields an operation takes beside currency, amount and orderId.
+ * The fields that an operation takes in addition to currency, amount and orderId.
  * @public
  */
 export interface OrderShape {
   readonly address: "required" | "optional" | "none";
   readonly tag: boolean;
-  readonly fiat: boolean; // a sum of money may stand in the place of amount
+  readonly fiat: boolean; // a fiat amount may replace the amount
 }
 
 const amountAhead = /[{,]\s*"(amount|fiatAmount)"\s*:\s*$/;
 
-/** An amount sent as a number gets the same answer whether or not the parser takes that number. */
+/**
+ * An amount sent as a number gets the same answer, whether or not the parser accepts that number.
+ */
 function unreadable(body: Uint8Array, { code, context }: AgentError): Answer {
   const ahead = code === "JSON_NUMBER" ? Buffer.from(body).toString("utf8").slice(0, Number(context.at)) : "";
   const [, field] = amountAhead.exec(ahead) ?? [];
@@ -66,12 +68,12 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
 }
 
 /**
- * What a shop may keep with an order: small texts by name, which nobody here reads.
+ * Data that a shop may keep with an order: short texts by name, which the gateway does not read.
  * @public
  */
 export const metadataLimits = { keysMax: 16, keyPattern: /^[A-Za-z0-9_.-]{1,40}$/, valueCharactersMax: 256, bytesMax: 2048 };
 
-/** The metadata as it will be kept; null when it has another form or is too large. */
+/** The metadata in the form that is kept; null if it has another form or is too large. */
 function metadataOf(value: JsonValue | undefined): string | null {
   if (value === undefined) return "";
   if (!isObject(value)) return null;
@@ -104,8 +106,7 @@ function fieldsProblem(object: JsonObject, shape: OrderShape): Answer | null {
 }
 
 /**
- * Reads an order; an Answer (400) names the first thing that is wrong. Currency-specific rules come
- * later.
+ * Reads an order. An Answer (400) names the first error. Rules of the currency are checked later.
  * @public
  */
 export function readOrder(body: Uint8Array, shape: OrderShape): Order | Answer {
@@ -122,7 +123,7 @@ function readAmount(object: JsonObject, field: "amount" | "fiatAmount", decimal:
   return formatAmount(parsed.units, decimal);
 }
 
-/** How much: an amount of the currency, or a sum of money. */
+/** The amount of an order: in the currency, or in fiat money. */
 function readSum(object: JsonObject, shape: OrderShape): Pick<Order, "amount" | "fiat"> | Answer {
   if (!shape.fiat || !asksFiat(object)) {
     const amount = readAmount(object, "amount", decimalMax);
@@ -135,19 +136,19 @@ function readSum(object: JsonObject, shape: OrderShape): Pick<Order, "amount" | 
 }
 
 /**
- * Most orders of one call.
+ * Largest number of orders in one call.
  * @public
  */
 export const ordersMax = 100;
 
 /**
- * Most bytes of a body with many orders.
+ * Largest body with many orders, in bytes.
  * @public
  */
 export const ordersBytesMax = 262_144;
 
 /**
- * One of many orders: `orderId` as it was sent, where it was a text.
+ * One of many orders. `orderId` is the text that was sent, if it was a text.
  * @public
  */
 export interface OneOrder {
@@ -156,8 +157,8 @@ export interface OneOrder {
 }
 
 /**
- * Reads `{"orders": […]}`: an Answer (400) where that is not its form; else each order for itself,
- * in their order, so that one that cannot be read takes nothing from the others.
+ * Reads `{"orders": […]}`. Returns an Answer (400) if the body has another form. Otherwise each
+ * order is read alone, so that an invalid order does not affect the others.
  * @public
  */
 export function readOrders(body: Uint8Array, shape: OrderShape): readonly OneOrder[] | Answer {

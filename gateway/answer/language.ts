@@ -1,7 +1,7 @@
 /**
- * Which of the two languages an answer speaks: Accept-Language with its weights, then the
- * merchant's own, then English. Language tags are compared in ASCII only: locale-aware casing would
- * turn a Turkish I into another letter. Source: RFC 9110 section 12.5.4, RFC 4647 section 3.3.1.
+ * Chooses the language of an answer: Accept-Language with its weights, then the merchant's own,
+ * then English. Language tags are compared in ASCII only, because locale-aware casing would change
+ * a Turkish I into another letter. Source: RFC 9110 section 12.5.4, RFC 4647 section 3.3.1.
  */
 
 /** @public */
@@ -22,8 +22,8 @@ function weightOf(parameters: readonly string[]): number {
 }
 
 /**
- * The best language for a header value; a header that is absent, too long or names neither language
- * gives `fallback`.
+ * The best language for a header value. Returns `fallback` if the header is absent, too long, or
+ * names neither language.
  * @public
  */
 export function languageOf(header: string | undefined, fallback: Language): Language {

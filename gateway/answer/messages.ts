@@ -1,7 +1,7 @@
 /**
- * Every code an answer of the gateway can carry: its status and its words in English and Turkish.
- * Clients branch on the code; the words are for people and may change. Codes never change meaning.
- * The table stands in docs/api.md too.
+ * Every code of the gateway's answers with its status and its text in English and Turkish. Clients
+ * use the code; the texts are for people and may change. Codes never change meaning. docs/api.md
+ * has the same table.
  */
 import type { Language } from "./language.ts";
 
@@ -177,7 +177,7 @@ export const answerCodes = {
 export type AnswerCode = keyof typeof answerCodes;
 
 /**
- * The words of a code.
+ * The text of a code.
  * @public
  */
 export function messageOf(code: AnswerCode, language: Language): string {

@@ -1,6 +1,6 @@
 /**
- * A transaction's row as the interface shows it, with the project's own fields beside. Fields never
- * change meaning; clients ignore those they do not know. Source: the interface, section on records;
+ * A transaction's row in the form of the interface, with the project's own fields added. Fields
+ * never change meaning; clients ignore unknown fields. Source: the interface, section on records;
  * docs/api.md.
  */
 import { familyOf } from "../../chains/families.ts";
@@ -10,8 +10,8 @@ import type { Quote } from "../fiat.ts";
 import type { TransactionRow } from "../store/rows.ts";
 
 /**
- * How a deposit is paid: the link for wallets, "" when the currency is no longer served or its
- * chain has none, how much may be missing, and the quote where one was made.
+ * Payment data of a deposit: the link for wallets ("" if the currency is no longer served or its
+ * chain has no links), the amount that may be missing, and the quote if there is one.
  * @public
  */
 export function paymentOf(row: TransactionRow, { currencies }: Pick<GatewayConfig, "currencies">): object {
@@ -26,15 +26,15 @@ export function paymentOf(row: TransactionRow, { currencies }: Pick<GatewayConfi
 }
 
 /**
- * What a record shows beside its row.
+ * Sources of a record's fields that are not in its row.
  * @public
  */
 export interface RecordFacts {
   readonly config: Pick<GatewayConfig, "chains" | "currencies">;
-  readonly confirmations: (transactionId: string) => number | null; // null when nothing is known
+  readonly confirmations: (transactionId: string) => number | null; // null if unknown
 }
 
-/** For people; "" while there is no transaction, or where no explorer is configured. */
+/** A link for people; "" while there is no transaction, or if no explorer is configured. */
 function explorerUrlOf({ network, txHash }: TransactionRow, { chains }: Pick<GatewayConfig, "chains">): string {
   const explorer = Object.values(chains).find((chain) => chain.network === network)?.explorer ?? "";
   return txHash === "" || explorer === "" ? "" : `${explorer}${txHash}`;

@@ -1,13 +1,13 @@
-/** Ends the connections of a server that stops, which Node leaves to whoever opened them. */
+/** Ends the open connections of a server that stops, because Node does not. */
 import type { Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 
-/** A request that is under way has this long to be answered, its connection included. */
+/** Time for a running request to be answered, including its connection. */
 const closingMsMax = 3_000;
 
 /**
- * A connection that never asked anything, or asked half, would hold up the stop until its own
- * time is over, and the service manager kills who stops too long.
+ * Without this, a connection with no request or half a request delays the stop until its own time
+ * limit, and the service manager kills a process that stops too slowly.
  */
 export function endConnections(server: FastifyInstance): void {
   const open = new Set<Socket>();

@@ -1,6 +1,6 @@
 /**
  * The list as CSV, for spreadsheets and bookkeeping: the fields of the record as columns, always
- * the same and in this order. Sources: RFC 4180; RFC 9110 section 12.5.1 (Accept).
+ * the same and in the same order. Sources: RFC 4180; RFC 9110 section 12.5.1 (Accept).
  */
 import { csvCell } from "../answer/csv-cell.ts";
 
@@ -8,7 +8,8 @@ import { csvCell } from "../answer/csv-cell.ts";
 export const csvType = "text/csv; charset=utf-8; header=present";
 
 /**
- * The columns. Those that a record has not are empty; a test holds them to the record's own fields.
+ * The columns. A field that a record lacks is empty. A test compares the columns with the record's
+ * own fields.
  * @public
  */
 export const csvColumns = [
@@ -28,9 +29,7 @@ export function csvLine(record: object): string {
 
 const rangesMax = 32;
 
-/**
- * Whether an Accept header names text/csv, and names JSON with no greater weight.
- */
+/** True if an Accept header names text/csv and does not give JSON a greater weight. */
 export function wantsCsv(accept: string | undefined): boolean {
   const weights = new Map<string, number>();
   for (const range of (accept ?? "").split(",").slice(0, rangesMax)) {

@@ -1,12 +1,12 @@
 /**
- * Who is at the other end of a socket: a proxy the operator named or not, and whether it may speak
- * without TLS to this process: with listen.tls nobody can, else this machine itself and the named
- * proxies.
+ * Checks the address at the other end of a socket: whether it is a proxy that the operator named,
+ * and whether it may connect without TLS. With listen.tls no connection comes without TLS.
+ * Otherwise only this machine and the named proxies may.
  */
 import { addressList } from "../address-list.ts";
 import type { GatewayConfig } from "../config.ts";
 
-/** Answers for the address at the other end of the socket, which no header can change. */
+/** The checks use the address at the other end of the socket, which no header can change. */
 export function createPeers(config: Pick<GatewayConfig, "listen" | "trustProxy">): {
   mayComePlain(address: string | undefined): boolean;
   isNamedProxy(address: string | undefined): boolean;

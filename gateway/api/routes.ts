@@ -1,7 +1,6 @@
 /**
- * The seven operations of the interface and one for many orders, each with the scope it asks for.
- * Content-Type is demanded on every one, as the interface says; a GET may be excused by
- * configuration.
+ * The seven operations of the interface and one for many orders, each with its scope. Every
+ * operation needs a Content-Type, as the interface says; the configuration can excuse GET.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
@@ -23,7 +22,7 @@ interface Call {
   readonly caller: Caller;
   readonly body: Uint8Array;
   readonly request: FastifyRequest;
-  /** Counts further writes, which this request held beside its first. */
+  /** Counts the further writes of this request, after its first. */
   readonly owe: (more: number) => void;
   /** Writes in one transaction with the request's token. */
   readonly write: WriteOnce;
@@ -34,14 +33,14 @@ export interface Operation {
   readonly method: "GET" | "POST";
   readonly path: string;
   readonly scope: Scope;
-  readonly bodyBytesMax?: number; // the configuration's unless told
+  readonly bodyBytesMax?: number; // default: the configuration's
   readonly answer: (service: Service, call: Call) => Answer | Promise<Answer>;
 }
 
 const empty = new Uint8Array(0);
 const base = "/api/v1";
 const jsonType = /^application\/json\s*(?:;|$)/i;
-/** A charset that is named must be the one that JSON has (RFC 8259, section 8.1). */
+/** A named charset must be the charset of JSON (RFC 8259, section 8.1). */
 const otherCharset = /;\s*charset\s*=\s*(?!"?utf-?8"?\s*(?:;|$))/i;
 
 const parameter = (request: FastifyRequest, name: string): string => (request.params as Record<string, string>)[name] ?? "";
@@ -53,7 +52,8 @@ function withdraw(mode: "auto" | "manual"): Operation["answer"] {
 }
 
 /**
- * All of them; `path` from /api/v1 on. The description of the service is made of this table.
+ * All operations; `path` is relative to /api/v1. The description of the service is made from this
+ * table.
  * @public
  */
 export const operations: readonly Operation[] = [
@@ -111,7 +111,8 @@ function tokenOf(request: FastifyRequest): string | undefined {
 }
 
 /**
- * Does what the token was used for. However that ends, no answer leaves before the token is kept.
+ * Runs the work that the token was used for. No answer leaves before the token is kept, even if the
+ * work fails.
  */
 async function kept<T>(use: TokenUse | null, act: () => Promise<T>): Promise<T> {
   try {
@@ -122,7 +123,7 @@ async function kept<T>(use: TokenUse | null, act: () => Promise<T>): Promise<T> 
 }
 
 /**
- * Puts the operations on the server.
+ * Adds the operations to the server.
  * @public
  */
 export function addOperations(server: FastifyInstance, service: Service): void {

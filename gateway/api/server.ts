@@ -1,7 +1,7 @@
 /**
- * The gateway's HTTP server: bounds on everything that arrives, one shape for every error,
- * languages, and the routes. It holds no rule about money; each route hands its bytes to a room and
- * turns the Answer into a reply. Sources: the interface; docs/api.md, Errors and Limits; RFC 9110.
+ * The gateway's HTTP server: limits on everything that arrives, one form for every error,
+ * languages, and the routes. Has no rule about money; each route gives its bytes to a module and
+ * sends the Answer as a reply. Sources: the interface; docs/api.md, Errors and Limits; RFC 9110.
  */
 import { readFileSync } from "node:fs";
 import { Readable } from "node:stream";
@@ -34,8 +34,8 @@ const headerBytesMax = 16_384;
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 15_000;
 /**
- * How often Node looks for connections past their time; its own 30 s would make fifteen seconds
- * forty-five.
+ * Interval at which Node checks for connections past their time limit. Its default of 30 s would
+ * turn fifteen seconds into forty-five.
  */
 const timeoutCheckMs = 1_000;
 const keepAliveTimeoutMs = 65_000;
@@ -43,7 +43,7 @@ const requestIdBytes = 8;
 
 const jsonType = "application/json; charset=utf-8";
 
-/** Sends an Answer: its own headers, the language it speaks, and for an error the request's id. */
+/** Sends an Answer with its headers and language, and the request's id if it is an error. */
 export function reply(request: FastifyRequest, response: FastifyReply, answer: Answer): FastifyReply {
   for (const [name, value] of Object.entries(answer.headers ?? {})) void response.header(name, value);
   void response.header("content-language", request.language);
@@ -58,14 +58,17 @@ const codesOfFramework: Readonly<Record<string, AnswerCode>> = {
   FST_ERR_CTP_INVALID_MEDIA_TYPE: "content_type",
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: "request_invalid",
   FST_ERR_BAD_URL: "request_invalid",
-  FST_ERR_MAX_PARAM_LENGTH: "not_found", // an id longer than any there is
+  FST_ERR_MAX_PARAM_LENGTH: "not_found", // an id longer than any real id
   FST_ERR_ASYNC_CONSTRAINT: "request_invalid",
 };
 
-/** Somebody went away in the middle of a body: nobody hears the answer, and nothing failed here. */
+/**
+ * The client disconnected in the middle of a body. The answer reaches nobody, and nothing failed
+ * here.
+ */
 const hungUp: readonly unknown[] = ["ECONNRESET", "ERR_STREAM_PREMATURE_CLOSE"];
 
-/** What to answer where something threw; faults of our own are logged. */
+/** The answer for an error that was thrown. The gateway's own faults are logged. */
 export function answerOfError(error: unknown, service: Service, requestId: string): Answer {
   if (isBusy(error)) return say("unavailable", {}, { "Retry-After": "1" });
   if (isDiskFull(error)) {
@@ -98,18 +101,17 @@ const httpLimits = {
   maxHeaderSize: headerBytesMax,
   headersTimeout: headersTimeoutMs,
   connectionsCheckingInterval: timeoutCheckMs,
-  requireHostHeader: false, // looked for below, so that its lack is answered like any other mistake
+  requireHostHeader: false, // checked below, so that a missing Host is answered like any other mistake
 } as const;
 
 /**
- * The options of Node's own server. The framework takes those under `https` in the place of those
- * under `http`, not beside them.
+ * The options of Node's own server. With `https`, the framework ignores the options under `http`.
  */
 function nodeOptions({ listen: { tls } }: GatewayConfig): object {
   if (tls === null) return { http: httpLimits };
   try {
     const pair = { cert: readFileSync(tls.certificate), key: readFileSync(tls.key), minVersion: "TLSv1.2" } as const;
-    createSecureContext(pair); // says now whether the two belong together
+    createSecureContext(pair); // tests now that certificate and key fit
     return { https: { ...httpLimits, ...pair } };
   } catch (cause) {
     const message = `certificate ${tls.certificate} and key ${tls.key} of listen.tls cannot be used: ${reasonOf(cause)}`;
@@ -135,9 +137,9 @@ function create(service: Service): FastifyInstance {
 }
 
 /**
- * The server without its routes: every answer gets an id, a language and one shape, plaintext from
- * elsewhere is refused, and what happened is logged without query, token or body. @throws
- * AgentError GATEWAY_TLS.
+ * The server without its routes. Every answer gets an id, a language and one form. Plaintext from
+ * other machines is refused. Requests are logged without query, token or body.
+ * @throws AgentError GATEWAY_TLS
  * @public
  */
 export function createServer(service: Service): FastifyInstance {

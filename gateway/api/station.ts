@@ -1,6 +1,4 @@
-/**
- * The paths outside /api/v1: pairing for agents, health and readiness for whoever runs the gateway.
- */
+/** The paths outside /api/v1: pairing for agents, health and readiness for the operator. */
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { transcriptBytesMax } from "../../protocol/pairing.ts";
 import { say } from "../answer/answer.ts";
@@ -13,15 +11,15 @@ const minuteSeconds = 60;
 const pairingBodyBytesMax = transcriptBytesMax * 2;
 
 /**
- * What of the gateway can say whether it works; each answers fast and never throws.
+ * A check of one part of the gateway. It answers fast and never throws.
  * @public
  */
 export type Probe = () => {
   readonly name: string;
   readonly ok: boolean;
-  readonly detail: string; // as anybody may read it
-  readonly full?: string; // for the operator on this machine, where that says more
-  readonly aloneOut?: true; // the rest of the gateway works without it
+  readonly detail: string; // public text
+  readonly full?: string; // longer text for the operator on this machine, if there is one
+  readonly aloneOut?: true; // the other parts work without it
 };
 
 /** @public */
@@ -57,10 +55,10 @@ export function addStation(server: FastifyInstance, service: Service, probes: re
   });
 }
 
-/** Headers that proxies add: a request with one of these may come from anywhere. */
+/** Headers that proxies add. A request with one of these headers may come from anywhere. */
 const proxyHeaders = ["forwarded", "x-forwarded-for", "x-real-ip", "via", "cf-connecting-ip"];
 
-/** A caller on this machine that no proxy speaks for. */
+/** True if a request comes from this machine and not through a proxy. */
 function isOfThisMachine({ socket, headers }: FastifyRequest): boolean {
   return isLoopbackAddress(socket.remoteAddress ?? "") && proxyHeaders.every((name) => headers[name] === undefined);
 }

@@ -1,8 +1,8 @@
 /**
- * The two reading operations on records. A merchant sees its own records only; another's id is not
- * found. The list is newest first and whole unless somebody asks for pages; the next page stands in
- * a Link header, so that the body stays the bare array of the interface. Sources: the interface;
- * RFC 8288 (Link); docs/api.md, All transactions.
+ * The two operations that read records. A merchant sees only its own records; the id of another
+ * merchant's record is not found. The list is complete and newest first, unless the query asks for
+ * pages. The next page is in a Link header, so that the body stays the plain array of the
+ * interface. Sources: the interface; RFC 8288 (Link); docs/api.md, All transactions.
  */
 import { orderIdPattern } from "../../protocol/fields.ts";
 import { type Answer, data, isAnswer, list, say } from "../answer/answer.ts";
@@ -17,8 +17,8 @@ type Query = Readonly<Record<string, unknown>>;
 const idPattern = /^[0-9a-f]{32}$/;
 const limitMax = 500;
 /**
- * Rows of one part of the whole list: some ten kilobytes, and about two milliseconds in which
- * nobody else is served.
+ * Rows in one part of the complete list: about ten kilobytes, and about two milliseconds in which
+ * nothing else is served.
  */
 const partRows = 50;
 const cursorPattern = /^(\d{1,16})\.([0-9a-f]{32})$/;
@@ -39,10 +39,10 @@ export function readTransaction(service: Service, merchant: string, id: string, 
 
 type Filter = Omit<TransactionFilter, "merchant">;
 
-/** One parameter as a part of the filter, or null when its value is malformed. */
+/** Reads one parameter as a part of the filter; null if its value is malformed. */
 type Rule = (text: string, service: Service) => Filter | null;
 
-/** A time, on a day that the calendar has: Date.parse takes 30 February for 2 March. */
+/** A time on an existing day, because Date.parse accepts 30 February as 2 March. */
 const time =
   (name: "from" | "to"): Rule =>
   (text) => {
@@ -69,7 +69,7 @@ const rules: Readonly<Record<string, Rule>> = {
 };
 
 /**
- * The names that the list's parameters have.
+ * The names of the list's parameters.
  * @public
  */
 export const listParameterNames: readonly string[] = Object.keys(rules);
@@ -84,8 +84,7 @@ function nextPage(query: Query, last: TransactionRow): string {
 const badQuery = (name: string): Answer => say("query_invalid", { field: name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?") });
 
 /**
- * The first parameter that an operation does not take, as an answer; null when it takes all of
- * them.
+ * Returns an answer that names the first unknown parameter; null if all are known.
  * @public
  */
 export function unknownParameter(query: Query, known: readonly string[]): Answer | null {
@@ -93,7 +92,7 @@ export function unknownParameter(query: Query, known: readonly string[]): Answer
   return unknown === undefined ? null : badQuery(unknown);
 }
 
-/** What the query asks for, or the parameter that cannot be read. */
+/** The filter of the query, or an answer that names the parameter that cannot be read. */
 function filterOf(service: Service, merchant: string, query: Query): TransactionFilter | Answer {
   const unknown = unknownParameter(query, listParameterNames);
   if (unknown !== null) return unknown;
@@ -108,7 +107,7 @@ function filterOf(service: Service, merchant: string, query: Query): Transaction
   return filter;
 }
 
-/** How a list is written: what stands before, between, after its records. */
+/** The form of a list: the text before, between and after its records. */
 interface Form {
   readonly type: string;
   readonly head: string;
@@ -121,9 +120,9 @@ const jsonForm: Form = { type: "application/json; charset=utf-8", head: "[", bet
 const csvForm: Form = { type: csvType, head: csvHead, between: "", tail: "", write: csvLine };
 
 /**
- * The whole list, some rows at a time. Each part is read when the one before it was sent, by the
- * place of the last row: a record made meanwhile is not in it, none comes twice, and nobody's write
- * waits for a slow reader.
+ * The complete list, some rows at a time. Each part is read after the previous part was sent, from
+ * the position of its last row. A record made meanwhile is not included, no record comes twice, and
+ * no write waits for a slow reader.
  */
 function* textOf(service: Service, filter: TransactionFilter, form: Form): Generator<string> {
   let last: TransactionRow | null = null;
@@ -145,8 +144,8 @@ function* textOf(service: Service, filter: TransactionFilter, form: Form): Gener
 }
 
 /**
- * All of a merchant's records that the query asks for, or one page of them where `limit` or the
- * operator's `limits.listMax` says so; as CSV where `accept` asks for it.
+ * All of a merchant's records that the query selects, or one page if `limit` or the operator's
+ * `limits.listMax` is set; as CSV if `accept` asks for CSV.
  * @public
  */
 export function listTransactions(service: Service, merchant: string, query: Query, accept: string | undefined): Answer {

@@ -1,29 +1,26 @@
 /**
- * Requests' work in turns of the event loop: a few milliseconds of it in each, in the order in
- * which it came. Node takes one new connection a turn, so a turn that serves everybody who waits
- * keeps newcomers out for as long as all of that takes; and one long list in parts leaves room for
- * others between its parts.
+ * Spreads the work of requests over turns of the event loop: a few milliseconds in each, in the
+ * order of arrival. Node accepts one new connection in each turn, so a turn that serves all waiting
+ * requests would delay new connections for as long. A long list in parts lets other requests run
+ * between its parts.
  */
 
 /** @public */
 export interface Turns {
-  /** Runs `work` in its turn, up to its first await; rejects with what it throws. */
+  /** Runs `work` in its turn, up to its first await. Rejects with the error of `work`. */
   run<T>(work: () => T | Promise<T>): Promise<T>;
-  /**
-   * The same parts, each made in a turn of its own. A reader that goes away ends the source as
-   * well.
-   */
+  /** The same parts, each made in its own turn. If the reader stops, the source ends as well. */
   parts(source: Iterable<string> | AsyncIterable<string>): AsyncGenerator<string>;
 }
 
 /**
- * Milliseconds of a turn. What has begun is not cut short, so a turn is longer by one piece of work
- * at most.
+ * Milliseconds of a turn. Work that has begun is not interrupted, so a turn can be longer by one
+ * piece of work.
  */
 const turnMs = 4;
 
 /**
- * @param monotonic milliseconds from any beginning
+ * @param monotonic milliseconds from any start
  * @public
  */
 export function createTurns(monotonic: () => number): Turns {

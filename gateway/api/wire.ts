@@ -1,7 +1,7 @@
 /**
  * Answers below the framework: to bytes that are no request, to requests that Node would answer
- * with an empty body, and to upgrades and tunnels that nobody here serves. Every one carries the
- * error body of the interface, in English, and ends the connection. Sources: RFC 9110 sections
+ * with an empty body, and to upgrades and tunnels that the gateway does not serve. Every answer has
+ * the error body of the interface, in English, and ends the connection. Sources: RFC 9110 sections
  * 9.3.6 (CONNECT), 10.1.1 (Expect), 7.2 (Host); docs/api.md, Errors.
  */
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
@@ -11,7 +11,7 @@ import { type AnswerCode, answerCodes, messageOf } from "../answer/messages.ts";
 
 const bodyOf = (code: AnswerCode): string => JSON.stringify({ message: messageOf(code, "en"), code, requestId: "" });
 
-/** Writes the whole answer and closes the connection. */
+/** Writes the complete answer and closes the connection. */
 function end(socket: Duplex, code: AnswerCode, headers: readonly string[] = []): void {
   if (!socket.writable) return;
   socket.on("error", () => socket.destroy());
@@ -28,7 +28,7 @@ function end(socket: Duplex, code: AnswerCode, headers: readonly string[] = []):
 }
 
 /**
- * An answer to bytes that are not HTTP: the parser has no request to hang it on.
+ * Answers bytes that are not HTTP, for which the parser has no request.
  * @public
  */
 export function answerToNoise(error: Error & { readonly code?: string }, socket: Duplex): void {
@@ -40,18 +40,18 @@ export function answerToNoise(error: Error & { readonly code?: string }, socket:
   end(socket, byCode[error.code ?? ""] ?? "request_invalid");
 }
 
-/** Whether an upgrade asks for the path of the agents' hub, which answers for itself. */
+/** True if an upgrade is for the path of the agents' hub, which answers its own upgrades. */
 function isForHub({ url = "" }: IncomingMessage): boolean {
   return url.split("?", 1)[0] === linkPath;
 }
 
 /**
- * Takes the three kinds of request that the framework never sees. `mayComePlain` says whose
- * connections are answered at all.
+ * Handles the three kinds of request that the framework never sees. `mayComePlain` decides which
+ * connections are answered.
  * @public
  */
 export function answerBelow(server: Server, mayComePlain: (address: string | undefined) => boolean): void {
-  // Ahead of the hub's own listener, which then finds the socket closed.
+  // Runs before the hub's own listener, which then finds the socket closed.
   server.prependListener("upgrade", (request: IncomingMessage, socket: Duplex) => {
     if (!mayComePlain(request.socket.remoteAddress)) socket.destroy();
     else if (!isForHub(request)) end(socket, "not_found");

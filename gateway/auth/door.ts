@@ -1,11 +1,14 @@
 /**
- * Who may come in: verifies the token, takes from the key's bucket, keeps that the token was seen,
- * checks key, address and scope. The order is the order of cost and of what a stranger may learn.
- * Failures are counted by address block: those of tokens that name no key of ours, which are turned
- * away before any work, and for each key those that name it. A token that names a key is always
- * verified, so nobody's bad ones lock out a good one; whoever sent too many bad ones is only told
- * so. Tokens that come a second time, as from an HTTP library that sends a POST again by itself,
- * are counted apart from wrong ones. Source: docs/api.md, sections on the token and on limits.
+ * Admits requests: verifies the token, takes from the key's bucket, keeps that the token was seen,
+ * then checks key, address and scope. The order follows cost, and how much an unauthenticated
+ * client may learn.
+ *
+ * Failures are counted by address block. Tokens that name no key of ours share one counter, and
+ * above its limit they are refused before any work. Each key has its own counter for tokens that
+ * name it. Such a token is always verified, so bad tokens never lock out a good one; above the
+ * limit only the answer changes. Tokens that come a second time, for example because an HTTP
+ * library repeats a POST, are counted apart from wrong tokens. Source: docs/api.md, sections on the
+ * token and on limits.
  */
 import type { GatewayLog } from "../../protocol/log.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
@@ -40,29 +43,30 @@ export interface Knock {
 export interface Admitted {
   readonly caller: Caller | Answer;
   readonly limits: Readonly<Record<string, string>>;
-  /** The token's, for a writing request that was let in; the caller ends it before the answer. */
+  /**
+   * The token's use, for an admitted request that writes. The caller ends the use before the
+   * answer.
+   */
   readonly use: TokenUse | null;
 }
 
 /** @public */
 export interface Door {
   /**
-   * A 429 for whoever sent too many tokens that name no key, and sends another; null lets it try.
+   * Returns a 429 for a client that sent too many tokens without a known key and sends another;
+   * null admits the try.
    */
   turnAway(knock: Pick<Knock, "requestId" | "client" | "token">): Answer | null;
   /**
-   * Keeps that a token was seen with a request that was refused before `admit`. Nothing happens for
-   * one that is not good.
+   * Keeps that a token was seen in a request that was refused before `admit`. Does nothing for an
+   * invalid token.
    */
   keep(token: string | undefined): Promise<void>;
-  /**
-   * Counts `more` further writes of a key, which one request held; gives the RateLimit headers
-   * after them.
-   */
+  /** Counts `more` further writes of a key from one request. Returns the new RateLimit headers. */
   owe(keyId: string, more: number): Readonly<Record<string, string>>;
   /**
-   * `limits` are the RateLimit headers of the answer, whatever it is. Rejects where the store takes
-   * nothing.
+   * Admits or refuses a request. `limits` are the RateLimit headers of any answer. Rejects if the
+   * store cannot write.
    */
   admit(knock: Knock): Promise<Admitted>;
 }
@@ -104,8 +108,8 @@ export function createDoor(by: {
     verifyToken(token, request, { store, sealingKey: by.key.sealingKey, publicUrl: config.publicUrl, nowMs });
 
   /**
-   * Where a wrong token counts, the name it counts under, and the key that it names, "" for none of
-   * ours.
+   * The counter for a wrong token, its name there, and the id of the key that the token names; ""
+   * for an unknown key.
    */
   function countOf(ip: string, token: string | undefined): readonly [counter: typeof strangers, name: string, keyId: string] {
     const block = addressBlock(ip);
@@ -134,14 +138,14 @@ export function createDoor(by: {
     return say("token_invalid", {}, { "WWW-Authenticate": 'signatureToken realm="api"' });
   }
 
-  /** What a good token's key may not do here and now; null lets it in. */
+  /** The answer if the token's key is not allowed here and now; null admits the request. */
   function barred(knock: Knock, key: KeyRow, merchant: MerchantRow, nowMs: number): Answer | null {
     const problem = keyProblem(key, merchant, knock.client, nowMs);
     if (problem !== null) return say(problem);
     return keyHasScope(key, knock.scope) ? null : say("scope_missing", { scope: knock.scope });
   }
 
-  /** Who comes in with a good token, or why not. */
+  /** The caller of a valid token, or the answer that refuses it. */
   function callerOf(knock: Knock, key: KeyRow, nowMs: number): Caller | Answer {
     const merchant = readMerchant(store.database, key.merchant);
     if (merchant === undefined) return refuse(knock, "no merchant");
@@ -151,7 +155,7 @@ export function createDoor(by: {
   return {
     turnAway(knock) {
       const allowance = strangers.check(addressBlock(knock.client.address), clock());
-      if (allowance.allowed) return null; // asked first: it costs less than taking a token apart
+      if (allowance.allowed) return null; // first, because it costs less than reading a token
       const [, , keyId] = countOf(knock.client.address, knock.token);
       if (keyId !== "") return null;
       tell(knock, "", "turned away: too many wrong ones before");
@@ -170,8 +174,8 @@ export function createDoor(by: {
       if (!verdict.ok) return { caller: refuse(knock, verdict.reason), limits: {}, use: null };
       const { key, jti, expiresAtMs } = verdict;
       const token = { keyId: key.id, jti, expiresAtMs };
-      // Before the bucket: a caught token sent again and again takes nothing from the key's own
-      // requests.
+      // Checked before the bucket, so that a stolen token that is sent again and again takes
+      // nothing from the key's own requests.
       if (knock.writes && seen.has(token)) return { caller: refuseReplay(knock, key.id), limits: {}, use: null };
       const allowance = (knock.writes ? writes : reads).take(key.id, nowMs);
       const headers = limitHeaders(allowance);

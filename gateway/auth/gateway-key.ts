@@ -1,8 +1,8 @@
 /**
- * The gateway's own Ed25519 key, in one owner-only file (PKCS #8, PEM): agents pin it, its
- * fingerprint stands inside every apiKey, and the key that seals API secrets in the database is
- * derived from it, so a copied database alone opens nothing. Sources: RFC 8410 (PKCS #8 of
- * Ed25519), RFC 5869 (HKDF), docs/protocol.md section 3.
+ * The gateway's own Ed25519 key, in one file that only its owner can read (PKCS #8, PEM). Agents
+ * pin the key, and every apiKey includes its fingerprint. The key that seals API secrets in the
+ * database is derived from it, so a copied database alone opens nothing. Sources: RFC 8410 (PKCS #8
+ * of Ed25519), RFC 5869 (HKDF), docs/protocol.md section 3.
  */
 import { createPrivateKey, generateKeyPairSync, hkdfSync, type KeyObject } from "node:crypto";
 import { closeSync, fstatSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
@@ -15,7 +15,7 @@ export interface GatewayKey {
   readonly privateKey: KeyObject;
   readonly publicKey: string; // raw Ed25519 public key, hex
   readonly fingerprint: string; // 16 bytes, hex: the last part of apiKey
-  readonly sealingKey: Uint8Array; // 32 bytes for AES-256-GCM; lives as long as the process
+  readonly sealingKey: Uint8Array; // 32 bytes for AES-256-GCM; kept until the process ends
 }
 
 const othersBits = 0o077;
@@ -39,8 +39,9 @@ function fromPem(pem: Uint8Array, path: string): GatewayKey {
 }
 
 /**
- * Reads the key file. Throws GATEWAY_KEY_MISSING, GATEWAY_KEY_OPEN (readable by group or world),
- * GATEWAY_KEY_INVALID.
+ * Reads the key file.
+ * @throws AgentError GATEWAY_KEY_MISSING, GATEWAY_KEY_OPEN (readable by group or world),
+ * GATEWAY_KEY_INVALID
  * @public
  */
 export function readGatewayKey(path: string): GatewayKey {
@@ -59,7 +60,7 @@ export function readGatewayKey(path: string): GatewayKey {
   }
 }
 
-/** Mode and bytes are of one open file: nobody can put another under the name in between. */
+/** Reads mode and bytes from one open file, so that no other file can replace it in between. */
 function readOwners(path: string): Buffer {
   const descriptor = openSync(path, "r");
   try {
@@ -73,7 +74,8 @@ function readOwners(path: string): Buffer {
 }
 
 /**
- * Makes a new key in a new owner-only file, durable when it returns. Throws GATEWAY_KEY_EXISTS.
+ * Makes a new key in a new file that only its owner can read. Returns when the file is durable.
+ * @throws AgentError GATEWAY_KEY_EXISTS
  * @public
  */
 export function createGatewayKey(path: string): GatewayKey {

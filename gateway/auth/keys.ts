@@ -1,8 +1,8 @@
 /**
- * API keys: made, found, revoked. An HS256 secret is shown once and stored sealed; of an EdDSA key
- * the database holds the public half only, so that a stolen database and key file mint no token for
- * it. Scopes say what a key may do; none approves a withdrawal. Sources: docs/api.md, The token;
- * docs/protocol.md section 3 (apiKey).
+ * Makes, finds and revokes API keys. An HS256 secret is shown only once and stored sealed. For an
+ * EdDSA key the database has only the public key, so a stolen database and key file cannot make
+ * tokens for it. Scopes limit a key; no scope approves a withdrawal. Sources: docs/api.md, The
+ * token; docs/protocol.md section 3 (apiKey).
  */
 import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
 import { invariant } from "../../protocol/fault.ts";
@@ -21,12 +21,12 @@ export const scopes = ["read", "deposit", "withdraw:manual", "withdraw:auto", "a
 export type Scope = (typeof scopes)[number];
 
 /**
- * What the agent's key may do that `merchant create` makes: nothing that is of use to a shop.
+ * Scopes of the agent's key that `merchant create` makes: nothing that a shop needs.
  * @public
  */
 export const pairingScopes: readonly Scope[] = ["agent:pair"];
 /**
- * What the shop's key may do: all but pairing.
+ * Scopes of the shop's key: all except pairing.
  * @public
  */
 export const shopScopes: readonly Scope[] = ["read", "deposit", "withdraw:manual", "withdraw:auto"];
@@ -37,7 +37,7 @@ export interface NewKey {
   readonly scopes: readonly Scope[];
   readonly profile: "compatible" | "strict";
   readonly alg: "HS256" | "EdDSA";
-  readonly publicKey?: string; // EdDSA only: the caller's own public key, hex; else a pair is made
+  readonly publicKey?: string; // EdDSA only: the caller's own public key, hex; without it a pair is made
 }
 
 /** Makes random bytes. */
@@ -47,9 +47,9 @@ const keyIdBytes = 8;
 const secretBytes = 32;
 
 /**
- * Makes a key inside the caller's transaction. `apiKey` is the only copy of the secret, "" when the
- * caller brought a public key: for EdDSA its secret part is the base64url of the 32-byte seed. A
- * pairing key must be HS256, because pairing proves the shared secret.
+ * Makes a key inside the caller's transaction. `apiKey` is the only copy of the secret, or "" if
+ * the caller brought a public key. For EdDSA its secret part is the base64url of the 32-byte seed.
+ * A pairing key must be HS256, because pairing proves the shared secret.
  * @throws AgentError ENVELOPE_KEY for an unusable public key.
  * @public
  */
@@ -77,7 +77,7 @@ export function createKey(
 }
 
 /**
- * The row of a key, revoked ones included; undefined for anything that is not the id of a key.
+ * The row of a key, revoked or not; undefined if the text is not the id of a key.
  * @public
  */
 export function findKey(database: Database, keyId: string): KeyRow | undefined {
@@ -90,8 +90,8 @@ export function keyHasScope(key: KeyRow, scope: Scope): boolean {
 }
 
 /**
- * Why a key does nothing at this moment from this address, whoever holds its secret; null when
- * nothing is against it.
+ * The reason why a key is refused now from this address, even with a valid secret; null without a
+ * reason.
  * @public
  */
 export function keyProblem(
@@ -103,13 +103,13 @@ export function keyProblem(
   if (key.revokedAt !== null) return "key_revoked";
   if (key.expiresAt !== null && key.expiresAt <= nowMs) return "key_expired";
   if (merchant.disabledAt !== null) return "merchant_disabled";
-  // A proxy's own address allows nobody whose address the proxy did not name.
+  // A proxy's own address does not admit a client whose address the proxy did not name.
   const isAllowed = key.allowedAddresses === "" || (unreadable === "" && addressList(key.allowedAddresses.split(","))(address));
   return isAllowed ? null : "address_not_allowed";
 }
 
 /**
- * Revokes a key at once and for ever; false when there is none or it was revoked before.
+ * Revokes a key at once and permanently. False if there is no such key or it was revoked before.
  * @public
  */
 export function revokeKey(database: Database, keyId: string, nowMs: number): boolean {

@@ -1,11 +1,11 @@
 /**
- * Rate limits in memory, by name (a key's id, a caller's address): token buckets, and a counter of
- * failures in a window. Bounded: the names longest unused are forgotten first. Time is passed in.
- * Source: docs/api.md, Limits.
+ * Rate limits in memory, by name (a key's id, a client's address): token buckets, and a counter of
+ * failures in a window. Bounded: the names that were unused the longest are forgotten first. Time
+ * is passed in. Source: docs/api.md, Limits.
  */
 
 /**
- * What a limit answers: `waitMs` is 0 when allowed, else how long until one more would be.
+ * The answer of a limit: `waitMs` is 0 if allowed, else the time until one more would be allowed.
  * @public
  */
 export interface Allowance {
@@ -27,16 +27,16 @@ function remember<Entry>(map: Map<string, Entry>, name: string, entry: Entry): v
 }
 
 /**
- * A bucket per name, refilled at `perSecond`, holding at most `burst`; `take` uses one when there
- * is one. `owe` takes `count` whether they are there or not: nothing is allowed until time has
- * brought them back.
+ * A bucket for each name, refilled at `perSecond`, with at most `burst`. `take` uses one if the
+ * bucket is not empty. `owe` takes `count` even from an empty bucket; then nothing is allowed until
+ * the bucket has refilled.
  * @public
  */
 export function createBuckets(
   perSecond: number,
   burst: number,
 ): { take(name: string, nowMs: number): Allowance; owe(name: string, count: number, nowMs: number): Allowance } {
-  // A token is a thousand credits, so that whole rates and whole milliseconds never round.
+  // A token is a thousand credits, so that rates and milliseconds in integers never round.
   const buckets = new Map<string, { readonly credits: number; readonly atMs: number }>();
   const full = burst * creditsPerToken;
   const creditsOf = (name: string, nowMs: number): number => {
@@ -62,8 +62,8 @@ export function createBuckets(
 }
 
 /**
- * Counts failures per name in fixed windows; `check` says whether the name may still try, `fail`
- * counts one.
+ * Counts failures by name in fixed windows. `check` says if the name may still try; `fail` counts
+ * one.
  * @public
  */
 export function createFailureCounter(
@@ -99,9 +99,9 @@ const ipv6Groups = 8;
 const prefixGroups = 4;
 
 /**
- * The block that an address is counted under: IPv4 whole (also when mapped into IPv6), IPv6 by its
- * /64. A /64 is what one line or one server is given, and its holder has all of it. An IPv4 /24 has
- * many holders, and one of them would lock the others out.
+ * The block under which an address is counted: the full IPv4 address (also if mapped into IPv6), or
+ * the /64 of IPv6. A /64 is given to one line or one server, whose owner has all of it. An IPv4 /24
+ * has many owners, and one could lock the others out.
  * @public
  */
 export function addressBlock(ip: string): string {

@@ -1,8 +1,8 @@
 /**
- * API secrets at rest: AES-256-GCM under the key derived from the gateway's key file, bound to the
- * key's id, so that a copied database opens nothing and a row moved to another key does not open
- * either. Box: version(1)=1 ‖ iv(12) ‖ tag(16) ‖ ciphertext. Source: NIST SP 800-38D (96-bit random
- * iv, 128-bit tag).
+ * Seals API secrets for the database: AES-256-GCM under the key derived from the gateway's key
+ * file, bound to the key's id. So a copied database opens nothing, and a row moved to another key
+ * does not open either. Box: version(1)=1 ‖ iv(12) ‖ tag(16) ‖ ciphertext. Source: NIST SP 800-38D
+ * (96-bit random iv, 128-bit tag).
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
 import { AgentError } from "../../protocol/fault.ts";
@@ -16,7 +16,8 @@ const algorithm = "aes-256-gcm";
 const boundTo = (keyId: string): Buffer => Buffer.from(`autowithdraw/1 api-secret\n${keyId}`, "utf8");
 
 /**
- * Seals an API secret, or a callback target's, for its row. The caller keeps and wipes `secret`.
+ * Seals the secret of an API key or of a callback target for its row. The caller keeps and wipes
+ * `secret`.
  * @public
  */
 export function sealSecret(
@@ -33,8 +34,8 @@ export function sealSecret(
 }
 
 /**
- * Opens a sealed API secret; the caller wipes it. Throws GATEWAY_SECRET_SEALED when key file, row
- * or bytes do not belong together.
+ * Opens a sealed API secret; the caller wipes the result.
+ * @throws AgentError GATEWAY_SECRET_SEALED if key file, row and bytes do not belong together
  * @public
  */
 export function openSecret(box: Uint8Array, keyId: string, sealingKey: Uint8Array): Uint8Array {

@@ -1,10 +1,9 @@
 /**
- * Which tokens the gateway has seen, by the jti of each, until a token's time is over. A POST takes
- * only a token that no request carried before, so a token caught on its way with a GET orders
- * nothing. What a POST writes stands in one transaction with its token: neither is ever there
- * without the other. A GET may carry one again, and then writes nothing more. The answer to a
- * request waits until its token stands on disk, so a restart forgets none. Source: docs/api.md, The
- * token.
+ * Remembers the tokens that requests have used, by jti, until each token expires. A POST accepts
+ * only a token that no request carried before, so a token stolen from a GET cannot order anything.
+ * The writes of a POST and its token are in one transaction, so neither exists without the other. A
+ * GET may carry a token again, and then nothing is written. The answer to a request waits until its
+ * token is on disk, so a restart forgets no token. Source: docs/api.md, The token.
  */
 import { invariant } from "../../protocol/fault.ts";
 import { forgetExpiredTokens, isTokenKept, keepToken, type SeenToken } from "../store/jtis.ts";
@@ -12,20 +11,18 @@ import { markKeyUsed } from "../store/keys.ts";
 import type { Database, Store } from "../store/store.ts";
 
 /**
- * Writes together with the request's token; durable when it resolves. `fn` may run twice.
+ * Writes together with the request's token; resolves when both are durable. `fn` may run twice.
  * @public
  */
 export type WriteOnce = <T>(fn: (database: Database) => T) => Promise<T>;
 
 /**
- * The one use of a token by a request that writes.
+ * The single use of a token by a request that writes.
  * @public
  */
 export interface TokenUse {
   readonly write: WriteOnce;
-  /**
-   * Keeps the token where nothing was written with it. Call it before the answer, whatever it is.
-   */
+  /** Keeps the token if nothing was written with it. Must be called before any answer. */
   end(): Promise<void>;
 }
 
@@ -33,22 +30,22 @@ export interface TokenUse {
 export interface Seen {
   has(token: SeenToken): boolean;
   /**
-   * Keeps that a request carried the token; resolves once that is durable. Twice is harmless.
-   * Rejects as `Store.write` throws.
+   * Keeps that a request carried the token; resolves when this is durable. Harmless to call twice.
+   * Rejects if `Store.write` throws.
    */
   keep(token: SeenToken, nowMs: number): Promise<void>;
-  /** Takes the token's one use. Only for a token that `has` denies in the same moment. */
+  /** Takes the token's single use. Only for a token that `has` denies at the same moment. */
   use(token: SeenToken, nowMs: number): TokenUse;
 }
 
-/** How far the last use that is shown of a key, and the end of old tokens, may lag behind. */
+/** Largest delay of a key's shown last use, and of the deletion of expired tokens. */
 const lagMs = 1_000;
 
 const nameOf = ({ keyId, jti }: SeenToken): string => `${keyId} ${jti}`;
 
 /** @public */
 export function createSeen(store: Store): Seen {
-  // of requests that are being answered: these stand on disk, or will before the answer
+  // Tokens of requests in progress: each is on disk, or will be before the answer.
   const held = new Set<string>();
   const markedAtMs = new Map<string, number>();
   let forgottenAtMs = Number.NEGATIVE_INFINITY;
@@ -62,8 +59,8 @@ export function createSeen(store: Store): Seen {
   }
 
   /**
-   * Runs `fn` with the token's row in one transaction. What it may leave out is remembered after
-   * it.
+   * Runs `fn` and writes the token's row in one transaction. Remembers afterwards when the optional
+   * writes were made.
    */
   async function writeWith<T>(token: SeenToken, nowMs: number, fn: (database: Database) => T): Promise<T> {
     const value = await store.writeTogether((database) => {

@@ -1,8 +1,8 @@
 /**
- * The header `signatureToken`: a compact JWT, checked in full before anything of the request is
- * believed. The algorithm is the one pinned to the key, never the token's word; the key is found by
- * `kid` in our own table only. Every way to be wrong gives the same answer outside; `reason` is for
- * the log. Sources: RFC 7515, 7519, 8725, 8037; docs/api.md, section on the token.
+ * The header `signatureToken`: a compact JWT, fully checked before any part of the request is used.
+ * The key determines the algorithm, never the token; the key is looked up by `kid` only in our own
+ * table. Every failure gives the same answer outside; `reason` is for the log. Sources: RFC 7515,
+ * 7519, 8725, 8037; docs/api.md, section on the token.
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { compactVerify } from "jose";
@@ -15,8 +15,8 @@ import { findKey } from "./keys.ts";
 import { openSecret } from "./secret-box.ts";
 
 /**
- * What the token is checked against: `path` is the request target from /api on, query included;
- * `body` the exact bytes, empty for none.
+ * The request that the token is checked against. `path` is the request target from /api on, with
+ * the query; `body` has the exact bytes, empty for none.
  * @public
  */
 export interface TokenRequest {
@@ -26,8 +26,8 @@ export interface TokenRequest {
 }
 
 /**
- * `key` is the row as it is now; a revoked key's valid token verifies, so that the caller can say
- * so.
+ * `key` is the row as it is now. A revoked key's valid token verifies, so that the caller can
+ * report the revocation.
  * @public
  */
 export type TokenVerdict =
@@ -43,7 +43,7 @@ const hashOfNothing = createHash("sha256").digest();
 
 const no = (reason: string): { readonly ok: false; readonly reason: string } => ({ ok: false, reason });
 
-/** One part as bytes; null unless it is base64url without padding and in its only form. */
+/** Decodes one part; null unless it is base64url without padding and in its only form. */
 function decodePart(part: string): Uint8Array | null {
   if (!/^[A-Za-z0-9_-]+$/.test(part)) return null;
   const bytes = Buffer.from(part, "base64url");
@@ -69,7 +69,7 @@ interface Split {
 }
 
 /**
- * Takes the token apart without believing it: three parts in canonical base64url, header and claims
+ * Splits the token without checking it: three parts in canonical base64url, header and claims
  * strict JSON objects.
  */
 function split(value: string | undefined): Split | string {
@@ -91,7 +91,8 @@ function split(value: string | undefined): Split | string {
 }
 
 /**
- * The id of the key that a token names, whoever made it; null when it cannot be taken apart.
+ * The id of the key that a token names, before the token is verified; null if the token cannot be
+ * split.
  * @public
  */
 export function kidOf(value: string | undefined): string | null {
@@ -113,7 +114,7 @@ async function signatureFits(token: string, key: KeyRow, sealingKey: Uint8Array)
   }
 }
 
-/** Whole seconds since 1970 that a date can hold, or null. */
+/** Integer seconds since 1970 that a date can hold, or null. */
 function seconds(value: JsonValue | undefined): number | null {
   return typeof value === "number" && value >= 0 && value <= 8.64e12 ? value : null;
 }
@@ -125,8 +126,8 @@ function audienceFits(aud: JsonValue | undefined, publicUrl: string): boolean {
 }
 
 /**
- * In the compatible profile the hash of nothing, or no hash at all, leaves the body unbound; any
- * other hash must fit in both.
+ * In the compatible profile the hash of an empty body, or no hash, leaves the body unbound. Any
+ * other hash must match in both profiles.
  */
 function bindingProblem(claims: JsonObject, key: KeyRow, request: TokenRequest): string | null {
   const strict = key.profile === "strict";
@@ -153,9 +154,9 @@ function timesProblem(claims: JsonObject, nowSeconds: number): string | null {
 }
 
 /**
- * Verifies a token for one request, or for none in particular where that is null; does not look
- * whether its jti was seen before (seen.ts). Reasons never hold the token or a secret.
- * @throws AgentError GATEWAY_SECRET_SEALED when the key's own row does not open.
+ * Verifies a token for one request, or for no particular request if it is null. Does not check
+ * whether its jti was used before (seen.ts). Reasons never include the token or a secret.
+ * @throws AgentError GATEWAY_SECRET_SEALED if the key's own row does not open.
  * @public
  */
 export async function verifyToken(

@@ -1,6 +1,6 @@
 /**
- * GET /balance/{currencyId}: the number the interface asks for, rounded down to what a double
- * carries, and exact strings beside it. Source: docs/api.md, section on balance.
+ * GET /balance/{currencyId}: the number of the interface, rounded down to the precision of a
+ * double, and exact strings. Source: docs/api.md, section on balance.
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import { type Answer, json, say } from "../answer/answer.ts";
@@ -10,7 +10,7 @@ import { heldUnitsOf } from "../store/holdings.ts";
 import { sweepingUnits, toppedUnitsAfter } from "../store/sweeps.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "./funds.ts";
 
-const significantDigits = 15; // every such decimal survives a double and back
+const significantDigits = 15; // every decimal of this length survives conversion to a double and back
 
 /**
  * An amount as a JSON number: plain notation, at most 15 significant digits, rounded down.
@@ -33,7 +33,7 @@ export function readBalance(service: Service, merchant: string, currencyId: stri
   const agent = agentOfMerchant(database, merchant);
   const funds = agent === undefined ? nothing : fundsOf(database, agent, currency);
   if (funds === null) return say("unavailable", {}, { "Retry-After": "5" });
-  // Paid to this merchant's deposit addresses, in final blocks only, and in no sweep.
+  // Payments to this merchant's deposit addresses, only in final blocks, that no sweep has taken.
   const pending = heldUnitsOf(database, merchant, currency.id);
   const sweeping = sweepingUnits(database, merchant, currency.id, funds.block);
   const topped = currency.contract === "" ? toppedUnitsAfter(database, merchant, currency.network, funds.block) : 0n;
@@ -52,6 +52,6 @@ export function readBalance(service: Service, merchant: string, currencyId: stri
     feeReserve: native === undefined ? "" : formatAmount(feeUnits, native.decimal),
     feeSufficient: nativeFunds !== null && nativeFunds.availableUnits >= feeUnits && feeUnits > 0n,
   };
-  // Written by hand, because a serialiser would turn a small number into 1e-7.
+  // Written by hand, because a serializer would turn a small number into 1e-7.
   return json(`{"balance":${balanceNumber(funds.availableUnits, currency.decimal)},${JSON.stringify(exact).slice(1)}`);
 }

@@ -1,8 +1,9 @@
 /**
- * What an agent's hot account can still pay: its funds at the last final block the watcher has
- * read, less everything promised that this block has not consumed yet. A withdrawal promises its
- * amount, and beside it the agent's own maxFee in the native coin. Errs on the low side: a payment
- * between inclusion and our reading of it counts twice. Source: docs/api.md, section on balance.
+ * The amount that an agent's hot wallet can still pay: its balance at the last final block that the
+ * watcher has read, minus all promised amounts that this block has not used yet. A withdrawal
+ * promises its amount, and the agent's own maxFee in the native coin. Errors are on the low side: a
+ * payment counts twice between its inclusion and our reading of its block. Source: docs/api.md,
+ * section on balance.
  */
 import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";
@@ -17,14 +18,14 @@ import { listEndedAfter } from "../store/withdrawals.ts";
 
 /** @public */
 export interface Funds {
-  readonly block: number; // the last final one that was read
-  readonly fundsUnits: bigint; // of the hot account at that block
+  readonly block: number; // the last final block that was read
+  readonly fundsUnits: bigint; // balance of the hot wallet at that block
   readonly reservedUnits: bigint;
   readonly availableUnits: bigint; // never below 0
 }
 
 /**
- * The agent's own rows, as it paired with them.
+ * The agent's own currencies, as it paired with them.
  * @public
  */
 export function pairedCurrencies(agent: AgentRow): readonly PairedCurrency[] {
@@ -32,7 +33,7 @@ export function pairedCurrencies(agent: AgentRow): readonly PairedCurrency[] {
 }
 
 /**
- * The currency that pays the fees on a network; undefined when the configuration names none.
+ * The currency that pays the fees on a network; undefined if the configuration names none.
  * @public
  */
 export function nativeOf(config: Pick<GatewayConfig, "currencies">, network: string): GatewayCurrency | undefined {
@@ -40,8 +41,8 @@ export function nativeOf(config: Pick<GatewayConfig, "currencies">, network: str
 }
 
 /**
- * The agent's ceiling for one withdrawal's fee, in base units of the native coin; 0 for a currency
- * it does not pay.
+ * The agent's limit for one withdrawal's fee, in base units of the native coin; 0 for a currency
+ * that it does not pay.
  * @public
  */
 export function maxFeeUnits(paired: readonly PairedCurrency[], currency: string): bigint {
@@ -51,8 +52,8 @@ export function maxFeeUnits(paired: readonly PairedCurrency[], currency: string)
 }
 
 /**
- * What so many withdrawals in one currency promise of `currency`: their amounts, and their fees
- * where it pays the fees.
+ * The amount of `currency` that these withdrawals promise: their amounts, and their fees if
+ * `currency` pays the fees.
  */
 function promisedOf(
   currency: GatewayCurrency,
@@ -61,7 +62,7 @@ function promisedOf(
 ): bigint {
   const [id = "", kind] = rows.name.split(":");
   const isNative = currency.contract === "";
-  // A top-up sends the coin that pays the fees, whatever currency's sweep it is for.
+  // A top-up sends the native coin, for any currency's sweep.
   const isOfCurrency = kind === undefined ? id === currency.id : isNative;
   const feeUnits = isNative ? BigInt(rows.withdrawals) * maxFeeUnits(paired, id) : 0n;
   return (isOfCurrency ? rows.amountUnits : 0n) + feeUnits;
@@ -79,7 +80,7 @@ function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurren
     });
   }
   for (const row of listEndedAfter(database, account, currency.network, block)) {
-    // A failed one that was on chain has spent its fee and nothing else.
+    // A withdrawal that failed on chain has spent only its fee.
     const amountUnits = row.status === 2 ? 0n : BigInt(row.amountUnits);
     units += promisedOf(currency, paired, { name: promiseName(row), amountUnits, withdrawals: 1 });
   }
@@ -87,7 +88,7 @@ function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurren
 }
 
 /**
- * Funds of one currency; null while the watcher has not read the account yet. Read it inside the
+ * Funds in one currency; null until the watcher has read the account. Must run inside the
  * transaction that reserves.
  * @public
  */

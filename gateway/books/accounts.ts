@@ -1,6 +1,6 @@
 /**
- * The accounts whose books are closed, a slice at a time, with what the database explains of each.
- * A paying account's own moves may be many, so they are read page by page with a rest between.
+ * The accounts whose books are closed, a slice at a time, each with the database's explanation. A
+ * hot wallet can have many movements, so they are read page by page with a rest between.
  */
 import { familyOf } from "../../chains/families.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
@@ -23,21 +23,21 @@ export interface Account {
   readonly address: string;
   readonly merchant: string;
   readonly kind: "deposit" | "hot";
-  /** Whether an agent here has its key: what leaves any other address, its owner took out. */
+  /** True if an agent here has the key; a payment from any other address was made by its owner. */
   readonly isOurs: boolean;
 }
 
-/** The accounts of one chain, and of one merchant or all. */
+/** The accounts of one chain, of one merchant or of all. */
 export interface Scope {
   readonly network: string;
   readonly coin: string | null; // the currency that pays fees
   readonly merchant: string | null;
 }
 
-const sliceMax = 250; // a door's own batch has about as many
+const sliceMax = 250; // about the size of a chain interface's own batch
 const pageMax = 500;
 
-/** @returns paying accounts of the agents that are paired now */
+/** @returns the hot wallets of the paired agents */
 export function hotAccounts(database: Database, { network, merchant }: Scope): readonly Account[] {
   return listPairedWallets(database, network)
     .filter((agent) => merchant === null || agent.merchant === merchant)
@@ -57,8 +57,8 @@ export function countDepositAccounts(database: Database, { network, merchant }: 
 }
 
 /**
- * Every address for deposits that was ever given out, and every one that may have been before the
- * database was put back, a slice at a time.
+ * Every deposit address that was ever given out, and every address that may have been before the
+ * database was restored from a backup, a slice at a time.
  */
 export function* depositSlices(database: Database, { network, merchant }: Scope): Generator<readonly Account[]> {
   const start = startOf(network);
@@ -76,7 +76,8 @@ function* slicesOf(listAfter: (place: number) => readonly BookAddress[]): Genera
 }
 
 /**
- * The database's explanation of these accounts now. @param rest waits between pages
+ * The database's explanation of these accounts now.
+ * @param rest waits between pages
  */
 export async function sheetsOf(
   database: Database,

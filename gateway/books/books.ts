@@ -1,7 +1,7 @@
 /**
- * The books of the running gateway: each night, one chain after the other, what every address and
- * hot wallet holds is compared with what the database explains. It goes on beside the watcher, with
- * a rest after each question as long as the question took.
+ * The books of the running gateway. Each night, one chain after the other, the balances of all
+ * addresses and hot wallets are compared with the database. The watcher continues meanwhile, and
+ * each question is followed by a rest of the same length.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
@@ -19,38 +19,38 @@ export interface BooksOptions {
   readonly config: Pick<GatewayConfig, "currencies" | "books">;
   readonly log: GatewayLog;
   readonly clock: () => number; // milliseconds since 1970
-  readonly rest?: (ms: number) => Promise<void>; // a timer unless told
+  readonly rest?: (ms: number) => Promise<void>; // default: a timer
 }
 
-/** A chain that was just read to its newest final block. */
+/** A chain that was just read up to its newest final block. */
 interface ReadChain {
-  readonly name: string; // in the configuration
+  readonly name: string; // name in the configuration
   readonly network: string;
   readonly reader: BookNodes;
 }
 
 /** @public */
 export interface Books {
-  /** Called at the end of each complete pass over a chain; answers at once. */
+  /** Must be called at the end of each complete pass over a chain; returns at once. */
   onPass(chain: ReadChain): void;
-  /** Resolves when nothing more is written. Calling again is harmless. */
+  /** Resolves when nothing more is written. Harmless to call again. */
   close(): Promise<void>;
 }
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
-/** A closing that failed is tried again after this time. */
+/** A failed closing is tried again after this time. */
 const retryMs = hourMs;
 const openingRetryMs = 60_000;
 
-/** The newest moment up to `nowMs` at which a day's `hour` (UTC) began. */
+/** The newest time up to `nowMs` at which a day's `hour` (UTC) began. */
 export function lastHour(nowMs: number, hour: number): number {
   const today = Math.floor(nowMs / dayMs) * dayMs + hour * hourMs;
   return today <= nowMs ? today : today - dayMs;
 }
 
 /**
- * Closes nothing before the first call of `onPass`.
+ * Starts the books. Closes nothing before the first call of `onPass`.
  * @public
  */
 export function startBooks(options: BooksOptions): Books {
@@ -116,7 +116,7 @@ function closingOf({ store, config, clock }: BooksOptions, { network, reader }: 
   return { store, network, reader, currencies, coin, merchant: null, isWhole: true, clock };
 }
 
-/** The first closing of a chain waits for its night as every other one. */
+/** The first closing of a chain waits for the night, like every other closing. */
 function isClosingDue({ store, config, clock }: BooksOptions, network: string): boolean {
   const nowMs = clock();
   const closing = readClosing(store.database, network);

@@ -1,8 +1,8 @@
 /**
- * One closing of a chain's books: every account is compared, a balance that does not fit is
- * compared again at a later block, and one that differs still is a difference with the block from
+ * One closing of a chain's books. Every account is compared; a balance that does not fit is
+ * compared again at a later block. If it still differs, it is a difference with the block from
  * which it exists. Entries, differences and the closing's own row are written in one transaction at
- * the end; a closing that is cut short leaves nothing behind.
+ * the end, so an interrupted closing writes nothing.
  */
 import type { BookEntryRow, ClosingRow, DifferenceRow } from "../store/books.ts";
 import { listDifferences, readClosing, readDifference } from "../store/books.ts";
@@ -14,8 +14,8 @@ import { type Verdict, verdictOf } from "./verdict.ts";
 
 const looksMax = 3;
 const lookRestMs = 4_000;
-const groupMax = 250; // accounts in one question of a later look
-const sinceMax = 20; // differences whose first block is looked for
+const groupMax = 250; // accounts in one question of a later comparison
+const sinceMax = 20; // differences whose first block is searched
 
 interface Found {
   readonly one: Compared;
@@ -32,8 +32,8 @@ interface Progress {
 }
 
 /**
- * Closes the books of a network. Looks at the chain and reads the tables for as long as it takes,
- * with rests; writes at the end. Closing twice is harmless.
+ * Closes the books of a network. Reads the chain and the tables as long as necessary, with rests,
+ * and writes at the end. Harmless to call twice.
  * @throws AgentError BOOKS_UNREAD, NODE_CLOSED, GATEWAY_STORE_*
  * @public
  */
@@ -66,7 +66,7 @@ export async function closeBooks(options: ClosingOptions): Promise<Closed> {
   return keepClosed(options, closed, { seen, entryCounts: countsOf(found) });
 }
 
-/** Paying accounts one by one, then the addresses for deposits. */
+/** Hot wallets one by one, then the deposit addresses. */
 function* slicesOf(options: ClosingOptions, hot: readonly Account[]): Generator<readonly Account[]> {
   for (const one of hot) yield [one];
   yield* depositSlices(options.store.database, options);
@@ -82,7 +82,7 @@ function stoppedAt({ network, clock }: ClosingOptions, { comparison, compared }:
   };
 }
 
-/** Those that do not fit. */
+/** Returns the balances that do not fit. */
 async function look(
   { store, network }: ClosingOptions,
   progress: Progress,
@@ -107,8 +107,8 @@ function keepLeft({ left }: Progress, { currency, code, balances }: Left): void 
 }
 
 /**
- * Compares the suspects again at a later block, since a payment may have been read a little later
- * than its block, and a node may tell of another one.
+ * Compares the suspects again at a later block, because a payment may be read a little later than
+ * its block, and a node may answer for another block.
  */
 async function lookAgain(options: ClosingOptions, progress: Progress, suspects: readonly Compared[]): Promise<readonly Found[]> {
   const { store, network, rest, isStopped } = options;
@@ -151,7 +151,10 @@ function groupsOf(doubtful: readonly Compared[]): readonly (readonly [BookCurren
   return groups;
 }
 
-/** The books of a hot wallet begin with the second look; all else is judged by the last one. */
+/**
+ * The books of a hot wallet begin with the second comparison; all other balances are judged by the
+ * last.
+ */
 function isSettled(verdict: Verdict, isLast: boolean): verdict is Found["verdict"] {
   if (verdict.kind === "fits" || verdict.kind === "moving") return false;
   return verdict.kind === "opening" || isLast;
@@ -164,7 +167,7 @@ function entryOf({ network, clock }: ClosingOptions, { one, verdict }: Found): r
   return [{ ...place, kind: verdict.kind, units: verdict.units.toString(), block, at: clock(), person: "", reason: "" }];
 }
 
-/** How many entries an account had when it was compared. */
+/** The number of entries that an account had when it was compared. */
 function countsOf(found: readonly Found[]): ReadonlyMap<string, number> {
   return new Map(found.map(({ one }) => [one.account.address, one.sheet.entries]));
 }
@@ -188,7 +191,7 @@ async function differencesOf(options: ClosingOptions, found: readonly Found[]): 
   return rows;
 }
 
-/** The block of an earlier difference that is as it was is known already. */
+/** The block of an unchanged earlier difference is already known. */
 async function sinceOf(
   options: ClosingOptions,
   { one, verdict }: Found,

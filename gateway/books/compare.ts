@@ -1,7 +1,8 @@
 /**
- * Compares what accounts hold at a final block with what the database explains up to that block. A
- * node that keeps no old state answers for its newest final block: the closing then goes on there,
- * each account at one block exactly. Asks the chain, reads the tables, writes nothing.
+ * Compares balances of accounts at a final block with the database's explanation up to that block.
+ * A node that keeps no old state answers for its newest final block. The closing then continues
+ * there, but each account is compared at exactly one block. Asks the chain, reads the tables,
+ * writes nothing.
  */
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -17,7 +18,7 @@ import type { Sheet } from "./sheet.ts";
 export type BookNodes = Pick<WatcherNodes, "balances" | "finalTip" | "tellsNewestBalances">;
 
 /**
- * A currency as far as the books need it.
+ * The fields of a currency that the books need.
  * @public
  */
 export interface BookCurrency {
@@ -27,47 +28,50 @@ export interface BookCurrency {
 }
 
 /**
- * One chain to close, and how.
+ * The chain to close, and the options.
  * @public
  */
 export interface ClosingOptions extends Scope {
   readonly store: Pick<Store, "database" | "write">;
   readonly reader: BookNodes;
-  readonly currencies: readonly BookCurrency[]; // that are compared
+  readonly currencies: readonly BookCurrency[]; // the currencies to compare
   readonly isWhole: boolean; // every account and every currency of the network
   readonly clock: () => number; // milliseconds since 1970
   readonly rest: (ms: number) => Promise<void>;
   readonly isStopped?: () => boolean;
-  readonly onProgress?: (done: number, of: number) => void; // accounts
+  readonly onProgress?: (done: number, of: number) => void; // counts accounts
 }
 
-/** A balance that was compared, or could not be. */
+/** A compared balance. */
 export interface Compared {
   readonly account: Account;
   readonly currency: BookCurrency;
   readonly block: number;
   readonly foundUnits: bigint;
-  readonly expectedUnits: bigint; // as far as the sheet says; equal to what was found where it fits
+  readonly expectedUnits: bigint; // by the sheet; equal to `foundUnits` if it fits
   readonly sheet: Sheet;
   readonly isFit: boolean;
-  readonly isExact: boolean; // found at the end of `block`, or where nothing moved around it
+  readonly isExact: boolean; // found at the end of `block`, or nothing moved around it
 }
 
 /**
- * Why balances of a currency were not compared, and how many.
+ * The number of balances of a currency that were not compared, and the reason.
  * @public
  */
 export interface Left {
   readonly currency: string;
-  readonly code: string; // of the fault; "moving" where the account moves too often
+  readonly code: string; // code of the fault; "moving" if the account moves too often
   readonly balances: number;
 }
 
 const triesMax = 4;
 const firstRestMs = 500;
-/** A question rests as long as it took, so that half of a node's time at least is left to money. */
+/**
+ * The rest after a question is as long as the question, so that at least half of a node's time is
+ * left for payments.
+ */
 const restMinMs = 5;
-const restMaxMs = 10_000; // whatever a clock that is put right says
+const restMaxMs = 10_000; // even if the clock was corrected
 const cursorRestMs = 500;
 const cursorTries = 60;
 
@@ -77,7 +81,7 @@ interface Reading {
   readonly units: readonly bigint[];
 }
 
-/** The state of a closing: one for each. */
+/** The state of a closing; each closing has its own. */
 export class Comparison {
   readonly #options: ClosingOptions;
   firstBlock: number;
@@ -90,7 +94,7 @@ export class Comparison {
     this.lastBlock = this.firstBlock;
   }
 
-  /** The newest final block up to which the database holds everything. */
+  /** The newest final block up to which the database is complete. */
   cursor(): number {
     const { store, network } = this.#options;
     const cursor = readCursor(store.database, network);
@@ -99,14 +103,14 @@ export class Comparison {
     return cursor.block;
   }
 
-  /** The next comparisons are at the newest block that was read. */
+  /** Moves the next comparisons to the newest block that was read. */
   moveOn(): void {
     this.lastBlock = this.cursor();
   }
 
   /**
-   * Compares these accounts in these currencies. @throws AgentError NODE_CLOSED, STORE_*; any other
-   * fault of the nodes leaves balances out
+   * Compares these accounts in these currencies.
+   * @throws AgentError NODE_CLOSED, STORE_*; any other fault of the nodes leaves balances out
    */
   async compare(
     accounts: readonly Account[],
@@ -120,7 +124,7 @@ export class Comparison {
       if (typeof reading === "string") left.push({ currency: currency.id, code: reading, balances: accounts.length });
       else readings.push([currency, reading]);
     }
-    // After the balances: the database holds everything up to their last block by now.
+    // Read after the balances, so that the database is complete up to their last block.
     const sheets = await sheetsOf(store.database, this.#options, accounts, () => rest(restMinMs));
     const compared = readings.flatMap(([currency, reading]) =>
       accounts.map((account, at) =>
@@ -130,7 +134,7 @@ export class Comparison {
     return { compared, left };
   }
 
-  /** A code where it cannot be read. */
+  /** Returns a code if the balances cannot be read. */
   async #read(accounts: readonly Account[], { contract }: BookCurrency): Promise<Reading | string> {
     const { reader, rest, clock } = this.#options;
     const questions = accounts.map(({ address: account }) => ({ account, contract }));
@@ -169,7 +173,8 @@ export class Comparison {
 }
 
 /**
- * A value that nodes tell of some block of a range fits when it is right at the end of one of them.
+ * A balance that nodes report for some block of a range fits if it is right at the end of one of
+ * the blocks.
  */
 function judge(
   account: Account,

@@ -1,6 +1,6 @@
 /**
- * Writes what a closing found, in one transaction: entries, differences in the place of those
- * before, an alarm for each new one, and the closing's own row where it looked at everything.
+ * Writes the results of a closing in one transaction: entries, differences that replace earlier
+ * ones, an alarm for each new difference, and the closing's own row if it compared everything.
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import { recordAlarm } from "../store/alarm.ts";
@@ -18,36 +18,36 @@ import type { Database } from "../store/store.ts";
 import type { BookCurrency, ClosingOptions, Left } from "./compare.ts";
 
 /**
- * Findings of a closing on one network.
+ * Results of a closing on one network.
  * @public
  */
 export interface Closed {
   readonly network: string;
   readonly at: number;
   readonly firstBlock: number;
-  readonly lastBlock: number; // another than the first where nodes did not keep its state
+  readonly lastBlock: number; // differs from `firstBlock` if nodes did not keep its state
   readonly addresses: number;
   readonly hotWallets: number;
-  readonly compared: number; // balances
+  readonly compared: number; // number of balances
   readonly left: readonly Left[];
   readonly differences: readonly DifferenceRow[];
-  readonly entries: readonly BookEntryRow[]; // openings, and what came from outside or an owner took
-  readonly news: readonly DifferenceRow[]; // differences that no closing told of before
-  readonly isStopped: boolean; // before its end: nothing was written
+  readonly entries: readonly BookEntryRow[]; // openings, and payments from outside or by an owner
+  readonly news: readonly DifferenceRow[]; // differences that no earlier closing reported
+  readonly isStopped: boolean; // interrupted: nothing was written
 }
 
-/** Facts of a closing that the writing needs beside its findings. */
+/** Data of a closing, besides its results, that the writing needs. */
 interface Kept {
-  readonly seen: readonly DifferenceRow[]; // earlier ones whose balances were compared again
-  readonly entryCounts: ReadonlyMap<string, number>; // entries of an account when it was compared
+  readonly seen: readonly DifferenceRow[]; // earlier differences whose balances were compared again
+  readonly entryCounts: ReadonlyMap<string, number>; // number of an account's entries when it was compared
 }
 
-/** @returns the closing with what was written of it */
+/** @returns the closing with the entries that were written */
 export function keepClosed(options: ClosingOptions, closed: Closed, { seen, entryCounts }: Kept): Closed {
   const { store, network, currencies, clock } = options;
   return store.write((database) => {
     const entries = closed.entries.filter((entry) => isCurrent(database, entry, entryCounts));
-    // Money that an owner took out is told and not booked: the sum of it stays to be seen.
+    // Money that an owner took out is reported and not booked, so that its total stays visible.
     for (const entry of entries) if (entry.kind !== "owner") addBookEntry(database, entry);
     for (const row of seen) dropDifference(database, row);
     for (const row of closed.differences) keepDifference(database, row);
@@ -68,8 +68,8 @@ export function keepClosed(options: ClosingOptions, closed: Closed, { seen, entr
 }
 
 /**
- * Somebody else may have written of the account since it was compared; the next closing looks
- * again.
+ * False if another entry was written for the account since its comparison; the next closing
+ * compares it again.
  */
 function isCurrent(database: Database, { network, address }: BookEntryRow, counts: ReadonlyMap<string, number>): boolean {
   return listBookEntries(database, network, [address]).length === counts.get(address);
@@ -85,7 +85,7 @@ export function keepFailed(database: Database, network: string, code: string, no
 }
 
 /**
- * A difference in one sentence, the same for the same difference.
+ * A difference in one sentence; the same difference always gives the same sentence.
  * @public
  */
 export function differenceWords(row: DifferenceRow, currencies: readonly Pick<BookCurrency, "id" | "decimal">[]): string {
@@ -99,7 +99,7 @@ export function differenceWords(row: DifferenceRow, currencies: readonly Pick<Bo
 }
 
 /**
- * An amount as people write it; in base units where the configuration has no such currency.
+ * An amount in the usual notation; in base units if the configuration has no such currency.
  * @public
  */
 export function amountWords(

@@ -1,6 +1,6 @@
 /**
- * The books of a hot wallet begin at the first final block that is read after its pairing: what it
- * holds there is its opening, and every later block is compared from there on.
+ * Opens the books of a hot wallet at the first final block that is read after its pairing. Its
+ * balance there is its opening, and every later block is compared from there on.
  */
 import { addBookEntry, listBookEntries } from "../store/books.ts";
 import { hotAccounts } from "./accounts.ts";
@@ -23,13 +23,13 @@ function unopened(options: Unopened) {
   });
 }
 
-/** Whether a hot wallet has no opening yet in one of the currencies. */
+/** True if a hot wallet has no opening yet in one of the currencies. */
 export function hasUnopened(options: Unopened): boolean {
   return unopened(options).length > 0;
 }
 
 /**
- * Opens the books that are not open. Calling again is harmless.
+ * Opens the books that are not open. Harmless to call again.
  * @throws AgentError BOOKS_UNREAD, NODE_CLOSED, GATEWAY_STORE_*
  */
 export async function openBooks(options: ClosingOptions): Promise<void> {

@@ -1,6 +1,6 @@
 /**
- * The balance that the database explains for an account at the end of any block: a sum of moves,
- * each at the block that made it final. Pure functions, touch nothing.
+ * The balance of an account that the database explains at the end of any block: a sum of movements,
+ * each at its final block. Pure functions, touch nothing.
  */
 
 import type { MoveRow } from "../store/book-moves.ts";
@@ -9,15 +9,15 @@ import type { BookEntryRow } from "../store/books.ts";
 /** A change of a balance in one currency. */
 export interface Move {
   readonly currency: string;
-  readonly units: bigint; // below zero: it left
+  readonly units: bigint; // negative: out of the account
   readonly block: number;
 }
 
 /**
- * The changes that a row stands for. A payment comes in. A withdrawal, sweep or top-up that
- * completed moves its amount, and whatever ended on the chain costs its fee in `coin`, the currency
- * that pays fees; null where the configuration has none. A top-up moves that coin, whatever
- * currency's sweep it is for.
+ * The changes that a row stands for. A payment comes in. A completed withdrawal, sweep or top-up
+ * moves its amount, and every transaction that ended on the chain costs its fee in `coin`. `coin`
+ * is the currency that pays fees; null if the configuration has none. A top-up moves `coin`, for
+ * any currency's sweep.
  */
 export function movesOf(row: MoveRow, coin: string | null): readonly Move[] {
   const { kind, side, status, block } = row;
@@ -28,17 +28,19 @@ export function movesOf(row: MoveRow, coin: string | null): readonly Move[] {
   return [...moved, { currency: coin, units: -BigInt(row.feeUnits), block }];
 }
 
-/** The balances that one account should have. */
+/** The expected balances of one account. */
 export class Sheet {
   readonly #moves = new Map<string, Map<number, bigint>>(); // units by block, by currency
   readonly #openedAt = new Map<string, number>(); // block, by currency
   readonly #settledAt = new Map<string, number>(); // block of the newest note, by currency
-  /** Entries that it was made with: another number later on means that somebody added one. */
+  /**
+   * The number of entries at its creation; a later, higher number means that an entry was added.
+   */
   readonly entries: number;
 
   /**
-   * @param entries of this account alone: the opening of a currency is in the place of every move
-   * up to its block
+   * @param entries only of this account; the opening of a currency replaces every movement up to
+   * its block
    */
   constructor(entries: readonly BookEntryRow[]) {
     this.entries = entries.length;
@@ -50,7 +52,7 @@ export class Sheet {
       else this.add({ currency, block, units: BigInt(units) });
   }
 
-  /** Not for calling twice with the same move. */
+  /** Must not be called twice with the same movement. */
   add({ currency, block, units }: Move): void {
     const openedAt = this.#openedAt.get(currency);
     if (openedAt === undefined || block > openedAt) this.#put(currency, block, units);
@@ -61,7 +63,7 @@ export class Sheet {
     return this.#openedAt.get(currency) ?? null;
   }
 
-  /** The newest block at whose end a person made the books even; -1 without one. */
+  /** The newest block at whose end an operator accepted a difference; -1 without one. */
   settledAt(currency: string): number {
     return this.#settledAt.get(currency) ?? -1;
   }
@@ -73,7 +75,7 @@ export class Sheet {
     return sum;
   }
 
-  /** The balances at the ends of all blocks from `first` to `last`, the newest first, each once. */
+  /** The distinct balances at the ends of all blocks from `first` to `last`, newest first. */
   between(currency: string, first: number, last: number): readonly bigint[] {
     const ends = [...(this.#moves.get(currency)?.keys() ?? [])].filter((block) => block >= first && block <= last);
     const blocks = [...new Set([last, ...ends.sort((a, b) => b - a), first])];

@@ -1,20 +1,20 @@
 /**
- * The block from which a difference exists, found by halving over final blocks in the past: asks
- * about as many balances as the number of blocks has binary digits. Reads only.
+ * Finds the block from which a difference exists, by binary search over past final blocks: the
+ * number of balances to read is about the number of binary digits of the block count. Reads only.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { ClosingOptions, Compared } from "./compare.ts";
 
-/** A block, or why none is known. */
+/** A block, or the reason why it is unknown. */
 export type Since = { readonly block: number } | { readonly block: null; readonly why: string };
 
 const restMs = 5;
 
 /**
- * The first block at whose end the account held just so much less or more than the database
- * explains, as at the end of the difference's own block. @param floor the last block before the
- * account's books began, -1 for the first of the chain. @param even a block whose closing had no
- * difference, looked at first
+ * The first block at whose end the account differed from the database by the same amount as at the
+ * end of the difference's own block.
+ * @param floor the last block before the account's books began, -1 for the first of the chain
+ * @param even a block whose closing had no difference; tested first
  */
 export async function sinceBlock(
   options: ClosingOptions,

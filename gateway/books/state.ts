@@ -1,20 +1,20 @@
-/** How the books of a network stand, as the newest closing left them. Reads the tables only. */
+/** The state of a network's books after the newest closing. Reads only the tables. */
 import { listDifferences, readClosing } from "../store/books.ts";
 import type { Database } from "../store/store.ts";
 
 /** @public */
 export interface BooksState {
-  readonly ok: boolean; // closed in time and without a difference
-  readonly detail: string; // as anybody may know it: names no address and no amount
+  readonly ok: boolean; // closed in time, without a difference
+  readonly detail: string; // public: names no address and no amount
   readonly differences: number;
   readonly closedAt: number | null; // milliseconds since 1970
 }
 
-/** A day, and the time that a closing may take and be tried again. */
+/** A day, and the time for a closing and its retries. */
 const lateMs = 30 * 3_600_000;
 
 /**
- * Before its first closing a network is well unless a closing failed.
+ * Before its first closing a network is fine, unless a closing failed.
  * @public
  */
 export function booksState(database: Database, network: string, nowMs: number): BooksState {

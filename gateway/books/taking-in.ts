@@ -1,6 +1,6 @@
 /**
- * A person takes a difference in: an entry with name and reason, which every later closing counts
- * as explained. Nothing on the chain and no payment changes by it.
+ * Lets an operator accept a difference: an entry with name and reason, which every later closing
+ * counts as explained. It changes nothing on the chain and no payment.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
@@ -10,15 +10,15 @@ import type { Store } from "../store/store.ts";
 
 /** @public */
 export interface TakingIn extends BookPlace {
-  readonly decimal: number; // of the currency
-  readonly amount: string; // as reconcile shows it: below zero where less was found
+  readonly decimal: number; // the currency's decimals
+  readonly amount: string; // as reconcile shows it: negative if less was found
   readonly person: string;
   readonly reason: string;
   readonly nowMs: number;
 }
 
 /**
- * A difference as people write it: found less expected.
+ * A difference in the usual notation: found minus expected.
  * @public
  */
 export function signedAmount(units: bigint, decimal: number): string {
@@ -26,9 +26,9 @@ export function signedAmount(units: bigint, decimal: number): string {
 }
 
 /**
- * Takes in the difference that the newest closing found, at the block where it was compared, with
- * what nobody ordered up to that block. Refuses GATEWAY_NO_DIFFERENCE when there is none there, or
- * it is another amount. Durable when it returns; a second call is refused.
+ * Accepts the difference that the newest closing found, at the block of its comparison, with all
+ * unordered payments up to that block. Refuses GATEWAY_NO_DIFFERENCE if there is none, or it has
+ * another amount. Returns when the entry is durable; a second call is refused.
  * @public
  */
 export function takeIn(store: Store, taking: TakingIn): { readonly ok: true; readonly entry: BookEntryRow } | Refusal {
@@ -51,7 +51,7 @@ export function takeIn(store: Store, taking: TakingIn): { readonly ok: true; rea
   });
 }
 
-/** Null for a text that is no amount of the currency. */
+/** Null if the text is no amount of the currency. */
 function unitsOf(text: string, decimal: number): bigint | null {
   const digits = text.replace(/^[-+]/, "");
   if (/^0+(?:\.0+)?$/.test(digits)) return 0n;

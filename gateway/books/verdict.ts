@@ -1,8 +1,8 @@
 /**
- * The meaning of a balance that was compared: it fits; a hot wallet's books begin with it; money
- * came to a hot wallet from outside, or its owner took it from an address that no agent here has
- * the key of, which are entries and no faults; the account moves just now; anything else is a
- * difference that a person has to look at. Reads the tables, writes nothing.
+ * Judges a balance that was compared. It fits, or a hot wallet's books begin with it. Money that
+ * came to a hot wallet from outside, or that an owner took from an address without a key here,
+ * becomes an entry and is no fault. The account may be moving at the moment. Any other result is a
+ * difference that an operator must check. Reads the tables, writes nothing.
  */
 import { listUnended } from "../store/book-moves.ts";
 import { listForeignSpends } from "../store/books.ts";
@@ -17,10 +17,10 @@ export type Verdict =
   | { readonly kind: "opening" | "outside" | "owner"; readonly units: bigint }
   | { readonly kind: "difference"; readonly detail: string; readonly foreignAt: number | null };
 
-const namedMax = 3; // spends and transactions in one sentence
+const namedMax = 3; // transactions named in one sentence
 const unendedMax = 200;
 
-/** Twice is harmless. */
+/** Harmless to call twice. */
 export function verdictOf(database: Database, network: string, one: Compared): Verdict {
   const { account, currency, foundUnits, expectedUnits, isFit, isExact, sheet } = one;
   if (account.kind === "hot" && sheet.openedAt(currency.id) === null)
@@ -43,9 +43,10 @@ export function verdictOf(database: Database, network: string, one: Compared): V
 }
 
 /**
- * A final block may hold it though its row does not say so yet. The watcher keeps no spends of
- * deposit addresses on every chain, so a signed sweep may be there. A stuck one waits for a person
- * as the difference does; a hot wallet is not credited with a stuck sweep's money as from outside.
+ * True if a final block may hold the transaction, though its row does not say so yet. The watcher
+ * does not keep the outgoing transactions of deposit addresses on every chain, so a signed sweep
+ * may be final. A stuck transaction waits for an operator, as the difference does. A hot wallet
+ * does not count a stuck sweep's money as from outside.
  */
 function isOnItsWay(
   { stage, operation, isFinal }: ReturnType<typeof listUnended>[number],
@@ -58,7 +59,8 @@ function isOnItsWay(
 }
 
 /**
- * Those since the books began or a person's newest note; for the coin all, since each costs a fee.
+ * Unexplained outgoing transactions since the books began, or since an operator's newest note. For
+ * the native coin all of them, because each costs a fee.
  */
 function foreignSpends(database: Database, network: string, { account, currency, block, sheet }: Compared): readonly SpendRow[] {
   const after = Math.max(sheet.openedAt(currency.id) ?? -1, sheet.settledAt(currency.id));

@@ -1,8 +1,8 @@
 /**
- * Tells shops what became of their records: makes events of what changed, sends what is due, keeps
- * how it went. All of it stands in the database; a process that is killed sends again whatever it
- * had not kept as delivered, so each event arrives at least once. Sources: Standard Webhooks 1.0.0;
- * docs/api.md, Callbacks.
+ * Tells shops about changes of their records: makes events from changes, sends due deliveries,
+ * keeps the results. All state is in the database. A process that was killed sends again each
+ * delivery that it had not kept as delivered, so each event arrives at least once. Sources:
+ * Standard Webhooks 1.0.0; docs/api.md, Callbacks.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
@@ -41,13 +41,16 @@ export interface CallbacksOptions extends OutboxOptions {
 
 /** @public */
 export interface Callbacks {
-  // harmless twice; what is under way is broken off and sent again after the next start
+  // Harmless to call twice. Deliveries in progress are cut off and sent again after the next start.
   close(): void;
 }
 
-/** Between two looks at the database while there is work: outcomes of so long share one commit. */
+/**
+ * Time between two checks of the database while there is work; results of this time share one
+ * commit.
+ */
 const paceMs = 20;
-/** Another process may have added work, or a signal been lost. */
+/** Another process may have added work, or a signal may be lost. */
 const lookMs = 1_000;
 const dayMs = 86_400_000;
 const logDays = 60;
@@ -75,7 +78,7 @@ export function startCallbacks(options: CallbacksOptions): Callbacks {
 }
 
 /**
- * Whether a receiver took it.
+ * True if a receiver accepted the event.
  * @public
  */
 export function isTaken({ status }: Pick<Sent, "status">): boolean {
@@ -83,8 +86,8 @@ export function isTaken({ status }: Pick<Sent, "status">): boolean {
 }
 
 /**
- * The secrets that sign for a target now, the newest first. @throws AgentError
- * GATEWAY_SECRET_SEALED
+ * The secrets that sign for a target now, newest first.
+ * @throws AgentError GATEWAY_SECRET_SEALED
  * @public
  */
 export function secretsOf(target: CallbackTargetRow, sealingKey: Uint8Array, nowMs: number): readonly string[] {
@@ -97,7 +100,7 @@ export function secretsOf(target: CallbackTargetRow, sealingKey: Uint8Array, now
 class Dispatcher {
   readonly #options: CallbacksOptions;
   readonly #lanes = new Lanes();
-  // by target: deliveries under way, or whose outcome is not stored yet
+  // By target: deliveries in progress, or without a stored result.
   readonly #busy = new Map<string, Set<number>>();
   #outcomes: Outcome[] = [];
   #timer: NodeJS.Timeout | null = null;
@@ -109,7 +112,7 @@ class Dispatcher {
     this.#options = options;
   }
 
-  /** Looks at the database in so many milliseconds, or earlier. */
+  /** Checks the database after `inMs` milliseconds, or earlier. */
   look(inMs: number): void {
     const at = performance.now() + inMs;
     if (this.#isClosed || at >= this.#lookAt) return;
@@ -133,7 +136,10 @@ class Dispatcher {
     this.look(isKept ? this.#fill() : lookMs);
   }
 
-  /** Stores outcomes and makes events. @returns false when the database could not take them now */
+  /**
+   * Stores results and makes events.
+   * @returns false if the database could not write now
+   */
   #keep(): boolean {
     const { store, log, clock } = this.#options;
     const outcomes = this.#outcomes;
@@ -190,7 +196,10 @@ class Dispatcher {
     refreshStatus(database, touched);
   }
 
-  /** Sends what is due and has a lane. @returns when to look again, in milliseconds from now */
+  /**
+   * Sends due deliveries that have a lane.
+   * @returns the milliseconds until the next check
+   */
   #fill(): number {
     const { store, clock } = this.#options;
     const nowMs = clock();
@@ -241,7 +250,7 @@ class Dispatcher {
         this.look(paceMs);
       })
       .catch((cause: unknown) => {
-        // A bug: not to be lost in a promise nobody waits for.
+        // A bug, which must not be lost in a promise that nothing awaits.
         process.nextTick(() => {
           throw cause;
         });

@@ -1,8 +1,9 @@
 /**
- * Door of this room, and its one dangerous file: sends one callback. A name is looked up once, and
- * the connection goes to an address that the guard passed, whatever the name says a moment later.
- * No redirects, no proxy, no connection kept; everything that a receiver does is bounded in time
- * and size. Faults name neither address nor path, which may be a secret of the receiver's.
+ * The interface of this module, and its one dangerous file: sends one callback. A name is looked up
+ * only once, and the connection goes to an address that the guard accepted, even if the name's
+ * addresses change a moment later. No redirects, no proxy, no kept connection. A receiver's
+ * behaviour is bounded in time and size. Faults name neither address nor path, because the path may
+ * be a secret of the receiver's.
  */
 import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
@@ -14,7 +15,7 @@ import { hostOf, mayReach, urlProblem } from "./guard.ts";
 /** @public */
 export interface Sent {
   readonly status: number; // HTTP; 0 without an answer
-  readonly answer: string; // the answer's first bytes, or why there is none
+  readonly answer: string; // the first bytes of the answer, or the reason why there is none
   readonly retryAfter: string | undefined;
   readonly durationMs: number;
 }
@@ -24,27 +25,27 @@ export interface Letter {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
-  readonly tries: number; // made before: another address of the same name has its turn
+  readonly tries: number; // earlier tries; each try uses another address of the name
 }
 
 /** @public */
 export interface DoorOptions {
   readonly settings: CallbackSettings;
   readonly monotonic: () => number; // milliseconds
-  readonly nameServers?: readonly string[]; // the machine's own unless told
-  readonly ca?: string; // PEM: trusted in the place of the machine's own, which count unless told
+  readonly nameServers?: readonly string[]; // default: the machine's own
+  readonly ca?: string; // PEM: trusted instead of the machine's own certificates, the default
 }
 
 /** @public */
 export interface Door {
-  /** One try; never rejects for what the network does. */
+  /** Tries to send, without a retry. Never rejects for a network fault. */
   send(letter: Letter): Promise<Sent>;
-  /** Breaks off what is under way. Harmless twice. */
+  /** Cuts off requests in progress. Harmless to call twice. */
   close(): void;
 }
 
 const answerBytesMax = 512;
-/** After the status this long is waited for the answer's text, which is for the log alone. */
+/** Time to wait after the status for the answer's text, which is only for the log. */
 const answerMs = 1_000;
 
 /** @public */
@@ -83,8 +84,8 @@ async function tryOnce(letter: Letter, options: DoorOptions, underWay: UnderWay)
 }
 
 /**
- * By the name servers themselves: the system's own look-up may hold up every other one of this
- * process for many seconds.
+ * Asks the name servers directly, because the system's own look-up may delay every other look-up of
+ * this process by many seconds.
  */
 async function addressesOf(url: URL, options: DoorOptions, underWay: UnderWay): Promise<readonly string[]> {
   const { settings, nameServers } = options;
@@ -109,7 +110,7 @@ interface Exchange extends DoorOptions {
 
 const portOf = ({ port }: URL): string => (port === "" ? "" : `:${port}`);
 
-/** The certificate is the name's, though the connection is the address's. */
+/** The certificate must match the name, though the connection goes to an address. */
 function exchange(url: URL, address: string, letter: Letter, options: Exchange, underWay: UnderWay): Promise<Heard> {
   const { ca, timeoutMs } = options;
   const outgoing = createOutgoing({
@@ -139,7 +140,7 @@ function exchange(url: URL, address: string, letter: Letter, options: Exchange, 
 }
 
 /**
- * The status decides; the first bytes of the answer are for the log.
+ * The status decides; the first bytes of the answer are only for the log.
  * @public
  */
 export function heardOf(outcome: Outcome): Heard {

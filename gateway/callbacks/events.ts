@@ -1,8 +1,8 @@
 /**
- * Which events a change of a record is: pure. Every deposit ends in one `deposit.completed` or
- * `deposit.expired`, every withdrawal in one `withdrawal.completed` or `withdrawal.failed`; the
- * others tell of the way there, or say more about an end. Source: docs/api.md, Callbacks, has each
- * with its meaning.
+ * Derives the events from a change of a record: pure. Every deposit ends in one `deposit.completed`
+ * or `deposit.expired`, every withdrawal in one `withdrawal.completed` or `withdrawal.failed`. The
+ * other events report the progress, or add details to an end. Source: docs/api.md, Callbacks, has
+ * each with its meaning.
  */
 import type { Glimpse, RecordChange } from "../store/callback-outbox.ts";
 
@@ -31,26 +31,23 @@ export const eventTypes = [
 export type EventType = (typeof eventTypes)[number];
 
 /**
- * What `gateway callbacks test` sends, to a target with any filter.
+ * The event that `gateway callbacks test` sends, to a target with any filter.
  * @public
  */
 export const testType = "webhook.test";
 
-/** What a change alone does not tell. */
+/** Facts that the change alone does not have. */
 export interface Circumstances {
-  readonly minPaymentUnits: bigint; // of the record's currency; 0n when the configuration has it no more
-  readonly wasBroadcast: boolean; // withdrawal.broadcast was told before
+  readonly minPaymentUnits: bigint; // for the record's currency; 0n if the configuration no longer has it
+  readonly wasBroadcast: boolean; // withdrawal.broadcast was sent before
 }
 
-/** How much of a deposit is seen, by its stage. */
+/** The progress of a deposit, by stage. */
 const seenBy: Readonly<Record<string, number>> = { waiting: 0, seen: 1, partial: 1, confirming: 2 };
 
 const onItsWay: ReadonlySet<string> = new Set(["broadcast", "confirming"]);
 
-/**
- * @returns the change's events in the order in which they are told; none for a change that nobody
- * is told of
- */
+/** @returns the change's events in the order of sending; empty for a change without an event */
 export function eventsOf(change: Omit<RecordChange, "id">, circumstances: Circumstances): readonly EventType[] {
   const { row, before, payment } = change;
   if (payment !== null) return ["deposit.unattributed"];
@@ -63,7 +60,8 @@ export function eventsOf(change: Omit<RecordChange, "id">, circumstances: Circum
 function withdrawalEvents(before: Glimpse, after: Glimpse, { wasBroadcast }: Circumstances): readonly EventType[] {
   if (before.status !== 0) return [];
   if (after.status === 1) return ["withdrawal.completed"];
-  // A person's no and a policy's are told by name, and end the withdrawal like any other failure.
+  // A refusal, by an operator or by policy, has its own event, and ends the withdrawal like any
+  // other failure.
   if (after.status === 2) return after.stage === "refused" ? ["withdrawal.rejected", "withdrawal.failed"] : ["withdrawal.failed"];
   const isApproved = before.stage === "awaiting_approval" && after.stage !== "awaiting_approval";
   const isBroadcast = onItsWay.has(after.stage) && !onItsWay.has(before.stage) && !wasBroadcast;

@@ -1,7 +1,7 @@
 /**
- * Where a callback may go: pure. A merchant chooses the address, so it must not lead the gateway to
- * its own machine, its network or a cloud's metadata. Decided twice: by the URL when a target is
- * added, and by each address that its name has when something is sent. Sources: IANA IPv4 and IPv6
+ * Decides where a callback may go: pure. A merchant chooses the address, so it must not lead the
+ * gateway to its own machine, its network or a cloud's metadata. The URL is checked when a target
+ * is added, and each address of its name when a callback is sent. Sources: IANA IPv4 and IPv6
  * Special-Purpose Address Registries (RFC 6890); WHATWG URL (which spellings are one address).
  */
 import { BlockList, isIP } from "node:net";
@@ -9,7 +9,7 @@ import { isLoopback } from "../../protocol/loopback.ts";
 import type { CallbackSettings } from "../callback-settings.ts";
 
 /**
- * What the guard goes by.
+ * Settings of the guard.
  * @public
  */
 export type GuardSettings = Pick<CallbackSettings, "allowLoopback" | "allowNetworks">;
@@ -19,15 +19,17 @@ const lowPortMax = 1_023;
 const webPorts: ReadonlySet<number> = new Set([443]);
 
 /**
- * Every IPv4 block that is not a public host's, and the one public address that a cloud answers
- * metadata at.
+ * Every IPv4 block that is not for public hosts, and the one public address where a cloud answers
+ * metadata.
  */
 const closed4 = [
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
   ...["192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24"],
   ...["198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4", "168.63.129.16/32"],
 ];
-/** Of IPv6 only global unicast is open, and of that not what wraps or documents other addresses. */
+/**
+ * Only global unicast of IPv6 is open, without the blocks that wrap or document other addresses.
+ */
 const open6 = ["2000::/3"];
 const closed6 = ["2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20"];
 
@@ -44,14 +46,14 @@ const closed = { ipv4: blocks(closed4), ipv6: blocks(closed6) };
 const open = blocks(open6);
 const loopback = blocks(["127.0.0.0/8", "::1/128"]);
 
-/** Whether a callback may be sent to this IP address; false for a text that is none. */
+/** True if a callback may be sent to this IP address; false for a text that is no address. */
 export function mayReach(address: string, { allowLoopback, allowNetworks }: GuardSettings): boolean {
   const version = isIP(address);
   if (version === 0 || address.includes("%")) return false;
   const family = version === 6 ? "ipv6" : "ipv4";
   if (allowLoopback && loopback.check(address, family)) return true;
-  // Each list is asked in its own family alone: a mapped address must not slip through another
-  // family's rule.
+  // Each list is used only for its own family, because a mapped address must not pass through
+  // another family's rule.
   const allowed = allowNetworks.filter((network) => isIP(network.split("/")[0] ?? "") === version);
   if (allowed.length > 0 && blocks(allowed).check(address, family)) return true;
   return family === "ipv4"
@@ -65,8 +67,8 @@ export function hostOf(url: URL): string {
 }
 
 /**
- * Why no target can have this URL, "" when it can. An address that only its name's look-up shows is
- * judged when something is sent.
+ * The reason why no target can have this URL; "" if there is none. An address that only the name's
+ * look-up shows is checked when a callback is sent.
  * @public
  */
 export function urlProblem(text: string, settings: GuardSettings): string {

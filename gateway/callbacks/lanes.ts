@@ -1,21 +1,21 @@
 /**
- * Whose turn it is: pure. At most so many requests at once in all, for one merchant and for one
- * target, and the merchant with the fewest goes first. A target that failed or dawdled last, or was
- * never heard, gets one lane, and each of these two kinds has a share of the lanes: however many
- * receivers hang, the others find one free.
+ * Chooses the next target: pure. Limits the requests in progress in total, for one merchant and for
+ * one target; the merchant with the fewest comes first. A target that failed or was slow last time,
+ * or was never tried, gets one lane. Each of these two kinds has a share of the lanes, so that the
+ * other targets always find a free lane, however many receivers hang.
  */
 
 type Health = "unheard" | "good" | "slow";
 
-/** Most requests at once, in all and by the health of their targets. */
+/** Largest number of requests in progress, in total and by the health of their targets. */
 export const lanesMax = 64;
 const lanesOf: Readonly<Record<Health, number>> = { unheard: 24, slow: 24, good: lanesMax };
 const perMerchantMax = 8;
 const perTargetMax: Readonly<Record<Health, number>> = { unheard: 1, slow: 1, good: 4 };
-/** Who answers later than this is slow. */
+/** A target that answers later than this is slow. */
 const slowMs = 2_000;
 
-/** Somebody who has something to be told. */
+/** A target with a waiting delivery. */
 export interface Waiting {
   readonly target: string;
   readonly merchant: string;
@@ -24,11 +24,14 @@ export interface Waiting {
 interface Lane {
   readonly merchant: string;
   taken: number;
-  turn: number; // of the whole house, when it was last served; 0 never
+  turn: number; // global number of its last turn; 0 never
   health: Health;
 }
 
-/** In memory only: a restart forgets who was slow, and learns it again by one request each. */
+/**
+ * Kept only in memory: a restart forgets which targets were slow, and learns it again with one
+ * request each.
+ */
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   readonly #ofMerchant = new Map<string, number>();
@@ -41,8 +44,8 @@ export class Lanes {
   }
 
   /**
-   * Takes a lane for one of `waiting`, the fairest. @returns null when none of them may have one
-   * now
+   * Takes a lane for the next target of `waiting` in fair order.
+   * @returns null if none of them may have a lane now
    */
   take<W extends Waiting>(waiting: readonly W[]): W | null {
     if (this.#taken >= lanesMax) return null;
@@ -56,7 +59,7 @@ export class Lanes {
     return next;
   }
 
-  /** Gives a lane back after a request of `durationMs`. */
+  /** Frees a lane after a request of `durationMs`. */
   free(target: string, arrived: boolean, durationMs: number): void {
     const lane = this.#lanes.get(target);
     if (lane === undefined) return;
@@ -66,13 +69,13 @@ export class Lanes {
     this.#ofHealth[lane.health] += lane.taken;
   }
 
-  /** Gives a lane back that nothing was sent on. */
+  /** Frees a lane on which nothing was sent. */
   back(target: string): void {
     const lane = this.#lanes.get(target);
     if (lane !== undefined) this.#count(lane, -1);
   }
 
-  /** Forgets whom nothing waits for. */
+  /** Forgets targets without a waiting delivery. */
   keepOnly(targets: ReadonlySet<string>): void {
     for (const [target, lane] of this.#lanes) if (lane.taken === 0 && !targets.has(target)) this.#lanes.delete(target);
   }

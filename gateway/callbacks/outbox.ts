@@ -1,8 +1,8 @@
 /**
- * From what changed to what is sent: each change of a record becomes its events, and each event a
- * delivery for every target that takes it. The change was written down in the transaction that made
- * it; here it is told of in one more, whole or not at all. `sequence` of a record's events rises
- * with time, so that it goes on rising when an older database is restored.
+ * Turns changes into deliveries: each change of a record becomes its events, and each event a
+ * delivery for every target that accepts it. The transaction that made a change also wrote it down;
+ * one more transaction turns it into events, completely or not at all. `sequence` of a record's
+ * events is taken from time, so that it still rises after an older database is restored.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayConfig } from "../config.ts";
@@ -31,17 +31,17 @@ export interface OutboxOptions {
 }
 
 /**
- * Most deliveries that wait for one target; what comes above it is given up at once, and stays in
- * the log to be sent again.
+ * Largest number of waiting deliveries of one target. A delivery above the limit is given up at
+ * once, and stays in the log for a later redelivery.
  */
 const waitingMax = 50_000;
-/** Changes told of in one transaction: some tens of milliseconds. */
+/** Changes in one transaction: some tens of milliseconds. */
 export const changesMax = 200;
 const idBytes = 16;
 
 /**
- * Makes events of what changed, at most `changesMax` changes, inside the caller's transaction.
- * @returns targets for which too much waits already
+ * Makes events from at most `changesMax` changes, inside the caller's transaction.
+ * @returns targets with too many waiting deliveries
  */
 export function tellChanges(database: Database, options: OutboxOptions): readonly string[] {
   const targets = new Map<string, readonly CallbackTargetRow[]>();
@@ -92,7 +92,7 @@ function eventOf(database: Database, change: RecordChange, type: EventType, opti
   };
 }
 
-/** What came in a coin that the record did not ask for. */
+/** A payment in a coin that the record did not ask for. */
 function other({ payment }: RecordChange, { config }: OutboxOptions): object {
   if (payment === null) return {};
   const { currency, units, txHash } = payment;
@@ -103,7 +103,7 @@ function other({ payment }: RecordChange, { config }: OutboxOptions): object {
 const newEventId = (random: OutboxOptions["random"]): string => `msg_${Buffer.from(random(idBytes)).toString("hex")}`;
 
 /**
- * An event that no record has, for one target that is tried by hand.
+ * An event without a record, for one target that an operator tests.
  * @public
  */
 export function testEvent(

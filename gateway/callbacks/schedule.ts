@@ -1,20 +1,21 @@
 /**
- * When a failed delivery is tried again: pure. The configured delays, each a little longer by
- * chance so that receivers that fell together are not asked together; a receiver's own Retry-After
- * where that is later. Sources: Standard Webhooks, retries; RFC 9110 section 10.2.3 (Retry-After).
+ * Computes when a failed delivery is tried again: pure. Uses the configured delays, each a little
+ * longer by chance, so that receivers that failed together are not tried together. A receiver's
+ * later Retry-After replaces the delay. Sources: Standard Webhooks, retries; RFC 9110 section
+ * 10.2.3 (Retry-After).
  */
 
 /** The longest wait that a receiver may ask for. */
 const retryAfterMsMax = 86_400_000;
 const jitterShare = 0.2;
 
-/** @returns when to try again, in milliseconds since 1970; null when it is given up */
+/** @returns when to try again, in milliseconds since 1970; null if it is given up */
 export function nextTry(
   retryMs: readonly number[],
   failed: {
-    readonly tries: number; // this one included
+    readonly tries: number; // including this try
     readonly nowMs: number;
-    readonly retryAfterMs: number; // 0 when the receiver named none
+    readonly retryAfterMs: number; // 0 if the receiver named none
     readonly chance: number; // 0 to 1
   },
 ): number | null {
@@ -24,8 +25,8 @@ export function nextTry(
 }
 
 /**
- * A Retry-After header in milliseconds from now, at most a day; 0 for none, for the past and for
- * what cannot be read.
+ * A Retry-After header in milliseconds from now, at most a day; 0 if it is absent, in the past or
+ * unreadable.
  */
 export function retryAfterOf(header: string | undefined, nowMs: number): number {
   if (header === undefined) return 0;

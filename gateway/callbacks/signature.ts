@@ -1,7 +1,7 @@
 /**
  * Secrets and signatures of callbacks. A secret is `whsec_` and the base64 of its bytes; a
- * signature `v1,` and the base64 of HMAC-SHA256(bytes, id ‖ "." ‖ timestamp ‖ "." ‖ body). While a
- * secret is being changed there are two, with a space between them. Source: Standard Webhooks
+ * signature is `v1,` and the base64 of HMAC-SHA256(bytes, id ‖ "." ‖ timestamp ‖ "." ‖ body).
+ * During a rotation there are two signatures, with a space between them. Source: Standard Webhooks
  * 1.0.0, Signature scheme.
  */
 import { createHmac } from "node:crypto";
@@ -10,7 +10,7 @@ const prefix = "whsec_";
 const secretBytes = 32;
 
 /**
- * Makes a new secret as the receiver is given it.
+ * Makes a new secret in the form that the receiver gets.
  * @public
  */
 export function newSecret(random: (bytes: number) => Uint8Array): string {
@@ -18,7 +18,8 @@ export function newSecret(random: (bytes: number) => Uint8Array): string {
 }
 
 /**
- * The header fields of one try. `timestamp` is in seconds since 1970; `secrets` the newest first.
+ * The header fields of one try. `timestamp` is in seconds since 1970; `secrets` begin with the
+ * newest.
  * @public
  */
 export function signedHeaders(

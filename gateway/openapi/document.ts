@@ -1,7 +1,7 @@
 /**
- * The OpenAPI document: the routes' own table of operations, the codes' own statuses and words, and
- * the descriptions of this room, joined. An operation without a description, or a description
- * without its operation, is a bug that shows at start. Source: OpenAPI 3.1.0; docs/api.md.
+ * The OpenAPI document, made from the routes' table of operations, the codes' statuses and texts,
+ * and the descriptions of this module. An operation without a description, or a description without
+ * an operation, is a bug that appears at start. Source: OpenAPI 3.1.0; docs/api.md.
  */
 
 import { invariant } from "../../protocol/fault.ts";
@@ -12,7 +12,7 @@ import { type Json, reference, text } from "./schema.ts";
 import { webhookParameters, webhookSchemas, webhooks } from "./webhooks.ts";
 
 /**
- * An operation as the routes have it: `path` from /api/v1 on, parameters with a colon.
+ * An operation as the routes have it: `path` relative to /api/v1, parameters with a colon.
  * @public
  */
 export interface Operation {
@@ -44,7 +44,7 @@ const always = ["X-Request-Id", "Content-Language"];
 const limited = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
 const waits: readonly number[] = [429, 503];
 
-/** The answers of one status: its codes, each with its words. */
+/** The answers with one status: its codes, each with its text. */
 function refusal(status: number, codes: readonly AnswerCode[]): Json {
   const rows = codes.map((code) => `- \`${code}\`: ${answerCodes[code][1]}`);
   const narrowed = { type: "object", properties: { code: { enum: codes } } };
@@ -87,7 +87,7 @@ function operationOf({ method, scope }: Operation, id: string, about: Described)
   };
 }
 
-/** The last word of a path that is no parameter. */
+/** The first part of a path, which is no parameter. */
 const idOf = (path: string): string => /^\/([A-Za-z]+)/.exec(path)?.[1] ?? "";
 
 function operationPaths(operations: readonly Operation[]): Json {
@@ -104,7 +104,7 @@ function operationPaths(operations: readonly Operation[]): Json {
   return paths;
 }
 
-/** What whoever runs the gateway asks; it takes no token. */
+/** A path for the operator of the gateway; needs no token. */
 function stationPath(id: string, summary: string, answers: Readonly<Record<number, string>>): Json {
   const responses = Object.entries(answers).map(([status, name]) => [
     status,

@@ -1,6 +1,6 @@
 /**
- * GET /openapi.json, and /docs with its style sheet: the description of the service, made once when
- * the gateway starts. Nobody needs a token for it, since it holds nothing of any merchant. Sources:
+ * GET /openapi.json, and /docs with its style sheet: the description of the service, made only once
+ * when the gateway starts. It needs no token, because it has no data of any merchant. Sources:
  * OpenAPI 3.1.0; CSP level 3.
  */
 import type { FastifyInstance } from "fastify";
@@ -10,17 +10,17 @@ import { createDocument } from "./document.ts";
 import { createPage } from "./page.ts";
 import { pageStyle } from "./page-style.ts";
 
-/** No script at all; one style sheet from here; a picture only from within the page. */
+/** No script at all; one style sheet from here; pictures only from within the page. */
 const policy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /**
- * Puts the description on the server.
+ * Adds the description to the server.
  * @public
  */
 export function addDescription(server: FastifyInstance, { publicUrl }: { readonly publicUrl: string }): void {
   const document = createDocument({ publicUrl, version, operations });
   const text = JSON.stringify(document);
-  // Beside the page, so that they are found under whatever folder a proxy puts in front.
+  // Relative to the page, so that a proxy may put any folder before them.
   const page = createPage(document, { style: "docs/style.css", source: "openapi.json" });
   const serve = (url: string, type: string, body: string): void => {
     server.get(url, async (_request, response) =>

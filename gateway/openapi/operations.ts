@@ -1,8 +1,7 @@
 /**
- * What each operation takes, gives and may answer instead, by the last word of its path. Which
- * operations there are, and the scope each asks for, is the routes' own table; a test calls every
- * one and provokes every code that stands here, and finds no other. Sources: the interface;
- * docs/api.md.
+ * The request, the answer and the codes of each operation, by the last word of its path. The
+ * routes' table lists the operations with their scopes. A test calls every operation, provokes
+ * every code that is listed here, and finds no other code. Sources: the interface; docs/api.md.
  */
 
 import { currencyPattern, orderIdPattern } from "../../protocol/fields.ts";
@@ -17,14 +16,14 @@ export interface Described {
   readonly parameters?: readonly Json[];
   readonly order?: { readonly schema: Json; readonly example: Json };
   readonly answer: Json;
-  // further forms of the 200, by media type: what each is
+  // Further forms of the 200, by media type, with a description.
   readonly others?: Readonly<Record<string, string>>;
-  readonly headers?: readonly string[]; // of the 200, by their names in `headers`
-  readonly codes: readonly AnswerCode[]; // beside those every operation has
+  readonly headers?: readonly string[]; // headers of the 200, by their names in `headers`
+  readonly codes: readonly AnswerCode[]; // in addition to the common codes
 }
 
 /**
- * What any operation may answer.
+ * Codes that any operation may answer.
  * @public
  */
 export const commonCodes: readonly AnswerCode[] = [
@@ -73,7 +72,7 @@ const inPath = (name: string, schema: Json): Json => ({ name, in: "path", requir
 const type: Json = { type: "integer", enum: [1, 2], description: "1 deposits, 2 withdrawals." };
 const when = (description: string): Json => text(description, { examples: ["2026-01-02", "2026-01-02T03:04:05.678Z"] });
 
-/** The parameters of the list, by the names that its own rules have. */
+/** The parameters of the list, by the names in its own rules. */
 const listParameters: readonly Json[] = [
   query("transactionType", type),
   query("status", { type: "integer", enum: [0, 1, 2] }),

@@ -1,9 +1,9 @@
 /**
- * The page at /docs: the OpenAPI document for a person's eyes, as one HTML text without any script.
- * Everything from the document is escaped; the page asks for its style sheet and nothing else.
+ * The page at /docs: the OpenAPI document for people, as one HTML text without any script. All text
+ * from the document is escaped; the page loads only its style sheet.
  */
 
-/** What the page reads of the document. */
+/** The parts of the document that the page reads. */
 interface Document {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string }[];
@@ -53,7 +53,7 @@ interface Schema {
 
 const escapes: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 const plain = (text: string): string => text.replace(/[&<>"']/g, (character) => escapes[character] ?? "");
-/** Text whose `words` are code. */
+/** Text in which `words` are code. */
 const prose = (text: string): string => plain(text).replace(/`([^`]+)`/g, "<code>$1</code>");
 const code = (text: string): string => `<code>${plain(text)}</code>`;
 
@@ -61,7 +61,7 @@ const nameOf = (reference: string): string => reference.slice(reference.lastInde
 
 function typeOf(schema: Schema): string {
   if (schema.$ref !== undefined) return `<a href="#${plain(nameOf(schema.$ref))}">${plain(nameOf(schema.$ref))}</a>`;
-  // What narrows a body says nothing that its own heading does not.
+  // A narrowed body adds nothing to its own heading.
   if (schema.allOf?.[0] !== undefined) return typeOf(schema.allOf[0]);
   if (schema.type === "array") return `list of ${schema.items === undefined ? "anything" : typeOf(schema.items)}`;
   const values = schema.enum === undefined ? "" : `: ${schema.enum.map((value) => code(`${value}`)).join(", ")}`;
@@ -138,7 +138,7 @@ ${answersOf(operation)}
 </section>`;
 }
 
-/** One event; header fields and answers are the same for all, and stand above them. */
+/** One event. Header fields and answers are the same for all events, and are listed above them. */
 function webhookOf(type: string, { operationId, summary, requestBody }: Operation): string {
   const [body] = Object.values(requestBody?.content ?? {});
   return `<section id="${plain(operationId)}"><h3><span class="method post">POST</span> ${code(type)}</h3>
@@ -152,8 +152,8 @@ function webhooksOf(document: Document): string {
 }
 
 /**
- * The page of a document made by `createDocument`; `style` and `source` are the places of style
- * sheet and document, beside the page.
+ * The page of a document that `createDocument` made. `style` and `source` are the paths of style
+ * sheet and document, relative to the page.
  * @public
  */
 export function createPage(given: object, { style, source }: { readonly style: string; readonly source: string }): string {

@@ -1,7 +1,7 @@
 /**
- * Schemas of what the service takes and gives. A test sends every field that an order may have, and
- * holds each answer of the running gateway against these: no answer has a field that is not here,
- * and no field stands here that no answer has. Sources: the interface; docs/api.md.
+ * Schemas of the service's requests and answers. A test sends every field that an order may have,
+ * and compares each answer of the running gateway with these schemas: both have exactly the same
+ * fields. Sources: the interface; docs/api.md.
  */
 import { currencyPattern, orderIdPattern } from "../../protocol/fields.ts";
 import { metadataLimits, ordersMax } from "../answer/body.ts";
@@ -47,7 +47,7 @@ const withdrawalOrder = shape(
   { optional: ["tag", "metadata"], isClosed: true },
 );
 
-/** Orders know their fields and no others. */
+/** Orders have only these fields. */
 const orders: Readonly<Record<string, Json>> = {
   DepositOrder: {
     ...shape(
@@ -250,5 +250,5 @@ export const schemas: Readonly<Record<string, Json>> = {
   Health: shape("The process answers.", { status: text("Always the same.", { enum: ["ok"] }) }),
 };
 
-/** A list of them. */
+/** A list of records with this schema. */
 export const listOf = (name: string): Json => ({ type: "array", items: reference(name) });

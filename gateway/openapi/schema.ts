@@ -1,26 +1,26 @@
 /**
- * The few JSON Schema words that the description of the service is written in. Source: JSON Schema
- * 2020-12, as OpenAPI 3.1 takes it.
+ * The few JSON Schema keywords that the description of the service uses. Source: JSON Schema
+ * 2020-12, as used by OpenAPI 3.1.
  */
 
-/** A schema, or anything else of the document: plain JSON. */
+/** A schema, or another part of the document: plain JSON. */
 export interface Json {
   readonly [name: string]: JsonPart;
 }
 /** @public */
 export type JsonPart = string | number | boolean | null | Json | readonly JsonPart[];
 
-/** A string with its meaning. `more` narrows it. */
+/** A string with its meaning. `more` adds keywords. */
 export function text(description: string, more: Json = {}): Json {
   return { type: "string", description, ...more };
 }
 
-/** A decimal number as the interface writes it: a string. */
+/** A decimal number in the interface's form: a string. */
 export function decimal(description: string, example: string): Json {
   return text(description, { pattern: "^(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?$", examples: [example] });
 }
 
-/** The same where nothing may be known yet. */
+/** A decimal number, or "" if it may be unknown. */
 export function decimalOrEmpty(description: string, example: string): Json {
   return text(description, { pattern: "^(?:(?:0|[1-9][0-9]*)(?:\\.[0-9]+)?)?$", examples: [example] });
 }
@@ -37,7 +37,7 @@ export function flag(description: string): Json {
   return { type: "boolean", description };
 }
 
-/** A whole number out of `values`. */
+/** An integer out of `values`. */
 export function oneOfNumbers(description: string, values: readonly number[]): Json {
   return { type: "integer", description, enum: values };
 }
@@ -47,8 +47,8 @@ export function reference(name: string): Json {
 }
 
 /**
- * An object with these properties, all of them required but the ones in `optional`. Others may
- * follow in answers, never in orders.
+ * An object with these properties. All are required except those in `optional`. Answers may get
+ * further properties, orders never.
  */
 export function shape(
   description: string,

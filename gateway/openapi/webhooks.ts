@@ -1,7 +1,7 @@
 /**
- * What the service sends to a shop: one webhook for each type of event, with its header fields and
- * its body. The types are those of the room that sends them, so that none can be missing here.
- * Sources: OpenAPI 3.1.0, Webhooks; Standard Webhooks 1.0.0; docs/api.md, Callbacks.
+ * The messages to a shop: one webhook for each type of event, with its header fields and its body.
+ * The types come from the module that sends them, so that none can be missing here. Sources:
+ * OpenAPI 3.1.0, Webhooks; Standard Webhooks 1.0.0; docs/api.md, Callbacks.
  */
 import { type EventType, eventTypes, testType } from "../callbacks/events.ts";
 import { schemas } from "./records.ts";
@@ -9,7 +9,7 @@ import { decimalOrEmpty, type Json, reference, shape, text, time } from "./schem
 
 type Type = EventType | typeof testType;
 
-/** When each is sent, in the words of docs/api.md. */
+/** When each event is sent, with the text of docs/api.md. */
 const moments: Readonly<Record<Type, string>> = {
   "deposit.detected": "a first payment is in a block, not final",
   "deposit.partial": "a final payment was counted, and the amount is not reached",
@@ -38,7 +38,7 @@ const sequence: Json = {
 const type = text("Which event it is.", { examples: ["withdrawal.completed"] });
 const timestamp = time("When it happened.");
 const { properties, ...recordShape } = schemas.Transaction as Json & { readonly properties: Json };
-const { mode: _mode, fee: _fee, ...depositFields } = properties; // withdrawals' own
+const { mode: _mode, fee: _fee, ...depositFields } = properties; // only in withdrawals
 
 /** @public */
 export const webhookSchemas: Readonly<Record<string, Json>> = {
@@ -117,7 +117,7 @@ function bodyOf(name: Type): Json {
 const narrowed = (properties: Json): Json => ({ type: "object", properties });
 
 /**
- * Each type of event and what is sent for it.
+ * Each type of event with its message.
  * @public
  */
 export const webhooks: Json = Object.fromEntries(

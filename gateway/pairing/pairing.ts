@@ -1,11 +1,11 @@
 /**
- * POST /agent/v1/pair: an agent proves the API secret with a MAC over its transcript, and with a
- * signature each key that the transcript names: the link's, the signer's, and that of every account
- * of the wallet. It gets a grant under the gateway's key. The key's right to pair is used up by the
- * first; the same keys may come again with a newer transcript and raise the epoch; others wait for
- * `agents release`. A transcript that comes again changes nothing. After a release unheard, whoever
- * pairs begins with a recovery. Sources: docs/protocol.md section 3; docs/architecture.md section
- * 4.
+ * POST /agent/v1/pair. An agent proves the API secret with a MAC over its transcript. It also
+ * proves each key in the transcript with a signature: the link's, the signer's, and the key of
+ * every account of the wallet. The answer is a grant under the gateway's key. The first pairing
+ * uses up the API key's right to pair. The same keys may pair again with a newer transcript, which
+ * raises the epoch; other keys wait for `agents release`. A repeated transcript changes nothing.
+ * After a release of an agent that had not caught up, the next pairing begins with a recovery.
+ * Sources: docs/protocol.md section 3; docs/architecture.md section 4.
  */
 
 import { familyNamed, findFamily } from "../../chains/families.ts";
@@ -45,7 +45,7 @@ const clockDifferenceMaxMs = 600_000;
 interface Request {
   readonly sealed: SealedTranscript;
   readonly transcript: PairingTranscript;
-  readonly hash: string; // of the transcript
+  readonly hash: string; // hash of the transcript
   readonly accounts: readonly AgentAccount[];
 }
 
@@ -62,7 +62,9 @@ function read(body: Uint8Array): Request | Answer {
   }
 }
 
-/** Accounts of families that are served here; each family that a network needs is among them. */
+/**
+ * The accounts, if their families are served here and every network has an account of its family.
+ */
 function readAccounts({ accounts, networks }: PairingTranscript): readonly AgentAccount[] | Answer {
   const read: AgentAccount[] = [];
   for (const { family: name, purpose, id } of accounts) {
@@ -84,8 +86,8 @@ function readAccounts({ accounts, networks }: PairingTranscript): readonly Agent
 }
 
 /**
- * The key that made the MAC, once every key signed as well; whoever does not hold the secret learns
- * nothing about it.
+ * The API key that made the MAC, if all the other keys have signed. A client without the secret
+ * learns nothing about the key.
  */
 function proven(service: Service, request: Request, client: ClientAddress): KeyRow | Answer {
   const { store, key: gatewayKey, clock } = service;
@@ -107,8 +109,8 @@ function proven(service: Service, request: Request, client: ClientAddress): KeyR
 }
 
 /**
- * Nobody pairs with a key that is not in his hands: neither with an agent's of somebody else nor
- * with an account's.
+ * Checks that the agent holds every key that it pairs with, so that no agent pairs with another's
+ * keys or accounts.
  */
 function unsignedProblem({ sealed, transcript }: Request): Answer | null {
   const { linkKey, signerKey, accounts } = transcript;
@@ -125,8 +127,8 @@ function unsignedProblem({ sealed, transcript }: Request): Answer | null {
 }
 
 /**
- * Both sides must mean the same thing by every name the agent uses; what only the gateway has is
- * not payable, and that is all.
+ * Checks that both sides give each of the agent's names the same meaning. A currency that only the
+ * gateway has is not payable, and that is no problem.
  */
 function tablesProblem(config: GatewayConfig, transcript: PairingTranscript): Answer | null {
   const networks = new Set(Object.values(config.chains).map((chain) => chain.network));
@@ -147,13 +149,13 @@ interface Registration {
   readonly agent: string;
   readonly merchant: string;
   readonly epoch: number;
-  readonly at: number; // the grant's time
+  readonly at: number; // time of the grant
   readonly isRepeat: boolean; // nothing was written
 }
 
 /**
- * What each pairing brings. An address index is never used twice under one account, whichever agent
- * row it was taken through.
+ * Values of each pairing. An address index is never used twice under one account, whichever agent
+ * row gave it out.
  */
 function pairedBy(database: Database, { transcript, hash, accounts }: Request, nowMs: number): Pairing {
   const deposits = accounts.filter(({ purpose }) => purpose === "deposits");
@@ -168,7 +170,7 @@ function pairedBy(database: Database, { transcript, hash, accounts }: Request, n
 }
 
 function again(database: Database, agent: AgentRow, request: Request, nowMs: number): Registration {
-  // A recovery that was begun and is overtaken by pairing leaves the head where it stood.
+  // A recovery that was begun but replaced by pairing leaves the head unchanged.
   const recovery = recoveryOf(database, agent);
   if (recovery?.takenAt === null) restoreHead(database, agent.id, { seq: recovery.heldSeq, hash: recovery.heldHash });
   pairAgentAgain(database, agent.id, pairedBy(database, request, nowMs));
@@ -206,8 +208,8 @@ function register(database: Database, keyId: string, request: Request, nowMs: nu
     return registered;
   }
   if (key.pairingUsed === 1) return say("pairing_used");
-  // Coins at these addresses belong to whom they were paired for first, even after that agent was
-  // released.
+  // Coins at these addresses belong to the merchant that paired them first, even after its agent
+  // was released.
   if (isAccountOfOthers(database, merchant, request.accounts)) return say("pairing_wallet_taken");
   useUpPairing(database, key.id, nowMs);
   const registered = known === undefined ? first(database, id, key, request, nowMs) : again(database, known, request, nowMs);
@@ -216,8 +218,9 @@ function register(database: Database, keyId: string, request: Request, nowMs: nu
 }
 
 /**
- * What an agent that was released unheard has paid, this database may not know: so the next one has
- * a person look at every order, as after any recovery, and its own grant is of the epoch before.
+ * Begins a recovery if an agent was released before it had caught up, because this database may
+ * lack payments of that agent. So an operator must look at every order of the next agent, as after
+ * any recovery. The grant of the new agent is for the epoch before.
  */
 function recoverFirst(database: Database, { agent, merchant }: Registration, nowMs: number): void {
   if (!wasGivenUp(database, merchant)) return;
@@ -227,8 +230,8 @@ function recoverFirst(database: Database, { agent, merchant }: Registration, now
 }
 
 /**
- * Registers and answers with the grant; the short code is kept, so that `agents` can show it beside
- * the one `pair` printed.
+ * Registers the agent and answers with the grant. The short code is kept, so that `agents` can show
+ * it for comparison with the output of `pair`.
  */
 function grant(service: Service, keyId: string, request: Request, nowMs: number): Answer {
   const { sealed } = request;
@@ -255,9 +258,9 @@ function grant(service: Service, keyId: string, request: Request, nowMs: number)
 }
 
 /**
- * Pairs, or says in a code what differs. The same body again gets the same answer and changes
- * nothing; a newer transcript of the same keys raises the epoch and takes over its networks and
- * currencies.
+ * Pairs, or answers with a code that says what differs. The same body again gets the same answer
+ * and changes nothing. A newer transcript of the same keys raises the epoch and replaces networks
+ * and currencies.
  * @public
  */
 export function pairAgent(service: Service, body: Uint8Array, client: ClientAddress): Answer {

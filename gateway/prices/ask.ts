@@ -1,12 +1,12 @@
 /**
- * One question to one exchange: a GET with limits on time and size, no redirects, nothing of ours
- * in it but the program's name. The only file of this room that reaches a network.
+ * One request to one exchange: a GET with limits on time and size, without redirects, and with no
+ * data of ours except the program's name. Only this file of the module uses the network.
  */
 import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import { answerBytesMax } from "./exact-json.ts";
 
 /**
- * `waitMs` is how long the other side wants to be left alone, 0 when it did not say.
+ * `waitMs` is how long the exchange asks us to wait, or 0.
  * @public
  */
 export type Asked =
@@ -22,16 +22,16 @@ const waitMsMax = 3_600_000;
 const failed = (why: string, status = 0, waitMs = 0): Asked => ({ ok: false, status, why, waitMs });
 
 /**
- * Seconds of a Retry-After header in milliseconds; its other form, a date, counts as not said. RFC
- * 9110 section 10.2.3.
+ * Seconds of a Retry-After header in milliseconds. The header's other form, a date, counts as 0.
+ * RFC 9110 section 10.2.3.
  */
 function waitOf(header: string | undefined): number {
   return /^\d{1,6}$/.test(header ?? "") ? Math.min(waitMsMax, Number(header) * 1_000) : 0;
 }
 
 /**
- * Makes the asker. Every answer is a value: an exchange that is away, slow or talks nonsense is an
- * everyday thing.
+ * Makes the function that asks. Every answer is a value, because exchanges are often unreachable,
+ * slow or send nonsense.
  * @public
  */
 export function createAsk(timeoutMs = timeoutMsDefault): Ask {

@@ -1,7 +1,7 @@
 /**
- * The prices that hold now: what a person typed, else what the markets last agreed on, and how old
- * that is. A question is answered at once; nobody waits for a market. Prices are for people,
- * for quotes and for what a sweep is worth: no withdrawal, no fee and no limit reads them.
+ * The prices that are valid now: the operator's typed price, else the newest price that the markets
+ * agreed on, with its age. Answers at once, without waiting for a market. Prices are for people,
+ * for quotes and for the value of a sweep: no withdrawal, no fee and no limit reads them.
  */
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";
 import type { Fiat } from "../fiat.ts";
@@ -17,22 +17,22 @@ export interface MarketPrice extends Pair {
 
 /** @public */
 export interface Board extends Prices {
-  /** Takes what the markets agree on; a pair's older price is forgotten. */
+  /** Takes a price that the markets agree on, and replaces the pair's older price. */
   publish(price: MarketPrice): void;
-  /** What the markets last agreed on, for every pair. */
+  /** The newest price that the markets agreed on, for every pair. */
   agreed(): readonly MarketPrice[];
 }
 
 const hourMs = 3_600_000;
 const minuteMs = 60_000;
 const typedNames = { USD: "usd", EUR: "eur", TRY: "try" } as const;
-/** One price could be anybody's mistake. */
+/** A single price could be a mistake. */
 const sourcesMin = 2;
 
 const nameOf = ({ asset, fiat }: Pair): string => `${asset} ${fiat}`;
 
 /**
- * A board that begins with the prices of an earlier run.
+ * A board that starts with the prices of an earlier run.
  * @public
  */
 export function createBoard(
@@ -73,8 +73,8 @@ export function createBoard(
 }
 
 /**
- * Every pair that the markets are asked for: of the currencies that are switched on and have a
- * market and no typed price.
+ * Every pair that the markets are asked for: the enabled currencies that have a market and no typed
+ * price.
  * @public
  */
 export function pairsOf(

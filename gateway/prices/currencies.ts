@@ -1,7 +1,7 @@
 /**
- * GET /supportedCurrency: the currencies that are switched on and priced in dollars, euros and
- * liras; one without any of the three is listed where the operator says so, with "" in its place.
- * None is ever invented. Nothing here decides about money.
+ * GET /supportedCurrency: the enabled currencies that have prices in dollars, euros and liras. A
+ * currency that lacks a price is listed if the operator wants it, with "" in place of the price. No
+ * price is ever invented. Nothing here decides about money.
  */
 import { type Answer, data } from "../answer/answer.ts";
 import type { GatewayConfig, GatewayCurrency } from "../config.ts";

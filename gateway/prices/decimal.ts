@@ -1,6 +1,6 @@
 /**
- * Prices as whole numbers: 10^-18 of a dollar, euro or lira for one whole unit of a currency. No
- * float anywhere. Pure.
+ * Prices as integers: 10^-18 of a dollar, euro or lira for one unit of a currency. No floating
+ * point. Pure.
  */
 import { formatAmount } from "../../protocol/amount.ts";
 
@@ -11,12 +11,12 @@ import { formatAmount } from "../../protocol/amount.ts";
 export const priceDecimal = 18;
 
 const grammar = /^([0-9]{1,30})(?:\.([0-9]{1,60}))?(?:[eE]([+-]?[0-9]{1,2}))?$/;
-/** Nothing that is traded costs 10^15 of anything. */
+/** No asset costs more than 10^15 of any fiat currency. */
 const priceMax = 10n ** 15n * 10n ** BigInt(priceDecimal);
 
 /**
- * Reads `3000.12` or `1.2e-7` as 10^-18 units, digits beyond them cut off; null for what is no
- * price above zero.
+ * Reads `3000.12` or `1.2e-7` as 10^-18 units, without further digits. Null if the text is no price
+ * above zero.
  * @public
  */
 export function readPrice(text: string): bigint | null {

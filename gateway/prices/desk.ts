@@ -1,7 +1,7 @@
 /**
- * One market as the feed asks it: question after question, left alone for a while after a failure,
- * longer each time, and for an hour about a pair it does not list. Keeps what it said last of each
- * pair.
+ * One market as the feed asks it, one request after another. After a failure the market is left
+ * alone for a while, longer each time. For a pair that it does not list, it is left alone for an
+ * hour. Keeps the newest answer for each pair.
  */
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { PriceSource, SourceName } from "../price-settings.ts";
@@ -11,23 +11,23 @@ import type { LeftOut, Reading } from "./judge.ts";
 import { markets, type Pair, type Question, type Said } from "./markets.ts";
 
 /**
- * What is known of one pair at one source.
+ * The state of one pair at one source.
  * @public
  */
 export interface Slot {
-  reading: Reading | null; // null before the first price
-  trouble: string; // of the newest answer; "" when it could be used
-  leftOut: LeftOut; // by the newest judgement
+  reading: Reading | null; // null before its first price
+  trouble: string; // problem of its newest answer; "" none
+  leftOut: LeftOut; // from the newest judgement
   notBeforeMs: number;
 }
 
 /** @public */
 export interface DeskOptions {
   readonly source: PriceSource;
-  readonly pairs: readonly Pair[]; // those that the source is not asked for are passed over
-  readonly everyMs: number; // the feed's own pause
+  readonly pairs: readonly Pair[]; // pairs that the source does not have are skipped
+  readonly everyMs: number; // the feed's interval
   readonly ask: Ask;
-  readonly signal: AbortSignal; // ends what is under way, and what comes after
+  readonly signal: AbortSignal; // ends requests in progress, and prevents new ones
   readonly log: GatewayLog;
   readonly clock: () => number; // Unix milliseconds
 }
@@ -37,15 +37,15 @@ export interface Desk {
   readonly name: SourceName;
   readonly slots: ReadonlyMap<Pair, Slot>;
   /**
-   * Asks for every pair that is due; at once over when the source is still being asked, or left
-   * alone.
+   * Asks for every pair that is due. Resolves at once if the source is still being asked, or is
+   * left alone.
    */
   turn(): Promise<void>;
 }
 
 const minuteMs = 60_000;
 const backOffMsMax = 15 * minuteMs;
-/** A market that does not know a pair may list it one day. */
+/** A market that does not list a pair may list it later. */
 const unlistedMs = 60 * minuteMs;
 const doublingsMax = 10;
 const unlistedStatus = [400, 404];
@@ -61,7 +61,7 @@ export function createDesk({ source, pairs, everyMs, ask, signal, log, clock }: 
   let failures = 0;
   let notBeforeMs = 0;
 
-  /** True when the source may be asked the next question. */
+  /** True if the source may be asked the next question. */
   function take(question: Question, asked: Asked): boolean {
     if (asked.ok) {
       const answer = parseExact(asked.text);

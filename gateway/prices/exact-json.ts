@@ -1,5 +1,5 @@
 /**
- * JSON of exchanges, whose numbers have fractions: every number comes out as the text it was
+ * Reads JSON of exchanges, whose numbers have fractions: every number becomes the text that it was
  * written in, so that no digit of a price is rounded. Pure.
  */
 import { AgentError } from "../../protocol/fault.ts";
@@ -7,14 +7,14 @@ import { quoteNumbers } from "../../protocol/foreign-json.ts";
 import { type JsonValue, parseJson } from "../../protocol/json.ts";
 
 /**
- * Most bytes of one answer.
+ * Largest answer, in bytes.
  * @public
  */
 export const answerBytesMax = 1_048_576;
 
 /**
- * The value with its numbers as strings; null when the text is no JSON or beyond what an exchange's
- * answer holds.
+ * The value with its numbers as strings. Null if the text is no JSON or exceeds the limits of an
+ * exchange's answer.
  * @public
  */
 export function parseExact(text: string): JsonValue | null {
@@ -28,7 +28,7 @@ export function parseExact(text: string): JsonValue | null {
 }
 
 /**
- * What stands at the end of a path of keys; undefined where the path breaks off.
+ * The value at the end of a path of keys; undefined if the path does not exist.
  * @public
  */
 export function valueAt(value: JsonValue | undefined, ...path: readonly string[]): JsonValue | undefined {
@@ -41,7 +41,7 @@ export function valueAt(value: JsonValue | undefined, ...path: readonly string[]
 }
 
 /**
- * As `valueAt`, for a text; "" where there is none.
+ * Like `valueAt`, for a text; "" if there is none.
  * @public
  */
 export function textAt(value: JsonValue | undefined, ...path: readonly string[]): string {

@@ -1,6 +1,6 @@
 /**
- * Asks the markets again and again, each on its own, and puts on the board what they agree on; one
- * that is slow holds up no other. Rows are written once a round.
+ * Asks the markets again and again, each independently, and gives the prices that they agree on to
+ * the board. A slow market delays no other. Rows are written in each round, only once.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { GatewayLog } from "../../protocol/log.ts";
@@ -29,19 +29,19 @@ export interface FeedOptions {
 /** @public */
 export interface Feed {
   /**
-   * One round: asks every market that is due, ends when each has answered or failed. Harmless at
+   * Runs a round: asks every market that is due, ends when each has answered or failed. Harmless at
    * any time.
    */
   look(): Promise<void>;
-  /** Ends what is under way. Harmless twice. */
+  /** Ends requests in progress. Harmless to call twice. */
   close(): void;
 }
 
 const secondMs = 1_000;
 const minuteMs = 60_000;
-/** A market where nobody traded for so long says nothing of now. */
+/** After this time without a trade, a market says nothing about the present price. */
 const stuckMs = 15 * minuteMs;
-/** Rounds that a reading outlives: one lost answer changes nothing. */
+/** Number of rounds for which a reading stays valid, so that one lost answer changes nothing. */
 const readingRounds = 3;
 
 /**
@@ -68,7 +68,7 @@ export function createFeed({ config, board, store, ask, log, clock }: FeedOption
     }
   }
 
-  /** Tells of a pair once when its price gets old, and once when it is fresh again. */
+  /** Logs a pair when its price becomes stale, and again when it is fresh. */
   function tellStale(): void {
     const atOf = new Map(board.agreed().map(({ asset, fiat, atMs }) => [`${asset} ${fiat}`, atMs]));
     for (const pair of pairs) {
@@ -114,7 +114,7 @@ function rowOf(source: SourceName, { asset, fiat }: Pair, { reading, leftOut, tr
 }
 
 /**
- * Looks at once and then every `everySeconds`, until the answered feed is closed.
+ * Starts a round at once and then every `everySeconds`, until the returned feed is closed.
  * @public
  */
 export function startFeed(options: FeedOptions): { close(): void } {

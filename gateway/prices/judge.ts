@@ -1,15 +1,15 @@
 /**
- * One price out of what the sources say: those that agree, when they are two or more and more than
- * half, and of them the median. The others are left out, each with the reason. Pure; time is passed
+ * Derives one price from the sources: the median of the sources that agree, if they are at least
+ * two and more than half. The other sources are left out, each with a reason. Pure; time is passed
  * in.
  */
 import type { SourceName } from "../price-settings.ts";
 import type { Said } from "./markets.ts";
 
 /**
- * Why a source does not count: `silent` it has given no price lately, `stuck` nothing has moved
- * there, `outlier` the others agree on another price, `split` no group of them agrees, `alone`
- * there is no second one.
+ * The reason why a source does not count. `silent`: no price lately. `stuck`: no trade there
+ * lately. `outlier`: the others agree on another price. `split`: no group agrees. `alone`: there is
+ * no second source.
  * @public
  */
 export type LeftOut = "" | "silent" | "stuck" | "outlier" | "split" | "alone";
@@ -18,26 +18,26 @@ export type LeftOut = "" | "silent" | "stuck" | "outlier" | "split" | "alone";
 export interface Reading extends Said {
   readonly source: SourceName;
   readonly readAtMs: number;
-  readonly markSinceMs: number; // when its mark was first seen
+  readonly markSinceMs: number; // when its mark was first read
 }
 
 /** @public */
 export interface JudgeRules {
-  // the highest price that counts is at most so much above the lowest
+  // The highest price that counts is at most this much above the lowest.
   readonly guardPercent: number;
   readonly readingMsMax: number; // age of a reading that counts
-  readonly stuckMs: number; // time without a trade, or by the source's own clock, after which a price is stuck
+  readonly stuckMs: number; // time without a trade, also by the source's own clock, after which a price is stuck
 }
 
 /** @public */
 export interface Judged {
-  readonly price: bigint | null; // null: nothing can be said
-  readonly atMs: number; // when the second of those that count last said so; 0 without a price
-  readonly leftOut: ReadonlyMap<SourceName, LeftOut>; // "" counts
+  readonly price: bigint | null; // null: no price
+  readonly atMs: number; // the second newest reading time of the sources that count; 0 without a price
+  readonly leftOut: ReadonlyMap<SourceName, LeftOut>; // "" if it counts
 }
 
 /**
- * The moment of which a reading speaks: the newest trade that is known of.
+ * The time that a reading is about: its newest known trade.
  * @public
  */
 export function momentOf({ atMs, markSinceMs }: Reading): number {
@@ -50,8 +50,8 @@ function fault(reading: Reading, rules: JudgeRules, nowMs: number): LeftOut {
 }
 
 /**
- * The largest run of neighbours that lie within the guard; of two as large, the narrower. `sorted`
- * is by price, and not empty.
+ * The largest group of neighbours within the guard; of two equally large groups, the narrower.
+ * `sorted` is by price, and not empty.
  */
 function agreeing(sorted: readonly Reading[], guardPercent: number): readonly Reading[] {
   const ceiling = BigInt(100 + guardPercent);
@@ -70,7 +70,7 @@ function medianOf(sorted: readonly Reading[]): bigint {
   return (lower + upper) / 2n;
 }
 
-/** The newest moment at which two of them had said so. */
+/** The newest time at which two sources had agreed. */
 function agreedAt(group: readonly Reading[]): number {
   const [, second = 0] = group.map(({ readAtMs }) => readAtMs).sort((a, b) => b - a);
   return second;

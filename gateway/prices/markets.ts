@@ -1,7 +1,7 @@
 /**
- * The public markets, each by its documented address and shape. One that sells against dollars or
- * euros is asked for those, and one of the Turkish ones for liras: a lira price that is a dollar
- * price times an official rate is nobody's price. Pure: makes addresses and reads answers.
+ * The public markets, each with its documented address and answer format. Markets that trade
+ * against dollars or euros are asked for those, and only the Turkish markets for liras, because
+ * nobody trades at a dollar price times an official rate. Pure: makes addresses and reads answers.
  *
  * Sources: docs.cdp.coinbase.com/exchange (get product ticker); docs.kraken.com/api (get ticker
  * information); bitstamp.net/api (ticker); docs.coingecko.com (simple price); docs.btcturk.com
@@ -14,7 +14,7 @@ import { readPrice } from "./decimal.ts";
 import { textAt, valueAt } from "./exact-json.ts";
 
 /**
- * What is priced: a ticker such as ETH, against dollars, euros or liras.
+ * An asset and the money of its price: a ticker such as ETH, against dollars, euros or liras.
  * @public
  */
 export interface Pair {
@@ -23,12 +23,12 @@ export interface Pair {
 }
 
 /**
- * What an exchange says of a pair. `mark` is a text that changes whenever somebody trades there.
+ * An exchange's statement about a pair. `mark` is a text that changes with each trade there.
  * @public
  */
 export interface Said {
   readonly price: bigint; // decimal.ts
-  readonly atMs: number | null; // by the exchange's own clock; null when it does not say
+  readonly atMs: number | null; // by the exchange's own clock; null if it states no time
   readonly mark: string;
 }
 
@@ -42,9 +42,9 @@ export interface Question {
 export interface Market {
   readonly origin: string;
   readonly fiats: readonly Fiat[];
-  /** What is asked to learn these pairs, of which each is against one of `fiats`. */
+  /** The requests for these pairs, all of which are against one of `fiats`. */
   questions(pairs: readonly Pair[]): readonly Question[];
-  /** What the answer says of a pair; null when it says nothing that can be used. */
+  /** The statement about a pair in the answer; null if there is no usable one. */
   read(answer: JsonValue, pair: Pair): Said | null;
 }
 
@@ -55,10 +55,7 @@ function said(price: string, mark: string, atMs: number | null = null): Said | n
   return units === null || (atMs !== null && !Number.isSafeInteger(atMs)) ? null : { price: units, atMs, mark };
 }
 
-/**
- * A whole number of seconds or milliseconds as milliseconds; what is none is no time that can be
- * used.
- */
+/** Integer seconds or milliseconds, as milliseconds; NaN for any other text. */
 const epochMs = (text: string, unitMs: number): number => (/^\d{1,14}$/.test(text) ? Number(text) * unitMs : Number.NaN);
 
 /** For exchanges that answer one pair at a time. */
@@ -82,7 +79,7 @@ const coinbase: Market = {
 
 const krakenNames: Readonly<Record<string, string>> = { BTC: "XBT", DOGE: "XDG" };
 
-/** The answer names the pair in a spelling of its own, so one pair is asked at a time. */
+/** The answer names the pair in its own spelling, so one pair is asked at a time. */
 const kraken: Market = {
   origin: "https://api.kraken.com",
   fiats: ["USD", "EUR"],
@@ -114,7 +111,7 @@ const coinIds: Readonly<Record<string, string>> = {
   ...{ AVAX: "avalanche-2" },
 };
 
-/** Its liras are reckoned from dollars, so it is not asked for them. */
+/** Its lira prices are calculated from dollars, so it is not asked for liras. */
 const coingecko: Market = {
   origin: "https://api.coingecko.com",
   fiats: ["USD", "EUR"],
@@ -144,7 +141,7 @@ const btcturk: Market = {
   },
 };
 
-/** It says TL for the lira. */
+/** Paribu calls the lira TL. */
 const paribu: Market = {
   origin: "https://www.paribu.com",
   fiats: ["TRY"],

@@ -1,6 +1,6 @@
 /**
- * The prices of one gateway process: a board that begins with what the database holds, and the feed
- * that renews it. Where the configuration names no source, nobody is asked.
+ * The prices of one gateway process: a board that starts with the database's prices, and the feed
+ * that renews it. If the configuration names no source, no market is asked.
  */
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayConfig } from "../config.ts";
@@ -21,7 +21,7 @@ export interface PricesOptions {
   readonly clock: () => number; // Unix milliseconds
 }
 
-/** The prices of the database, as far as they can be read. */
+/** The prices in the database, as far as they can be read. */
 function savedPrices(store: Store): readonly MarketPrice[] {
   return readPrices(store.database).flatMap(({ asset, fiat, price: text, at }) => {
     const known = fiats.find((one) => one === fiat);
@@ -31,7 +31,7 @@ function savedPrices(store: Store): readonly MarketPrice[] {
 }
 
 /**
- * The board as the database has it; nobody is asked.
+ * The board with the database's prices; no market is asked.
  * @public
  */
 export function boardOf({ config, store, clock }: Omit<PricesOptions, "log">): Board {
@@ -39,7 +39,7 @@ export function boardOf({ config, store, clock }: Omit<PricesOptions, "log">): B
 }
 
 /**
- * Begins to ask at once, and ends with `close`, harmless twice.
+ * Starts the prices and asks the markets at once. `close` ends them and is harmless to call twice.
  * @public
  */
 export function startPrices(options: PricesOptions): Prices & { close(): void } {

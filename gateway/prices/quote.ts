@@ -1,7 +1,7 @@
 /**
- * What a sum of dollars, euros or liras is in a currency, for one deposit request. Rounded up, so
- * that a payer never pays less than was asked, and to no more decimals than wallets and exchanges
- * let him send. A stale price makes no quote.
+ * Converts a fiat amount into a currency, for one deposit request. The result is rounded up, so
+ * that a customer never pays less than the order, and has only as many decimals as wallets and
+ * exchanges accept. A stale price makes no quote.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayCurrency } from "../config.ts";
@@ -14,13 +14,13 @@ export type Quoted =
   | { readonly ok: true; readonly amount: string; readonly quote: Quote }
   | { readonly ok: false; readonly code: "currency_unpriced" | "price_stale" };
 
-/** Fraction digits that exchanges let people withdraw, and wallets let them type. */
+/** Decimals that exchanges and wallets accept for a payment. */
 const payableDecimal = 8;
 
 const ceiling = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor;
 
 /**
- * `sum` holds a canonical amount above zero. The same price gives the same quote.
+ * Makes a quote. `sum` has a canonical amount above zero. The same price gives the same quote.
  * @public
  */
 export function quote(prices: Prices, currency: GatewayCurrency, sum: FiatSum): Quoted {

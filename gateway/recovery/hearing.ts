@@ -1,10 +1,10 @@
 /**
- * Whether an agent was heard by the gateway that runs now. A database put back from a backup cannot
- * tell by itself that it lacks payments; the agent's signer can, and refuses the greeting. So an
- * agent counts as heard in this run once its signer says, over the very connection that it was
- * greeted on, that it took the greeting: a courier can say nothing of the kind, nor repeat what was
- * said on another connection. Runs in the caller's transaction. Sources: docs/protocol.md sections
- * 4.1 and 6.2; docs/recovering.md section 5.
+ * Decides whether an agent has caught up with the running gateway. A database restored from a
+ * backup cannot detect by itself that it lacks payments. The agent's signer can, and then refuses
+ * the handshake. So an agent has caught up in this run after its signer states, over the connection
+ * of the handshake itself, that it accepted the handshake. A courier cannot make such a statement,
+ * and cannot repeat one from another connection. Runs in the caller's transaction. Sources:
+ * docs/protocol.md sections 4.1 and 6.2; docs/recovering.md section 5.
  */
 import type { Head, Statement } from "../../protocol/messages.ts";
 import { hasAgentHeard, keepHeardUnless, markHeardIn } from "../store/agent-state.ts";
@@ -12,18 +12,18 @@ import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 
 /**
- * Column `heard` of an agent: "" never, the name of a run of the gateway (store/owner.ts), or one
- * of these.
+ * Values of an agent's column `heard`: "" never, the name of a gateway's run (store/owner.ts), or
+ * one of these.
  * @public
  */
 export const hearing = {
-  behind: "behind", // the agent knows more than this database
-  given: "given up", // released all the same: whoever pairs next begins with a recovery
+  behind: "behind", // the agent has entries that this database lacks
+  given: "given up", // released before it caught up: the next pairing begins with a recovery
 } as const;
 
 /**
- * Whether a verified statement says that its signer took the greeting of the connection it came
- * over, whose challenge was `nonce`.
+ * True if a verified statement says that its signer accepted the handshake of its connection, whose
+ * challenge was `nonce`.
  * @public
  */
 export function tellsGreeted({ greeted, head }: Statement, nonce: string, stored: Head): boolean {
@@ -31,9 +31,10 @@ export function tellsGreeted({ greeted, head }: Statement, nonce: string, stored
 }
 
 /**
- * The agent's signer took the greeting of this run, so the database lacks nothing that it was told
- * before. Not while its recovery is awaited, which would tell; and of one that was released nothing
- * is kept any more. Gives whether it is heard now.
+ * Marks an agent as caught up, because its signer accepted the handshake of this run. So the
+ * database has everything that was acknowledged before. An agent whose recovery is pending is not
+ * marked, because the recovery itself will show this; a released agent is not marked either.
+ * Returns true if the agent is caught up now.
  * @public
  */
 export function keepHeard(database: Database, agentId: string, run: string): boolean {
@@ -41,8 +42,8 @@ export function keepHeard(database: Database, agentId: string, run: string): boo
 }
 
 /**
- * What an agent says does not fit this database: what was heard before is worth nothing. That it
- * was given up stays, until it is heard.
+ * Ends the mark, because a statement of the agent does not fit this database. The mark of a release
+ * before catching up stays until the agent has caught up.
  * @public
  */
 export function keepUnheard(database: Database, agentId: string, isBehind: boolean): void {
@@ -50,8 +51,8 @@ export function keepUnheard(database: Database, agentId: string, isBehind: boole
 }
 
 /**
- * Why nobody knows whether this database lacks a payment of the agent; null when it was heard.
- * `run` is that of the gateway that runs now, null when none does.
+ * The reason why this database may lack a payment of the agent; null if the agent has caught up.
+ * `run` is the run of the gateway that runs now, null without one.
  * @public
  */
 export function unheardReason(agent: Pick<AgentRow, "id" | "heard">, run: string | null): string | null {
@@ -62,7 +63,7 @@ export function unheardReason(agent: Pick<AgentRow, "id" | "heard">, run: string
 }
 
 /**
- * Whether an agent of this merchant was released unheard and never heard since.
+ * True if an agent of this merchant was released before it caught up and has not caught up since.
  * @public
  */
 export function wasGivenUp(database: Database, merchant: string): boolean {

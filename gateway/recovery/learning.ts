@@ -1,7 +1,7 @@
 /**
- * A job that a restored database lost, taken back from its agent: the gateway believes its own
- * signature on the job's text and not the agent. The job gets its old place in the chain, and its
- * withdrawal is as it was ordered. Runs in the caller's transaction. Source: docs/protocol.md
+ * Restores a job that a restored database lost, from its agent: the gateway relies on its own
+ * signature on the job's text and not on the agent. The job gets its old position in the list, and
+ * its withdrawal is as it was ordered. Runs in the caller's transaction. Source: docs/protocol.md
  * section 8.
  */
 import { familyOf } from "../../chains/families.ts";
@@ -23,15 +23,15 @@ import { insertOutgoing, replaceWithdrawal } from "../store/withdrawals.ts";
 import { contentHashOfJob } from "../withdrawals/withdrawals.ts";
 
 /**
- * Whether this gateway signed the text of a job.
+ * True if this gateway signed the text of a job.
  * @public
  */
 export type IsOwnJob = (text: string, signature: string) => boolean;
 
 /**
- * Puts back what is missing: the withdrawal, its job, and the place in the chain. What is there
- * already stays.
- * @returns why the entry cannot be, "" when all of it is there now
+ * Restores the missing parts: the withdrawal, its job, and the position in the list. Existing parts
+ * are not changed.
+ * @returns the reason why the entry is impossible; "" if all parts exist now
  * @public
  */
 export function learnJob(database: Database, agent: AgentRow, entry: AskedEntry, isOwn: IsOwnJob, nowMs: number): string {
@@ -49,7 +49,7 @@ export function learnJob(database: Database, agent: AgentRow, entry: AskedEntry,
   return "";
 }
 
-/** Where a job of the agent's ledger belongs in the chain that this database holds. */
+/** Finds where a job of the agent's ledger belongs in the list that this database has. */
 function placeOf(database: Database, { id }: AgentRow, { sequence, jobHash, job }: AskedEntry): "known" | "next" | "other" {
   const chain = readJobChain(database, id);
   const newest = chain?.jobSequence ?? 0;
@@ -80,7 +80,8 @@ function takeBack(database: Database, agent: AgentRow, entry: AskedEntry, isOwn:
     const answeredAt = sequence === 0 ? nowMs : null;
     insertJob(database, { agent: agent.id, sequence: place, hash: jobHash, text, transactionId: id, answeredAt });
   } else if (held.sequence < 0 && (sequence > 0 || held.text === "")) {
-    // The shop asked again before its agent was heard: the job that was signed then stands.
+    // The shop asked again before its agent had caught up; the job that was signed earlier is
+    // valid.
     replaceJob(database, { sequence: sequence || held.sequence, hash: jobHash, text, transactionId: id });
     if (sequence === 0) markAnswered(database, id, nowMs);
   }
@@ -94,7 +95,7 @@ function unitsOf(agent: AgentRow, { mode, currency, network, amount }: Job): str
   return units?.ok === true ? units.units.toString() : null;
 }
 
-/** From which account a job pays, and to which. */
+/** The accounts that a job pays from and to. */
 function endsOf(agent: AgentRow, job: Job): Pick<TransactionRow, "receiverAddress" | "depositAddress"> {
   const { mode, address, depositAddress = "" } = job;
   const hotAddress = hotAddressOn(agent, job.network);
@@ -131,8 +132,8 @@ function putBack(database: Database, agent: AgentRow, job: Job, nowMs: number): 
 }
 
 /**
- * The shop asked for something else under an order that was signed already: what was signed stands,
- * and a person hears of it.
+ * Restores the content that was signed, if the shop has asked for different content under the same
+ * order since. An operator is alerted.
  */
 function replaceContent(database: Database, agent: AgentRow, row: TransactionRow, job: Job, nowMs: number): void {
   const { mode, currency, network, amount, tag, expiresAt } = job;

@@ -1,7 +1,7 @@
 /**
- * The recovery order for one run of an agent's signer: everything the database holds that a ledger
- * must not have forgotten, in as many parts as it takes. Reads only. Source: docs/protocol.md
- * section 8.
+ * The recovery order for one run of an agent's signer: all data of the database that a ledger must
+ * not have forgotten, in as many parts as necessary. Reads only. Source: docs/protocol.md section
+ * 8.
  */
 
 import { familyOf } from "../../chains/families.ts";
@@ -35,24 +35,25 @@ import { listUnexplainedSpends } from "../store/spends.ts";
 import type { Database } from "../store/store.ts";
 
 /**
- * Bytes of one part's withdrawals as JSON, under the agent's 64 KiB with room for everything else.
+ * Largest size of one part's withdrawals as JSON: below the agent's 64 KiB, with room for the other
+ * fields.
  */
 const partBytesMax = 40 * 1024;
 const dayMs = 86_400_000;
-/** More sweeps are never open at once, stuck ones among them; an order has room for so many. */
+/** Largest number of open sweeps, including stuck ones; an order has room for all. */
 const sweptAccountsMax = 32;
 
-/** The run that is told, and how the gateway signs. */
+/** The run that gets the order, and the gateway's signature. */
 interface Asking {
   readonly hello: Pick<Hello, "nonce" | "open">;
-  readonly sign: (text: string) => string; // of one job
+  readonly sign: (text: string) => string; // signs one job
   readonly nowMs: number;
 }
 
 /**
- * All parts, in order, for the run that said this hello. The same database gives the same hello the
- * same order by the same name.
- * @throws AgentError RECOVERY_ORDER when more is signed and open than an order holds
+ * Returns all parts, in order, for the run that sent this hello. The same database and hello give
+ * the same order with the same name.
+ * @throws AgentError RECOVERY_ORDER if more withdrawals are signed and open than an order can hold
  * @public
  */
 export function recoveryOrder(
@@ -84,8 +85,8 @@ export function recoveryOrder(
 }
 
 /**
- * Every withdrawal that is not final and has a signature. What has none comes as a new job once the
- * agent is back.
+ * Every signed withdrawal that is not final. Unsigned withdrawals come as new jobs after the
+ * recovery.
  */
 function openWithdrawals(database: Database, agent: AgentRow): readonly AskedWithdrawal[] {
   const rows = listPendingWithSlot(database, agent.id);
@@ -94,8 +95,8 @@ function openWithdrawals(database: Database, agent: AgentRow): readonly AskedWit
 }
 
 /**
- * What has ended of the agent's withdrawals with a slot in these ranges, at most `room`, the
- * highest slots of each first: a backup is seldom old, and one that stands still below makes the
+ * Ended withdrawals of the agent with a slot in these ranges, at most `room`, with the highest
+ * slots of each range first. A backup is seldom old, but one slot that does not advance makes the
  * range long.
  */
 function endedAmong(database: Database, agent: AgentRow, open: readonly OpenSlots[], room: number): readonly AskedWithdrawal[] {
@@ -105,7 +106,7 @@ function endedAmong(database: Database, agent: AgentRow, open: readonly OpenSlot
 }
 
 /**
- * The ids of what `endedAmong` finds, all of them.
+ * The ids of all withdrawals that `endedAmong` can find.
  * @public
  */
 export function endedIds(database: Database, agent: AgentRow, open: readonly OpenSlots[]): readonly string[] {
@@ -128,7 +129,7 @@ function versionOf({ txHash, feeMax, untilMs, cancel }: SignatureRow): RecoveryV
 }
 
 /**
- * The hash of an agent's job by its place; zeros for 0, and where there is none.
+ * The hash of an agent's job at a position; zeros for position 0, and for a position without a job.
  * @public
  */
 export function jobHashAt(database: Database, agent: AgentRow, sequence: number): string {
@@ -137,7 +138,7 @@ export function jobHashAt(database: Database, agent: AgentRow, sequence: number)
   return jobHashAtPlace(database, agent.id, sequence) ?? zeroHash;
 }
 
-/** The newest of all accounts. */
+/** The newest unexplained transactions of all accounts. */
 function unexplainedSpends(database: Database, agent: AgentRow): readonly RecoverySpend[] {
   const all = hotAddresses(agent).flatMap((account) => listUnexplainedSpends(database, account, recoverySpendsMax));
   const named = all.map(({ network, account, slot, txHash, block, receiver, contract, units }) => ({
@@ -147,8 +148,9 @@ function unexplainedSpends(database: Database, agent: AgentRow): readonly Recove
 }
 
 /**
- * Of each account, whichever agent it was paired through: a slot is used up for all of them. Of the
- * addresses for deposits those with an open sweep; any other begins anew where the nodes say.
+ * The next slots of each hot wallet, whichever agent it was paired through, because a slot is used
+ * up for all of them. Also of each deposit address with an open sweep; every other deposit address
+ * starts at the nodes' count.
  */
 function accountsOf(database: Database, agent: AgentRow, withdrawals: readonly RecoveryWithdrawal[]): readonly RecoveryAccount[] {
   const hot = hotAddresses(agent);
@@ -162,8 +164,8 @@ function accountsOf(database: Database, agent: AgentRow, withdrawals: readonly R
 }
 
 /**
- * What ended within the last day: the amount once for each withdrawal, and the dearest of its
- * versions.
+ * Totals of the withdrawals that ended within the last day: each amount counts only once, with the
+ * highest fee of its versions.
  */
 function spentOf(database: Database, agent: AgentRow, nowMs: number): readonly RecoverySpent[] {
   const dearest = new Map<string, EndedVersion>();
@@ -184,12 +186,12 @@ function spentOf(database: Database, agent: AgentRow, nowMs: number): readonly R
     .map(([currency, sum]) => ({ currency, units: `${sum.units}`, feesUnits: `${sum.feesUnits}` }));
 }
 
-/** Sweeps and top-ups count under limits of their own. */
+/** Sweeps and top-ups count under their own limits. */
 function laneNameOf({ operation, currency }: EndedVersion): string {
   return operation === "sweep" || operation === "topup" ? laneOf({ mode: operation, currency }) : currency;
 }
 
-/** One part at least, so that an order that names nothing still says so. */
+/** At least one part, so that an order without withdrawals still says so. */
 function partsOf(
   withdrawals: readonly RecoveryWithdrawal[],
   ended: readonly RecoveryWithdrawal[],

@@ -1,8 +1,8 @@
 /**
- * An agent's epoch that begins with a recovery: begun by the gateway's operator, awaited, and taken
- * with the entry that opens the agent's new ledger. Only here the stored head of an agent goes
- * back; what it was stays in the tables. Runs in the caller's transaction. Sources:
- * docs/protocol.md section 8; docs/architecture.md section 4.
+ * An epoch of an agent that begins with a recovery: the gateway's operator begins it, the gateway
+ * waits, and the first entry of the agent's recovered ledger completes it. Only here an agent's
+ * stored head goes back; the old head stays in the tables. Runs in the caller's transaction.
+ * Sources: docs/protocol.md section 8; docs/architecture.md section 4.
  */
 import { randomBytes } from "node:crypto";
 import type { Head, OpenedEntry } from "../../protocol/messages.ts";
@@ -27,7 +27,7 @@ export function recoveryOf(database: Database, agent: Pick<AgentRow, "id" | "epo
 }
 
 /**
- * Whether nothing of the agent's present epoch was heard yet, and it began with a recovery.
+ * True if the agent's present epoch began with a recovery and has no statement yet.
  * @public
  */
 export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | "epoch">): boolean {
@@ -35,8 +35,9 @@ export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | 
 }
 
 /**
- * Whether an order of the awaited recovery opened a ledger. A database that was put back may count
- * to the same epoch twice: an order of the first time, or a pairing, says nothing of the second.
+ * True if an order of the pending recovery began a ledger. A database restored from a backup may
+ * reach the same epoch twice, and an order of the first time, or a pairing, does not count for the
+ * second.
  * @public
  */
 export function isOfRecovery(database: Database, agent: Pick<AgentRow, "id" | "epoch">, order: string): boolean {
@@ -45,14 +46,14 @@ export function isOfRecovery(database: Database, agent: Pick<AgentRow, "id" | "e
 }
 
 /**
- * Why a ledger that another order opened, or none, is not taken.
+ * The reason why a ledger from another order, or without an order, is refused.
  * @public
  */
 export const notOfRecovery = "it was recovered by an order that this gateway did not give: order a recovery again";
 
 /**
- * The epoch that the agent's pairing granted: recoveries that were begun since and not taken have
- * raised it.
+ * The epoch that the agent's pairing granted. Recoveries that began since then and are not
+ * completed have raised it.
  * @public
  */
 export function grantedEpoch(database: Database, agent: Pick<AgentRow, "id" | "epoch">): number {
@@ -62,9 +63,9 @@ export function grantedEpoch(database: Database, agent: Pick<AgentRow, "id" | "e
 }
 
 /**
- * Raises the epoch above everything, so that whoever still runs with the old one is refused from
- * the commit on, and forgets the head: in the new epoch nothing is acknowledged yet. A
- * contradiction that locked the agent is lifted by it.
+ * Raises the epoch above all others, so that a copy of the agent with the old epoch is refused from
+ * the commit on. Clears the head, because nothing of the new epoch is acknowledged yet. Also lifts
+ * a lock by a contradiction.
  * @public
  */
 export function beginRecovery(
@@ -76,13 +77,13 @@ export function beginRecovery(
 ): { readonly epoch: number } {
   const epoch = Math.max(agent.epoch, above) + 1;
   const before = recoveryOf(database, agent);
-  // A recovery that nobody carried out gives way to this one; the head it stood for is the same.
+  // This recovery replaces an earlier one that was not completed; both have the same old head.
   const isAwaited = before?.takenAt === null;
   const heldSeq = isAwaited ? before.heldSeq : agent.headSeq;
   const heldHash = isAwaited ? before.heldHash : agent.headHash;
   const mark = randomBytes(recoveryMarkBytes).toString("hex");
   insertRecovery(database, { agent: agent.id, epoch, at: nowMs, heldSeq, heldHash, mark });
-  // Until its new ledger is heard, no job gets a place.
+  // No job gets a position until the recovered ledger reports.
   const heard = agent.heard === hearing.given ? hearing.given : "";
   beginEpoch(database, agent.id, { epoch, lockedCode: code, heard });
   const detail = `epoch ${epoch} after ${agent.epoch}; head ${heldSeq} ${heldHash}; was ${agent.lockedCode || "not locked"}`;
@@ -91,10 +92,11 @@ export function beginRecovery(
 }
 
 /**
- * The agent's new ledger is here: its head takes the place of the old one. Whatever is open and
- * unsigned comes again as a new job, since the ledger was opened without it. Only by an order of
- * this very database: one that was put back since lacks what the order said it held.
- * @returns why it is not taken, "" when it was
+ * Accepts the agent's recovered ledger: its head replaces the old one. Open withdrawals without a
+ * signature come again as new jobs, because the recovered ledger does not have them. Only an order
+ * of this database counts, because a database that was restored since lacks the content of that
+ * order.
+ * @returns the reason why it is refused, "" if it was accepted
  * @public
  */
 export function takeRecovery(database: Database, agent: AgentRow, entry: OpenedEntry, head: Head, nowMs: number): string {

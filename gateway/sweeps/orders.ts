@@ -1,7 +1,6 @@
 /**
- * A sweep becomes rows and jobs: its own, and behind it that of the top-up that lets its address
- * pay for it.
- * Everything of one order in one transaction; a restart goes on from the rows. Source:
+ * Turns a sweep into rows and jobs: first its own, then those of the top-up with which its address
+ * pays the fee. One order is one transaction; a restart continues from the rows. Source:
  * docs/protocol.md section 5.
  */
 
@@ -34,11 +33,11 @@ import type { Measured } from "./worth.ts";
 /** A sweep that can be ordered. */
 export interface Wanted extends Measured {
   readonly row: SweepableRow;
-  readonly decimal: number; // of the currency
-  readonly next?: string; // slot that the address gives next, as the gateway's nodes count
+  readonly decimal: number; // the currency's decimals
+  readonly next?: string; // next slot of the address, by the gateway's nodes
 }
 
-/** Who orders, and until when an agent may begin. */
+/** The run that orders, and the time within which an agent may begin. */
 export interface Ordering {
   readonly run: string;
   readonly nowMs: number;
@@ -46,9 +45,9 @@ export interface Ordering {
 }
 
 /**
- * Orders a sweep, and its top-up where it needs one. Looks again inside the transaction: nothing is
- * ordered for an address that has an open sweep there, or holds less by now.
- * @returns the agents to wake, none when nothing was ordered
+ * Orders a sweep, and its top-up if it needs one. Checks again inside the transaction: orders
+ * nothing for an address that has an open sweep there, or a smaller balance by now.
+ * @returns the agents to wake; empty if nothing was ordered
  */
 export function orderSweep(database: Database, wanted: Wanted, ordering: Ordering): readonly string[] {
   const { row, amountUnits, topUpUnits } = wanted;
@@ -62,8 +61,8 @@ export function orderSweep(database: Database, wanted: Wanted, ordering: Orderin
     ...{ mode: "sweep", orderId, row, units: amountUnits, decimal: wanted.decimal },
     ...{ stage: "queued", next: wanted.next ?? "" },
   });
-  // The sweep's job goes first: no agent takes a top-up without an open sweep that it is for. The
-  // agent signs the sweep once its address has the coins.
+  // The sweep's job goes first, because an agent accepts a top-up only for an open sweep. The agent
+  // signs the sweep when its address has the coins.
   makeJob(database, agent, sweep, ordering.run);
   if (topUpUnits > 0n) {
     const topUp = insertTopUp(database, agent, ordering, sweep, row, topUpUnits);
@@ -115,8 +114,8 @@ function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Orde
 }
 
 /**
- * Sweeps of an earlier version of the gateway, whose top-up came before their job: one that is
- * there lets its sweep begin, one that failed ends it. Twice is harmless.
+ * Continues sweeps of an earlier version of the gateway, whose top-up came before their job. A
+ * completed top-up lets its sweep begin; a failed top-up ends it. Harmless to call twice.
  * @returns the ids of the rows that changed, and the agents to wake
  */
 export function goOn(
@@ -134,7 +133,7 @@ export function goOn(
       continue;
     }
     const holder = holderOf(database, sweep);
-    // Its job would never be taken: what was released signs nothing more.
+    // A released agent would never take the job, because it signs nothing more.
     if (holder === undefined || holder.releasedAt !== null) {
       updateWithdrawal(database, sweep.id, { status: 2, stage: "failed", code: "agent_released" }, nowMs);
       continue;
@@ -146,7 +145,7 @@ export function goOn(
   return { changed, agents };
 }
 
-/** The agent that had the top-up has the sweep as well. */
+/** The agent that had the top-up also gets the sweep. */
 function holderOf(database: Database, sweep: TransactionRow): AgentRow | undefined {
   const topUp = topUpOf(database, sweep);
   return topUp === undefined ? undefined : agentOfJob(database, topUp.id);

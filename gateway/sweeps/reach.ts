@@ -1,8 +1,9 @@
 /**
- * Looks at open sweeps that stand still: whether the chain's final count can reach their slot. One
- * that it cannot is stuck, takes no place of other sweeps, and is named to its agent, whose
- * operator may end it. One that was ended stays so unless the chain passes its slot after all: then
- * it is open again, and the watcher says how it ended. Asks so much in a pass and no more.
+ * Checks open sweeps that do not advance: whether the chain's final count can reach their slot. A
+ * sweep whose slot it cannot reach is stuck, does not count against the limit of open sweeps, and
+ * is named to its agent, whose operator may end it. An ended sweep stays ended unless the chain
+ * passes its slot later. Then the sweep is open again, and the watcher decides how it ended. A pass
+ * asks a limited number of questions.
  */
 import { familyOf } from "../../chains/families.ts";
 import type { Counters } from "../../chains/nodes.ts";
@@ -16,18 +17,18 @@ import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type WatchedChain } from "../watcher/chain.ts";
 import { isBeyond } from "./slots.ts";
 
-/** A sweep that changed lately is on its way. */
+/** A sweep that changed later than this is still on its way. */
 const stillMs = 600_000;
 const againMs = 300_000;
-/** Few are ever ended, each by a person. */
+/** Few sweeps are ever ended, each by an operator. */
 const endedAgainMs = 3_600_000;
 const askedPerPassMax = 16;
 
-/** When each sweep was looked at last. */
+/** When each sweep was last checked. */
 export type ReachMemory = Map<string, number>;
 
 /**
- * One pass. A node's fault leaves the rest for the next one.
+ * Runs one pass. A node's fault leaves the other sweeps for the next pass.
  * @returns the ids of the rows that changed
  */
 export async function checkReach(chain: WatchedChain, memory: ReachMemory): Promise<readonly string[]> {
@@ -53,7 +54,7 @@ export async function checkReach(chain: WatchedChain, memory: ReachMemory): Prom
   return changed;
 }
 
-/** Gives the ids of the rows that changed. */
+/** Returns the ids of the rows that changed. */
 function judge(chain: WatchedChain, database: Database, sweep: BoundSweep, counters: Counters): readonly string[] {
   const count = `${counters.final}`;
   if (listEndedUnreached(database, chain.network, sweep.account).some(({ id }) => id === sweep.id))
@@ -62,12 +63,15 @@ function judge(chain: WatchedChain, database: Database, sweep: BoundSweep, count
   return isChanged ? [sweep.id] : [];
 }
 
-/** Only what is open still: the row may have changed while the nodes were asked. */
+/**
+ * Strands only a sweep that is still open, because the row may have changed while the nodes were
+ * asked.
+ */
 function strand(chain: WatchedChain, database: Database, sweep: BoundSweep, count: string): boolean {
   const { id, account, network, currency, slot } = sweep;
   const now = listBoundSweeps(database, network).find((one) => one.id === id);
   if (now === undefined || now.stage === "confirming") return false;
-  // Its agent has said before that it is over.
+  // Its agent has already reported that it is over.
   if (takeExpiry(database, id) !== undefined)
     return updateWithdrawal(database, id, { status: 2, stage: "expired", code: unreachableCode }, chain.clock());
   if (now.code === unreachableCode && now.stage === "stuck") return false;
@@ -77,7 +81,7 @@ function strand(chain: WatchedChain, database: Database, sweep: BoundSweep, coun
   return updateWithdrawal(database, id, { stage: "stuck", code: unreachableCode }, chain.clock());
 }
 
-/** The chain has come so far, or something fills the gap. */
+/** Frees a sweep, because the chain has come so far or another transaction fills the gap. */
 function free(chain: WatchedChain, database: Database, { id, account, network, currency }: BoundSweep): boolean {
   const now = listBoundSweeps(database, network).find((one) => one.id === id);
   if (now === undefined || now.code !== unreachableCode) return false;
@@ -86,8 +90,8 @@ function free(chain: WatchedChain, database: Database, { id, account, network, c
 }
 
 /**
- * Opens what was ended for its slot and what the chain has passed since: its bytes, or others, used
- * the slot up, and the watcher judges which.
+ * Reopens sweeps that were ended for their slot and whose slot the chain has passed since. Their
+ * own bytes, or others, used the slot, and the watcher judges which.
  * @returns the ids of the rows that changed
  */
 export function reopenPassed(chain: WatchedChain, database: Database, address: string, count: string): readonly string[] {

@@ -1,8 +1,9 @@
 /**
- * Slots of addresses for deposits, by this gateway's own nodes. The next one goes into a sweep's
- * job under the gateway's signature. A database that was put back knows too few, so the chain's
- * final count wins where it is higher. If it is lower the sweep waits: the database holds final
- * transactions that these nodes do not show. Reads only. Source: docs/protocol.md section 5.1.
+ * Slots of deposit addresses, from this gateway's own nodes. A sweep's job carries the next slot
+ * under the gateway's signature. A database restored from a backup knows too few slots, so a higher
+ * final count of the chain is used. If the chain's count is lower the sweep waits, because the
+ * database has final transactions that these nodes do not show. Reads only. Source:
+ * docs/protocol.md section 5.1.
  */
 import { familyOf } from "../../chains/families.ts";
 import type { Counters } from "../../chains/nodes.ts";
@@ -12,15 +13,15 @@ import { type BoundSweep, listEndedUnreached } from "../store/unreachable.ts";
 import type { WatchedChain } from "../watcher/chain.ts";
 import type { No } from "./worth.ts";
 
-/** The slot that an address gives next, "" where the chain counts none. */
+/** The next slot of an address; "" if the chain counts none. */
 export interface NextSlot {
   readonly ok: true;
   readonly next: string;
 }
 
 /**
- * Final block, newest block and pool must say the same; else something of the address is on its
- * way that nobody here ordered.
+ * Returns the next slot of an address. Final block, newest block and mempool must agree; otherwise
+ * a transaction of the address is on its way that nobody here ordered.
  * @throws AgentError NODE_*
  */
 export async function nextSlotOf(database: Database, { network, reader }: WatchedChain, address: string): Promise<NextSlot | No> {
@@ -39,8 +40,8 @@ export async function nextSlotOf(database: Database, { network, reader }: Watche
 }
 
 /**
- * Whether no block can take the slot of a sweep: the chain's count stands below it, and no open
- * sweep has the slot that comes next. False where the nodes do not agree, or something moves.
+ * True if no block can take the slot of a sweep: the chain's count is below it, and no open sweep
+ * has the next slot. False if the nodes do not agree, or a transaction is on its way.
  */
 export function isBeyond(database: Database, { network, account, slot }: BoundSweep, counters: Counters): boolean {
   const count = `${counters.final}`;

@@ -1,8 +1,9 @@
 /**
- * Door of the sweeps: after each pass of the watcher, what addresses for deposits hold goes to the
- * hot account where that is worth it, or where a person wants it. Decides from the database and the
- * chain's final block, asks the chain only so much in a pass, and says of each address that stays
- * as it is why. Sources: docs/api.md, Sweeps; docs/architecture.md, section 8.
+ * Interface of the sweeps: after each pass of the watcher, moves the balances of deposit addresses
+ * to the hot wallet if a sweep is worth its fee, or if an operator wants it. Decides from the
+ * database and the chain's final block. Asks the chain a limited number of questions in a pass, and
+ * keeps the reason for each address that is not swept. Sources: docs/api.md, Sweeps;
+ * docs/architecture.md, section 8.
  */
 
 import { AgentError } from "../../protocol/fault.ts";
@@ -35,9 +36,7 @@ import { checkReach, type ReachMemory, reopenPassed } from "./reach.ts";
 import { type NextSlot, nextSlotOf } from "./slots.ts";
 import { inWords, type Measured, measure, type No, smaller, standing, type Worth } from "./worth.ts";
 
-/**
- * Addresses of which the chain is asked in one pass; the others have their turn in the next ones.
- */
+/** Addresses for which one pass asks the chain; the others come in the next passes. */
 const askedPerPassMax = 16;
 const hourMs = 3_600_000;
 
@@ -49,18 +48,18 @@ export interface SweepsOptions {
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly run: string; // names this process (store/owner.ts)
-  readonly prices?: Prices; // without them a token's threshold is its `least` alone
+  readonly prices?: Prices; // without prices a token's threshold is only its `least`
 }
 
 /** @public */
 export interface Sweeps {
-  /** For the watcher: rejects for bugs alone. */
+  /** For the watcher; rejects only for bugs. */
   onPass(chain: WatchedChain, tip: Tip): Promise<void>;
 }
 
 /** @public */
 export function createSweeps(options: SweepsOptions): Sweeps {
-  /** By chain: at which final block each candidate was last looked at. */
+  /** By chain: the final block at which each candidate was last checked. */
   const looked = new Map<string, Map<string, string>>();
   const reached = new Map<string, ReachMemory>();
   return {
@@ -92,7 +91,7 @@ export function createSweeps(options: SweepsOptions): Sweeps {
   };
 }
 
-/** Of one address its tokens before the coin that pays for them. */
+/** Puts the tokens of an address before the native coin that pays for them. */
 function inOrder(chain: WatchedChain, rows: readonly SweepableRow[]): readonly SweepableRow[] {
   const isNative = ({ currency }: SweepableRow): boolean => currencyOf(chain, currency)?.contract === "";
   const tokens = rows.filter((row) => !isNative(row));
@@ -102,7 +101,7 @@ function inOrder(chain: WatchedChain, rows: readonly SweepableRow[]): readonly S
 const currencyOf = (chain: WatchedChain, id: string): GatewayCurrency | undefined =>
   chain.currencies.find((one) => one.id === id);
 
-/** Looks at one candidate, and orders its sweep. Gives whether the chain was asked. */
+/** Checks one candidate, and orders its sweep. Returns true if the chain was asked. */
 async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: SweepableRow): Promise<boolean> {
   const { store, clock } = options;
   if (row.open !== "" || BigInt(row.units) <= 0n) return false;
@@ -126,7 +125,7 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
     next = measured.ok ? await askSlot(options, chain, row) : measured;
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    // The next block asks again; what the nodes said stands in the watcher's own words.
+    // The next block asks again; the watcher reports the nodes' fault.
     return true;
   }
   if (!measured.ok) note(options, row, measured);
@@ -135,7 +134,7 @@ async function look(options: SweepsOptions, chain: WatchedChain, tip: Tip, row: 
   return true;
 }
 
-/** The slot of the next sweep; what an ended one had may turn out to be used up. */
+/** The slot of the next sweep. The slot of an ended sweep may turn out to be used. */
 async function askSlot(options: SweepsOptions, chain: WatchedChain, { address }: SweepableRow): Promise<NextSlot | No> {
   const next = await nextSlotOf(options.store.database, chain, address);
   if (!next.ok || next.next === "") return next;
@@ -144,7 +143,10 @@ async function askSlot(options: SweepsOptions, chain: WatchedChain, { address }:
   return reopened.length === 0 ? next : { ok: false, reason: "slot_moving", detail: `slot ${next.next} of an ended sweep` };
 }
 
-/** A stuck sweep takes no other's place, until so many are that a person has to look first. */
+/**
+ * A stuck sweep does not count against the limit, until so many are stuck that an operator must
+ * look first.
+ */
 function hasRoom(options: SweepsOptions, row: SweepableRow, { merchant }: AgentRow): boolean {
   const { moving, stuck } = countOpenSweeps(options.store.database, merchant);
   if (stuck < stuckSweepsMax) return moving < options.config.sweepsAtOnce;
@@ -152,7 +154,7 @@ function hasRoom(options: SweepsOptions, row: SweepableRow, { merchant }: AgentR
   return false;
 }
 
-/** What lies there at the final block, and what the sweep of it would cost at the most. */
+/** Asks for the balance at the final block, and for the highest cost of a sweep. */
 async function ask(
   { reader }: WatchedChain,
   { final }: Tip,
@@ -172,7 +174,7 @@ async function ask(
   return measure(row, currency, { units, coinUnits, feeUnits: cost.feeUnits, worth });
 }
 
-/** In the first money in which both prices are known and not old. */
+/** Uses the first fiat currency in which both prices are known and fresh. */
 function worthOf({ prices, config }: SweepsOptions, currency: GatewayCurrency): Worth | null {
   const coin = nativeOf(config, currency.network);
   if (prices === undefined || coin === undefined || currency.contract === "") return null;
@@ -184,7 +186,7 @@ function worthOf({ prices, config }: SweepsOptions, currency: GatewayCurrency): 
   return null;
 }
 
-/** Null where the hot account has what the top-up takes, its own fee included. */
+/** Null if the hot wallet can pay the top-up, including its fee. */
 function affordable(
   { store, config }: SweepsOptions,
   row: SweepableRow,
@@ -193,7 +195,8 @@ function affordable(
 ): No | null {
   const agent = readAgent(store.database, row.agent);
   const native = nativeOf(config, row.network);
-  // Where the configuration names no such coin nobody here counts it, and the agent waits for it.
+  // Without a native coin in the configuration its balance is unknown here, and the agent waits for
+  // the coin.
   if (agent === undefined || native === undefined) return null;
   const funds = fundsOf(store.database, agent, native);
   const needed = topUpUnits + maxFeeUnits(pairedCurrencies(agent), row.currency);
@@ -222,7 +225,7 @@ function note({ store, clock }: SweepsOptions, { address, network, currency }: S
   store.write((database) => keepSweepNote(database, { address, network, currency, reason, detail, at: clock() }));
 }
 
-/** An address that holds nothing, and has no sweep that stands still, loses its note. */
+/** Deletes the note of an address without a balance and without a sweep that is stuck. */
 function forgetNotes({ store }: SweepsOptions, { network }: WatchedChain): void {
   const held = new Set(listSweepable(store.database, network).map(({ address, currency }) => `${address} ${currency}`));
   for (const { account, currency, code } of listBoundSweeps(store.database, network))
@@ -234,7 +237,7 @@ function forgetNotes({ store }: SweepsOptions, { network }: WatchedChain): void 
   });
 }
 
-/** The agent is told as well which of its sweeps the chain cannot reach. */
+/** Also reports to the agent which of its sweeps the chain cannot reach. */
 function tellReach(options: SweepsOptions, changed: readonly string[]): void {
   tell(options, { changed, agents: [] });
   for (const transactionId of changed) options.signals.emit("dead", { transactionId });

@@ -1,6 +1,6 @@
 /**
- * A person's word that an address is to be swept, worth it or not. The gateway that runs carries it
- * out after its next pass. Source: docs/api.md, Sweeps.
+ * An operator's order to sweep an address, even if it is not worth the fee. The running gateway
+ * carries it out after its next pass. Source: docs/api.md, Sweeps.
  */
 import { parseAddress } from "../../chains/families.ts";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
@@ -9,7 +9,7 @@ import type { Store } from "../store/store.ts";
 import { keepWish, listSweepableAt } from "../store/sweeps.ts";
 
 /**
- * Who says so, beside the gateway.
+ * The operator's process, besides the gateway.
  * @public
  */
 export interface Wishing {
@@ -20,14 +20,14 @@ export interface Wishing {
 /** @public */
 export interface Wished {
   readonly ok: true;
-  readonly address: string; // in the form of its family
+  readonly address: string; // in the family's form
   readonly wished: readonly { readonly currency: string; readonly network: string; readonly units: string }[];
 }
 
 /**
- * Has everything on an address swept, or one currency of it, also what its fee would hardly be
- * worth. `text` is the address as a person typed it. Refuses ADDRESS_*, GATEWAY_NOTHING_HELD. Twice
- * is harmless.
+ * Orders the sweep of all balances of an address, or of one currency, even if they are hardly worth
+ * the fee. `text` is the address as an operator typed it. Refuses ADDRESS_*, GATEWAY_NOTHING_HELD.
+ * Harmless to call twice.
  * @public
  */
 export function orderSweeps(by: Wishing, text: string, currency: string | undefined): Wished | Refusal {

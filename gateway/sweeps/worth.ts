@@ -1,6 +1,6 @@
 /**
- * Whether what an address for deposits holds is swept now, and with how much: a pure function of
- * what the database and the chain say. Sources: docs/api.md, Sweeps; docs/operations.md.
+ * Decides whether the balance of a deposit address is swept now, and which amount: a pure function
+ * of the database and the chain. Sources: docs/api.md, Sweeps; docs/operations.md.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import type { GatewayCurrency } from "../config.ts";
@@ -8,17 +8,17 @@ import type { TransactionRow } from "../store/rows.ts";
 import { unreachableCode } from "../store/slots.ts";
 import type { SweepableRow } from "../store/sweeps.ts";
 
-/** A failure that may pass by itself is tried again after this long. */
+/** A failure that may pass by itself is tried again after this time. */
 const retryMs = 3_600_000;
 
 /**
- * Why something is not swept, as the list of the operator names it.
+ * The reason why a balance is not swept, as the operator's list names it.
  * @public
  */
 export type Reason =
-  | "request_open" // its deposit request waits for more, or for its end
+  | "request_open" // the deposit request waits for more, or for its end
   | "last_sweep_failed"
-  | "currency_unknown" // the configuration has it no more
+  | "currency_unknown" // no longer in the configuration
   | "not_payable" // the agent was not paired with it
   | "out_of_service"
   | "not_automatic"
@@ -26,12 +26,12 @@ export type Reason =
   | "below_fee"
   | "not_there" // the chain shows less than was credited
   | "would_revert"
-  | "sweeps_stuck" // so many that a person looks before another begins
-  | "slot_unreachable" // the open sweep of the address: the chain's count stands below its slot
-  | "slot_behind" // the nodes count less than the database holds
-  | "slot_moving" // something of the address is on its way that nobody here ordered
-  | "slot_ended" // the next slot is of a sweep that a person ended
-  | "no_coin"; // the hot account cannot pay the top-up
+  | "sweeps_stuck" // so many that an operator must look before another begins
+  | "slot_unreachable" // for an open sweep: the chain's count is below its slot
+  | "slot_behind" // the nodes' count is lower than the database's
+  | "slot_moving" // a transaction of the address is on its way that nobody here ordered
+  | "slot_ended" // the next slot belongs to a sweep that an operator ended
+  | "no_coin"; // the hot wallet cannot pay the top-up
 
 /** @public */
 export interface No {
@@ -42,7 +42,7 @@ export interface No {
 
 const no = (reason: Reason, detail = ""): No => ({ ok: false, reason, detail });
 
-/** What the database says of one candidate. */
+/** The database's view of one candidate. */
 interface Standing {
   readonly row: SweepableRow;
   readonly currency: GatewayCurrency | undefined;
@@ -52,14 +52,15 @@ interface Standing {
   readonly nowMs: number;
 }
 
-/** Looked at before the chain is asked; a person's wish passes over what only saves fees. */
+/** Checked before the chain is asked. An operator's order skips the checks that only save fees. */
 export function standing({ row, currency, isPayable, isOut, last, nowMs }: Standing): { readonly ok: true } | No {
   if (currency === undefined) return no("currency_unknown", row.currency);
   if (!isPayable) return no("not_payable");
   if (isOut) return no("out_of_service");
   if (row.requestStatus === 0) return no("request_open");
   const isWished = row.wishedAt !== null;
-  // One that a person ended since the chain could not reach it paid nothing and cost nothing.
+  // A sweep that an operator ended because the chain could not reach it paid nothing and cost
+  // nothing.
   const isEnded = last?.code === unreachableCode;
   const failed = last?.status === 2 && !isWished && !isEnded ? last : undefined;
   if (failed !== undefined && (isForPerson(failed) || nowMs - failed.changedAt < retryMs)) {
@@ -78,8 +79,8 @@ export function inWords(units: bigint, { decimal, id }: Pick<GatewayCurrency, "d
 }
 
 /**
- * One that the chain carried out and took back cost its fee: a person looks before the next one
- * does.
+ * A sweep that the chain executed and reverted cost its fee, so an operator must look before the
+ * next.
  */
 function isForPerson({ code }: TransactionRow): boolean {
   return code === "chain_reverted" || code === "chain_slot_consumed";
@@ -90,26 +91,26 @@ function leastUnits({ sweep, decimal }: GatewayCurrency): bigint {
   return least.ok ? least.units : 0n;
 }
 
-/** What the chain says, at one final block. */
+/** The chain's view at one final block. */
 interface OnChain {
-  readonly units: bigint; // of the currency, at the address
-  readonly coinUnits: bigint; // of the coin that pays the fees, there
-  readonly feeUnits: bigint; // the most that the sweep can cost
-  readonly worth: Worth | null; // of a token; null where prices are not known
+  readonly units: bigint; // in the currency, at the address
+  readonly coinUnits: bigint; // in the native coin, at the address
+  readonly feeUnits: bigint; // the highest cost of the sweep
+  readonly worth: Worth | null; // only for a token; null if prices are unknown
 }
 
 /**
- * The worth of one unit of each currency, in one money.
+ * The price of one unit of each currency, in one fiat currency.
  * @public
  */
 export interface Worth {
-  readonly price: bigint; // of the currency
-  readonly coinPrice: bigint; // of the coin that pays the fees
+  readonly price: bigint; // price of the currency
+  readonly coinPrice: bigint; // price of the native coin
   readonly coinDecimal: number;
 }
 
 /**
- * How much is swept, and how much of the coin has to come first.
+ * The amount of the sweep, and the amount of native coin that must come first.
  * @public
  */
 export interface Measured {
@@ -118,7 +119,10 @@ export interface Measured {
   readonly topUpUnits: bigint;
 }
 
-/** The amount is what was credited and is there, of a native coin less what the sweep can cost. */
+/**
+ * The amount is the credited balance that is really there; of a native coin minus the highest cost
+ * of the sweep.
+ */
 export function measure(row: SweepableRow, currency: GatewayCurrency, chain: OnChain): Measured | No {
   const there = smaller(chain.units, BigInt(row.units));
   if (there <= 0n) return no("not_there");

@@ -1,7 +1,7 @@
 /**
- * Tells the receiver of `alerts` of agents without a link, of locked agents, of chains and nodes in
- * trouble, of a disk that is nearly full, and of alarms. Looks at database, hub, watcher and disk
- * every few seconds; notices/core.ts decides which are due. Reads the database only.
+ * Sends alerts to the receiver of `alerts`: agents without a link, locked agents, chains and nodes
+ * with problems, a disk that is nearly full, and alarms. Checks database, hub, watcher and disk
+ * every few seconds; notices/core.ts decides which alerts are due. Reads only the database.
  */
 import { type Condition, observe, type Standings } from "../../notices/core.ts";
 import { createLoggedTeller } from "../../notices/logged-teller.ts";
@@ -21,7 +21,7 @@ export interface AlertsOptions {
   readonly database: Database;
   readonly hub: Pick<Hub, "online">;
   readonly watcher: () => Pick<Watcher, "chainStatus"> | null;
-  readonly freeBytes: () => number | null; // on the database's disk; null where that cannot be told
+  readonly freeBytes: () => number | null; // on the database's disk; null if unknown
   readonly deliver: Deliver;
   readonly clock: () => number; // Unix milliseconds
   readonly monotonic: () => number; // milliseconds
@@ -31,7 +31,7 @@ export interface AlertsOptions {
 
 /** @public */
 export interface Alerts {
-  /** Looks now; harmless at any time. */
+  /** Checks now. Harmless at any time. */
   look(): void;
   counts(): TellerCounts;
   close(): void;
@@ -40,15 +40,15 @@ export interface Alerts {
 const everyMs = 5000;
 const minuteMs = 60_000;
 /**
- * An alarm recorded within this time before the start is told again: the process before may have
- * ended first.
+ * An alarm recorded within this time before the start is sent again, because the earlier process
+ * may have ended first.
  */
 const missedMs = 3_600_000;
 const agentsMax = 1000;
-const alarmsMax = 100; // in one look; the rest comes with the next
+const alarmsMax = 100; // in one check; the others come with the next
 
 /**
- * Looks every few seconds until `close`, for the first time after one such pause.
+ * Checks every few seconds until `close`, the first time after one interval.
  * @public
  */
 export function startAlerts(options: AlertsOptions): Alerts {
@@ -64,7 +64,7 @@ export function startAlerts(options: AlertsOptions): Alerts {
     standings = seen.standings;
     const alarms = listAlarmsAfter(database, lastAlarm, alarmsMax);
     lastAlarm = alarms.at(-1)?.id ?? lastAlarm;
-    // An alarm has no end, so it is observed from an empty state that is thrown away.
+    // An alarm has no end, so it is observed from an empty state that is then dropped.
     const told = observe(new Map(), { ...times, conditions: alarms.map(alarmCondition), unknown: [] }, origin);
     teller.take([...seen.notices, ...told.notices]);
   };
@@ -88,7 +88,7 @@ function agentConditions({ database, hub, alerts }: AlertsOptions): readonly Con
   });
 }
 
-/** Before the first pass a chain says nothing. */
+/** A chain has no status before its first pass. */
 function chainConditions({ watcher, alerts }: AlertsOptions): readonly Condition[] {
   const afterMs = alerts.agentAwayMinutes * minuteMs;
   return (watcher()?.chainStatus() ?? []).flatMap(({ chain, ok, detail, nodes }): Condition[] => {

@@ -1,6 +1,6 @@
 /**
- * The gateway's metrics as Prometheus reads them, counted from the database at each scrape. No
- * label names a merchant, an agent or an order. docs/events.md section 3 lists them.
+ * The gateway's metrics in Prometheus format, counted from the database at each scrape. No label
+ * names a merchant, an agent or an order. docs/events.md section 3 lists them.
  */
 import type { FastifyInstance } from "fastify";
 import { Counter, Registry } from "prom-client";
@@ -27,7 +27,7 @@ export interface MeasuresOptions {
   readonly database: Database;
   readonly hub: Pick<Hub, "online">;
   readonly watcher: () => Pick<Watcher, "chainStatus"> | null;
-  readonly freeBytes: () => number | null; // on the database's disk; null where that cannot be told
+  readonly freeBytes: () => number | null; // on the database's disk; null if unknown
   readonly notices: () => TellerCounts | null; // null without `alerts`
   readonly clock: () => number; // Unix milliseconds
   readonly residentBytes: () => number;
@@ -45,7 +45,8 @@ export function createMeasures(options: MeasuresOptions): { readonly contentType
     registers: [registry],
   });
   options.server.addHook("onResponse", async (request, response) => {
-    // The pattern of the route: a label per path would let a stranger make metrics without end.
+    // The route's pattern, because a label for each path would let an unauthenticated client make
+    // unlimited metrics.
     const route = request.routeOptions.url ?? "none";
     const method = /^(?:GET|HEAD|POST)$/.test(request.method) ? request.method : "other";
     requests.inc({ method, route, status: `${response.statusCode}` });

@@ -1,6 +1,6 @@
 /**
- * The gateway's alerts and metrics for the people who run it. The configuration names receiver and
- * place; without them nothing starts.
+ * The gateway's alerts and metrics for operators. The configuration names their receivers; without
+ * them nothing starts.
  */
 import type { FastifyInstance } from "fastify";
 import { serveMetrics } from "../../metrics/server.ts";

@@ -1,5 +1,5 @@
 /**
- * What a new withdrawal must satisfy before anything is stored, in the order in which it is told:
+ * The checks of a new withdrawal before anything is stored, in the order of their answers:
  * currency, amount, address, agent, funds. Runs inside the transaction that reserves, so that two
  * requests never count the same funds. Sources: docs/api.md, Errors and Balance.
  */
@@ -16,7 +16,7 @@ import { isDepositAddressOf } from "../store/deposit-addresses.ts";
 import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 
-/** What the checks found on their way. */
+/** Results of the checks. */
 export interface Checked {
   readonly agent: AgentRow;
   readonly currency: GatewayCurrency;
@@ -24,7 +24,7 @@ export interface Checked {
 }
 
 /**
- * The currency of this id, when it can be ordered in.
+ * The currency of this id, if orders can use it.
  * @public
  */
 export function checkCurrency(config: GatewayConfig, id: string): GatewayCurrency | Answer {
@@ -34,7 +34,8 @@ export function checkCurrency(config: GatewayConfig, id: string): GatewayCurrenc
 }
 
 /**
- * An order's currency and amount in base units, or why not; `minimum` is the operation's own.
+ * An order's currency and amount in base units, or the answer that refuses it. `minimum` is the
+ * operation's own.
  * @public
  */
 export function checkAmount(
@@ -60,8 +61,8 @@ export function liveAgent(database: Database, merchant: string, without: AnswerC
 }
 
 /**
- * A destination that would lose the money or go round in circles: a token's own contract, the
- * agent's own addresses.
+ * Finds a destination that would lose the money or pay the agent itself: a token's own contract, or
+ * the agent's own addresses.
  */
 function badPlace(
   database: Database,
@@ -102,7 +103,7 @@ function checkFunds(database: Database, config: GatewayConfig, checked: Checked)
 }
 
 /**
- * Whether the agent was paired with this very currency: the same asset, counted the same.
+ * True if the agent was paired with exactly this currency: the same asset with the same decimals.
  * @public
  */
 export function pays(agent: AgentRow, { id, network, contract, decimal }: GatewayCurrency): boolean {
@@ -110,7 +111,7 @@ export function pays(agent: AgentRow, { id, network, contract, decimal }: Gatewa
   return paired?.network === network && paired.contract === contract && paired.decimal === decimal;
 }
 
-/** All checks of a new withdrawal; the first that fails answers. */
+/** Runs all checks of a new withdrawal; the first that fails gives the answer. */
 export function checkWithdrawal(
   database: Database,
   config: GatewayConfig,

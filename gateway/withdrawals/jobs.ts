@@ -1,6 +1,6 @@
 /**
- * The chain of jobs for one agent: each job is an exact text whose hash is the `previous` of the
- * next, so that a gateway restored from a backup cannot issue another job in an old place
+ * The list of jobs for one agent: each job is an exact text whose hash is the `previous` of the
+ * next. So a gateway restored from a backup cannot issue a different job at an old position
  * unnoticed. Must run inside the transaction that makes the withdrawal. Sources: docs/protocol.md
  * section 5.
  */
@@ -19,9 +19,9 @@ import type { Database } from "../store/store.ts";
 import { readNext, readPlace } from "../store/sweeps.ts";
 
 /**
- * Makes the job of a withdrawal: at the next place of the chain when the agent was heard by the
- * gateway that runs, else waiting for one. `agent` must have been read inside the same transaction.
- * Not for calling twice: a second job for one withdrawal breaks the table's constraint.
+ * Makes the job of a withdrawal: at the next position if the agent has caught up with the running
+ * gateway, else waiting for a position. `agent` must have been read inside the same transaction.
+ * Must not be called twice, because a second job for one withdrawal breaks the table's constraint.
  * @public
  */
 export function makeJob(database: Database, agent: AgentRow, row: TransactionRow, run: string): void {
@@ -29,16 +29,16 @@ export function makeJob(database: Database, agent: AgentRow, row: TransactionRow
   else queueJob(database, agent, row);
 }
 
-/** A job without a place: negative numbers, the one that waits longest nearest to zero. */
+/** Adds a job without a position: its number is negative, and the oldest is nearest to zero. */
 function queueJob(database: Database, { id }: AgentRow, row: TransactionRow): void {
   const sequence = waitingPlace(database, id);
   insertJob(database, { agent: id, sequence, hash: "", text: "", transactionId: row.id, answeredAt: null });
 }
 
 /**
- * Gives each job that waits its place, in the order in which they were asked for. Only for an agent
- * that was heard: a place that a restored database forgot may be another job's.
- * @returns how many
+ * Gives each waiting job its position, in the order of the requests. Only for an agent that has
+ * caught up, because a position that a restored database forgot may belong to another job.
+ * @returns the number of jobs
  * @public
  */
 export function placeJobs(database: Database, agentId: string): number {
@@ -53,8 +53,8 @@ export function placeJobs(database: Database, agentId: string): number {
 }
 
 /**
- * Takes the place of each job that is open and unsigned away: a ledger was opened without them, and
- * they come again as new ones.
+ * Removes the position of each open, unsigned job, because the recovered ledger does not have these
+ * jobs. They come again as new jobs.
  * @public
  */
 export function unplaceJobs(database: Database, agentId: string): void {
@@ -62,8 +62,8 @@ export function unplaceJobs(database: Database, agentId: string): void {
 }
 
 /**
- * Appends the job for a withdrawal's row to its agent's chain, as `makeJob` does for one that was
- * heard.
+ * Appends the job for a withdrawal's row to its agent's list, as `makeJob` does for an agent that
+ * has caught up.
  * @public
  */
 export function appendJob(database: Database, agent: AgentRow, transaction: TransactionRow): { readonly sequence: number } {
@@ -76,8 +76,9 @@ export function appendJob(database: Database, agent: AgentRow, transaction: Tran
     epoch: agent.epoch,
     sequence,
     previous: agent.jobSequence === 0 ? zeroHash : agent.jobHash,
-    // When the shop asked, however long the job waited for its agent: one from before a recovery's
-    // end may have been paid by what both sides forgot. Run out, it is for the agent to call so.
+    // The time of the shop's request, however long the job waited for its agent. A job from before
+    // the end of a recovery may have been paid by a transaction that both sides forgot. The agent
+    // reports an expired job.
     issuedAt: Math.min(transaction.createdAt, transaction.expiresAt - 1),
     expiresAt: transaction.expiresAt,
     mode: modeOf(transaction),
@@ -105,9 +106,9 @@ function modeOf({ operation, mode }: TransactionRow): JobMode {
 }
 
 /**
- * The address for deposits of a sweep or a top-up: where either goes is not said to the agent. Its
- * next slot is what the nodes counted when the sweep was ordered (gateway/sweeps/slots.ts). A row
- * without one is of an earlier version or told again: then it is the slot after those known here.
+ * The deposit address of a sweep or a top-up; the agent gets no other destination. The next slot is
+ * the nodes' count when the sweep was ordered (gateway/sweeps/slots.ts). A row without a slot is
+ * from an earlier version or was resent, and then the slot after those known here is used.
  */
 function placeOf(database: Database, row: TransactionRow): Pick<Job, "depositIndex" | "depositAddress" | "depositNext"> {
   if (!isInternal(modeOf(row))) return {};
@@ -122,7 +123,8 @@ function placeOf(database: Database, row: TransactionRow): Pick<Job, "depositInd
 }
 
 /**
- * What the agent's own parser refuses would never be answered, and every later job waits behind it.
+ * Refuses a job that the agent's own parser would refuse: it would never be answered, and every
+ * later job would wait behind it.
  */
 function assertReadable(text: string): void {
   try {

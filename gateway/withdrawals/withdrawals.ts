@@ -1,8 +1,8 @@
 /**
- * autoWithdraw and manualWithdraw: a withdrawal is made once for ever per orderId, in one database
- * transaction with its reservation and its job, and only then is the agent woken. The answer waits
- * a little for the agent's word; whatever it says, nothing is undone. Sources: docs/api.md,
- * Automatic and Manual withdrawal; docs/architecture.md section 2.
+ * autoWithdraw and manualWithdraw. A withdrawal is made only once for each orderId, in one database
+ * transaction with its reservation and its job; only then the agent is woken. The answer waits a
+ * short time for the agent; the agent's answer undoes nothing. Sources: docs/api.md, Automatic and
+ * Manual withdrawal; docs/architecture.md section 2.
  */
 import { createHash } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
@@ -31,14 +31,14 @@ export interface WithdrawalRequest {
   readonly mode: "auto" | "manual";
   readonly body: Uint8Array;
   readonly language: Language;
-  readonly write: <T>(fn: (database: Database) => T) => Promise<T>; // durable when it resolves
+  readonly write: <T>(fn: (database: Database) => T) => Promise<T>; // resolves when it is durable
 }
 
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
 /**
- * What has to be equal for a repeat to be the same withdrawal.
+ * Hash of the content that must be equal for a repeat to be the same withdrawal.
  * @public
  */
 export function contentHashOf(mode: "auto" | "manual", order: Pick<Order, "currency" | "amount" | "address" | "tag">): string {
@@ -47,7 +47,7 @@ export function contentHashOf(mode: "auto" | "manual", order: Pick<Order, "curre
 }
 
 /**
- * As `contentHashOf`, of a job: of a sweep and a top-up the address for deposits counts.
+ * Like `contentHashOf`, for a job: for a sweep and a top-up the deposit address counts.
  * @public
  */
 export function contentHashOfJob(job: Pick<Job, "mode" | "currency" | "amount" | "address" | "depositAddress" | "tag">): string {
@@ -57,7 +57,7 @@ export function contentHashOfJob(job: Pick<Job, "mode" | "currency" | "amount" |
 
 interface Made {
   readonly row: TransactionRow;
-  readonly newFor: string | null; // the agent that got its job; null when the order was known
+  readonly newFor: string | null; // the agent that got its job; null if the order was known
 }
 
 function rowOf(service: Service, request: WithdrawalRequest, order: Order, checked: Checked): TransactionRow {
@@ -97,18 +97,18 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
   };
 }
 
-/** A ledger is never so far ahead by clocks that are merely apart. */
+/** Clock differences alone never put a ledger this far ahead. */
 const ledgerAheadMsMax = 2 * hourMs;
 
 /**
- * The agent's ledger is so far ahead that it would call the order run out, or does not know what an
- * hour is worth: an order that is taken now would end as failed.
+ * True if the agent's ledger is so far ahead that the order would be expired at once, or its clock
+ * is unreliable. An order accepted now would end as failed.
  */
 function isOverAtOnce({ ledgerAt }: AgentRow, { createdAt, expiresAt }: TransactionRow): boolean {
   return ledgerAt >= expiresAt || ledgerAt - createdAt > ledgerAheadMsMax;
 }
 
-/** Of two equal requests at once, one makes the row and the other finds it. */
+/** Makes the row. Of two equal requests at the same time, one makes it and the other finds it. */
 function make(service: Service, request: WithdrawalRequest, order: Order): Promise<Made | Answer> {
   return request.write((database) => {
     const known = withdrawalOfOrder(database, request.merchant, order.orderId);
@@ -132,26 +132,23 @@ async function awaitAnswer(service: Service, row: TransactionRow): Promise<Trans
   const leftMs = row.createdAt + config.limits.withdrawalWaitMs - service.clock();
   if (row.status !== 0 || leftMs <= 0) return row;
   const agent = agentOfJob(store.database, row.id);
-  // An agent that stands still answers no job, however well its link does.
+  // A locked agent answers no job, even if its link works.
   if (agent !== undefined && agent.lockedCode === "")
     await waiters.decided(store.database, { agent: agent.id, transactionId: row.id }, leftMs);
   return readTransaction(store.database, row.id) ?? row;
 }
 
 /**
- * Why a withdrawal ended for now: time, or a sum of others, which passes. A new order of the same
- * kind may go through later.
+ * Codes of failures that pass with time: expiry, or a limit on a total. A new order of the same
+ * kind may succeed later.
  */
 const passing: ReadonlySet<string> = new Set<Code>(["JOB_EXPIRED", "POLICY_ABOVE_HOUR", "POLICY_ABOVE_DAY"]);
 
-/**
- * The same row gives the same answer, whenever and however often it is asked; only Failed changes
- * it.
- */
+/** The answer for a row. The same row always gives the same answer; only Failed changes it. */
 function answerOf(database: Database, row: TransactionRow, language: Language): Answer {
   if (row.status === 2) {
     const signed = isSigned(database, row.id);
-    // What was signed and ran out all the same is dead in every version: nothing of it can be paid.
+    // A withdrawal that was signed and still expired is dead in every version, so none can be paid.
     const retryable = passing.has(row.code) && (!signed || isAllDead(database, row.id));
     return say("withdrawal_failed", { transactionId: row.id, reason: row.code, signed, retryable });
   }
@@ -160,9 +157,9 @@ function answerOf(database: Database, row: TransactionRow, language: Language): 
 }
 
 /**
- * Makes the withdrawal, or finds the one this orderId made before, and answers 200 or 422 with its
- * transactionId; 400 when nothing was made, 409 when the orderId was used with other content.
- * Calling twice is harmless: that is what orderId is for.
+ * Makes the withdrawal, or finds the one that this orderId made before, and answers 200 or 422 with
+ * its transactionId. Answers 400 if nothing was made, 409 if the orderId was used with other
+ * content. Harmless to call twice, because the orderId identifies the withdrawal.
  * @public
  */
 export async function requestWithdrawal(service: Service, request: WithdrawalRequest): Promise<Answer> {
@@ -176,8 +173,8 @@ const shapes: Readonly<Record<WithdrawalRequest["mode"], OrderShape>> = {
 };
 
 /**
- * A call with many orders. `owe` is told how many orders there are beyond the first; `fault` makes
- * an answer of what threw.
+ * A call with many orders. `owe` gets the number of orders after the first; `fault` makes an answer
+ * from an error.
  * @public
  */
 export interface WithdrawalsRequest extends Omit<WithdrawalRequest, "mode"> {
@@ -187,9 +184,9 @@ export interface WithdrawalsRequest extends Omit<WithdrawalRequest, "mode"> {
 }
 
 /**
- * Up to a hundred automatic withdrawals, each as if it were asked for alone: made in their order,
- * each whole or not at all by itself, then waited for together. Answers 200 with each one's own
- * status and body. Calling twice is harmless, for each of them.
+ * Makes up to a hundred automatic withdrawals, each as if it were requested alone: in their order,
+ * each completely or not at all, then waits for all together. Answers 200 with the status and body
+ * of each. Harmless to call twice.
  * @public
  */
 export async function requestWithdrawals(service: Service, request: WithdrawalsRequest): Promise<Answer> {
@@ -200,7 +197,7 @@ export async function requestWithdrawals(service: Service, request: WithdrawalsR
   const answers: (Answer | Promise<Answer>)[] = [];
   for (const { order } of orders) {
     answers.push(isAnswer(order) ? order : place(service, one, order).catch(request.fault));
-    await turn(); // others are served between two orders
+    await turn(); // lets other requests run between two orders
   }
   const rendered = (await Promise.all(answers)).map((answer) => render(answer, request));
   const texts = rendered.map(
@@ -210,7 +207,7 @@ export async function requestWithdrawals(service: Service, request: WithdrawalsR
   return json(`{"answers":[${texts.join(",")}]}`);
 }
 
-/** Makes the withdrawal of an order, or finds it, and waits for the agent's first word. */
+/** Makes the withdrawal of an order, or finds it, and waits for the agent's first answer. */
 async function place(service: Service, request: WithdrawalRequest, order: Order): Promise<Answer> {
   const made = await make(service, request, order);
   if (isAnswer(made)) return made;
