@@ -160,7 +160,7 @@ export function readAgent(store: Store, id: string): AgentRow {
   return store.database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id)!;
 }
 
-/** What an agent's row says of a wallet that pays from this address. */
+/** The accounts in the row of an agent whose wallet pays from this address. */
 export function accountsText(hot: string): string {
   return JSON.stringify([
     { family: "evm", purpose: "hot", id: hot, firstAddress: hot },

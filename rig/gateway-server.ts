@@ -53,7 +53,7 @@ export function walletFrom(nodes: readonly WalletAccount[]) {
 
 export const wallet = walletFrom(deriveAccounts(Uint8Array.from(mnemonicToSeedSync(testWords)), ["evm"]));
 
-/** What the process with the keys makes of a transcript. */
+/** The signatures that the process with the keys makes of a transcript. */
 export const provenBy = (transcript: string, signer: KeyObject, nodes: readonly WalletAccount[]): TranscriptProofs => ({
   signerSignature: signTranscript(transcript, signer),
   proofs: proveAccounts(nodes, accountDigestOf(transcript)),
@@ -132,7 +132,7 @@ export interface TestGateway {
     nodes?: readonly WalletAccount[],
   ): SealedTranscript;
   register(sealed: object): Promise<Answered>;
-  /** What the watcher would store. */
+  /** The rows that the watcher would store. */
   fund(currency: string, units: bigint, block?: number): void;
   close(): Promise<void>;
 }

@@ -17,13 +17,15 @@ export interface Known {
 }
 
 /**
- * What the gateway would sign, with its own memory of the chain of jobs and of the agent's ledger.
+ * The messages that the gateway would sign, with its own memory of the jobs and of the agent's
+ * ledger.
  */
 export class GatewaySide {
   readonly key: KeyObject;
   readonly texts: string[] = [];
   /**
-   * What its own nodes call ended: all that the courier told, unless a test takes something out.
+   * The withdrawals that its own nodes call ended: all that the courier told, unless a test takes
+   * one out.
    */
   readonly ended = new Set<string>();
   /** Hashes that its own nodes call dead. */

@@ -95,8 +95,8 @@ export function bijection(world: World): void {
       continue;
     }
     if (record.kind === "OPENED") {
-      // What never left may give way to what the gateway says; where the account goes on is in the
-      // state that the record names.
+      // A withdrawal that never left may give way to the gateway's statement; the record names the
+      // state with the account's next slot.
       for (const [id, token] of tokenOf) {
         if (out.has(id)) continue;
         tokenOf.delete(id);
@@ -167,8 +167,8 @@ export function writeAhead(world: World): void {
 }
 
 /**
- * What is signed says exactly what was approved, to code that is not ours, and comes from the
- * account it was bound to.
+ * Code that is not ours reads from the signed bytes exactly the approved payment, sent by the
+ * account that it was bound to.
  */
 export function asApproved(world: World): void {
   const approved = new Map<string, Of<"APPROVED">>();
@@ -221,7 +221,7 @@ export function truth(world: World): void {
   const kinds = ["REQUESTED", "APPROVED", "HELD", "REFUSED", "EXPIRED", "INTENT", "SIGNED", "OBSERVED", "OPENED"] as const;
   for (const record of of(world, ...kinds)) {
     if (record.kind === "OPENED") {
-      // What it keeps is decided again, and what it leaves is asked for again.
+      // Kept withdrawals are decided again, and the others are asked for again.
       isOpened = true;
       for (const set of [bound, decided, requested, ended]) set.clear();
       continue;
@@ -305,7 +305,7 @@ export function withinLimits(world: World): void {
   };
   for (const record of of(world, "APPROVED", "REFUSED", "EXPIRED", "INTENT", "OPENED")) {
     if (record.kind === "OPENED") {
-      // What it keeps counts whatever the limits say, and is not in the records.
+      // Kept withdrawals count even above the limits, and are not in the records.
       for (const sums of [counted, bound]) sums.length = 0;
       fees.clear();
       continue;

@@ -86,7 +86,7 @@ export class MemoryDisk implements LedgerDisk {
     pending.done(null);
   }
 
-  /** What is found after a power failure that kept `kept` bytes of the append under way. */
+  /** The file after a power failure that kept `kept` bytes of the append under way. */
   crash(kept = 0): MemoryDisk {
     const found = MemoryDisk.of(this.files);
     if (this.#pending !== null) {

@@ -97,7 +97,7 @@ export class LinkAgent {
     });
   }
 
-  /** Of this connection's challenge. */
+  /** This connection's challenge. */
   get nonce(): string {
     return (this.frames[0]!.message as Challenge).nonce;
   }

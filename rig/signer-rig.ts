@@ -58,7 +58,7 @@ export interface Keys {
   readonly vault: Vault;
 }
 
-/** Of the test mnemonic, for the networks of one family. */
+/** Accounts of the test mnemonic, for the networks of one family. */
 export function keysOf(family: FamilyName, networks: readonly string[]): Keys {
   const accounts = deriveAccounts(new Uint8Array(mnemonicToSeedSync(words)), [family]);
   const wallet = walletOf(accounts);
@@ -88,7 +88,7 @@ export const settings: SignerSettings = {
   config: { path: "/config.json", digest: "c0".repeat(32), readAt: 1 },
 };
 
-/** What the gateway's side knows of this signer. */
+/** The gateway side's knowledge of this signer. */
 export const known = { agentId, wallet, merchant, receiver: shop, begun };
 
 export const facts = { gasLimit: "65000", maxFeePerGas: "2000000000", maxPriorityFeePerGas: "1000000000" };
@@ -268,7 +268,7 @@ export class Rig {
     return this.#wait((answer) => this.send(verb, body, answer));
   }
 
-  /** Whoever decides is ann, unless the body names somebody else. */
+  /** The decision is ann's, unless the body names somebody else. */
   operate(verb: string, body: object = {}): AnyAnswer {
     const named = ["approve", "refuse", "unstick", "pause"].includes(verb) ? { approver: "ann" } : {};
     const request = parseJson(JSON.stringify({ id: this.#nextId++, verb, ...named, ...body }));
@@ -327,7 +327,7 @@ export class Rig {
     return this.operate("show", { transactionId }).withdrawal;
   }
 
-  /** What each pushed statement says, as kinds of entries. */
+  /** The entries of each pushed statement, as kinds. */
   stated(): string[] {
     return this.pushes.flatMap((push) =>
       push.push === "statement"

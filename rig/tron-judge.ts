@@ -150,7 +150,7 @@ export function jsonOf(transfer: Transfer): RawData {
   };
 }
 
-/** Who signed, in base58: `signature` is r ‖ s ‖ 27 + parity. */
+/** The signer's address, in base58: `signature` is r ‖ s ‖ 27 + parity. */
 export function signerByTronweb(txId: string, signature: Uint8Array): string {
   return addressOf(utils.crypto.ecRecover(txId, hexOf(signature)));
 }

@@ -15,7 +15,7 @@ export interface AnvilOptions {
   readonly blockTimeMs?: number; // a block at this pace; default: a block for each transaction
   readonly noMining?: boolean; // blocks only by evm_mine
   readonly slotsInAnEpoch?: number; // default 1: "finalized" is two blocks behind the head
-  readonly mnemonic?: string; // of the ten accounts with coins
+  readonly mnemonic?: string; // one of the ten accounts with coins
 }
 
 /** @public */

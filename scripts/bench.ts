@@ -52,7 +52,7 @@ interface Round {
 const agentLoad = { warmMany: 3000, warmOne: 100, one: 300 } as const;
 const plainLoad = { warmMany: 1000, warmOne: 50, one: 150 } as const;
 
-/** Of an even number the mean of the middle two: the better of two rounds is no median. */
+/** The mean of the middle two for an even number, because the better of two rounds is no median. */
 function median(list: readonly number[]): number {
   const sorted = [...list].sort((a, b) => a - b);
   const [low, high] = [sorted[Math.ceil(list.length / 2) - 1] ?? 0, sorted[Math.floor(list.length / 2)] ?? 0];
@@ -81,7 +81,7 @@ function alive(started: Started): Promise<never> {
   return started.ended.then((code) => Promise.reject(new Error(`what is measured ended with ${code}:\n${started.output()}`)));
 }
 
-/** What is measured: its processes by name, and how much it is given. */
+/** One measurement: its processes by name, and the amount of its input. */
 interface Measured {
   readonly pids: Readonly<Record<string, number>>;
   readonly idleMiB: () => Record<string, number>;
@@ -99,8 +99,8 @@ async function measure(world: World, { pids, idleMiB: idle, readyMs, load, jobs 
   await sleep(2500);
   const idleMiB = idle();
   // Code that has run a while is what a long-lived process runs: both figures come after a warm-up,
-  // the same for every build. What the warm-up leaves to be done falls into the run behind it, and
-  // about as much of that run falls out of it.
+  // the same for every build. Work that the warm-up leaves falls into the run behind it, and about
+  // as much of that run falls out of it.
   await world.run(load.warmMany, 256);
   const names = Object.keys(pids);
   const before = names.map((name) => cpuUsOf(pids[name] ?? 0));
@@ -221,8 +221,8 @@ function summary(rounds: readonly Round[]) {
 }
 
 /**
- * What is measured without the world around it. Signer and courier do the work, the launcher next
- * to nothing.
+ * The measurement without the world around it. Signer and courier do the work, the launcher next to
+ * nothing.
  */
 function cpuOf({ cpuUs }: Round): number {
   return (cpuUs.signer ?? 0) + (cpuUs.courier ?? 0) + (cpuUs.process ?? 0);
@@ -231,8 +231,7 @@ function cpuOf({ cpuUs }: Round): number {
 const ratio = (a: number, b: number): number => Math.round((a / b) * 100) / 100;
 
 /**
- * Of each round's two figures, since rounds differ more than builds do: the middle one of their
- * ratios.
+ * The median of the ratios of each round's two figures, since rounds differ more than builds do.
  */
 function ratioOf(ours: readonly Round[], theirs: readonly Round[], pick: (round: Round) => number): number {
   return ratio(median(ours.map((round, at) => pick(round) / pick(theirs[at] as Round))), 1);

@@ -1,8 +1,8 @@
 /**
  * Compiles the tree aside and then puts it in the place of dist/ whole, stamped with what it was
- * built from, so that `ensure.js` knows when to build again. What starts meanwhile runs the old
- * build or the new one, never some of each; a failed build changes nothing, and nothing stays of
- * files whose source is gone.
+ * built from, so that `ensure.js` knows when to build again. A program that starts meanwhile runs
+ * the old build or the new one, never some of each. A failed build changes nothing, and no output
+ * stays of a source that is gone.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";

@@ -19,7 +19,7 @@ export interface Receiver {
   readonly url: string;
   /** Everything that came, also what was answered with a no. */
   readonly received: Received[];
-  /** What the stock verifier refused. */
+  /** Messages that the stock verifier refused. */
   readonly refused: string[];
   secret: string;
   /** Answers 204 unless told. */

@@ -1,7 +1,7 @@
 /**
  * The command lines of the project's own commands, `npm run simulate` and its like: one table of
- * options gives both what is read and what `--help` tells. What a command does not know ends it
- * with 2, in one line and the usage on stderr, before anything is begun.
+ * options gives both the reader and the text of `--help`. An unknown option ends the command with
+ * 2, in one line and the usage on stderr, before anything is begun.
  */
 import { parseArgs } from "node:util";
 
@@ -31,7 +31,7 @@ interface Command<O extends Options> {
 interface Range {
   readonly least?: number; // 0
   readonly most?: number;
-  readonly otherwise?: number; // where the option has no value
+  readonly otherwise?: number; // true for an option without a value
 }
 
 interface CommandLine<O extends Options> {
@@ -74,8 +74,8 @@ export function readCommandLine<const O extends Options>(command: Command<O>): C
     if (token.kind !== "option") continue;
     if (!names.includes(token.name)) stop(`unknown option ${token.rawName}`);
     const { takes } = command.options[token.name] as Option;
-    // What looks like an option after one that takes a value is the next option, its own value
-    // forgotten.
+    // A word that looks like an option, after an option that takes a value, is the next option: the
+    // value was forgotten.
     const isGiven = token.value !== undefined && (token.inlineValue === true || !token.value.startsWith("-"));
     if (takes !== undefined && !isGiven) stop(`--${token.name} needs a value: --${token.name} ${takes}`);
     if (takes === undefined && token.value !== undefined) stop(`--${token.name} takes no value`);

@@ -23,7 +23,7 @@ export interface Asked {
   status: number;
 }
 
-/** What a crash run found. `violations` is empty when all held. */
+/** The result of a crash run. `violations` is empty if all held. */
 export interface CrashReport {
   readonly ok: boolean;
   readonly seed: string;

@@ -34,7 +34,7 @@ export interface FaultOptions {
 }
 
 /**
- * What a run found. `violations` is empty when all held; `detail` counts each kind of strike in
+ * The result of a run. `violations` is empty if all held; `detail` counts each kind of strike in
  * words.
  */
 export interface FaultReport {
@@ -173,13 +173,13 @@ interface Strike {
   readonly fault: SignerFault | GatewayFault;
   /** False when the fault found nothing to strike. */
   readonly hit: () => Promise<boolean>;
-  /** What its world has seen go wrong so far. */
+  /** Violations that its world has seen so far. */
   readonly violations: () => readonly string[];
 }
 
 /**
- * Strikes until as many have hit as the world counts. What was violated is kept also when a strike
- * ends the world.
+ * Strikes until as many have hit as the world counts. Violations are kept also if a strike ends the
+ * world.
  */
 async function strikeOn(world: World, seed: string, tally: Tally, draw: (place: number) => Promise<Strike>): Promise<void> {
   for (let done = 0, idle = 0, place = 0; done < world.count; place += 1) {

@@ -75,7 +75,7 @@ async function fuzz(name: string, coverage: Coverage): Promise<Outcome> {
   return outcome;
 }
 
-/** What failed is shown, and kept as a file when asked for. */
+/** Failing input is shown, and kept as a file if asked for. */
 function tell(name: string, { input, message }: Failure): void {
   process.stderr.write(`fuzz: ${name}: ${message}\nfuzz: ${name}: input ${Buffer.from(input).toString("base64")}\n`);
   if (!values.keep) return;

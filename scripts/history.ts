@@ -32,7 +32,7 @@ const { values } = readCommandLine({
 
 /** About as many close while one segment is written. */
 const closedPerSegment = 4_100;
-/** Of these, destinations never paid before. */
+/** Those of them to destinations never paid before. */
 const destinationsPerSegment = 1_000;
 /** Withdrawals in the newest segment, which a start reads back. */
 const tail = 2_500;
@@ -217,7 +217,7 @@ async function build(orders: number, dir: string): Promise<Made> {
   return made;
 }
 
-/** What lies on disk, and what the ledger's own process measured. */
+/** The bytes on disk, and the figures of the ledger's own process. */
 function figuresOf(made: Made, orders: number): Omit<Figures, "readyMs" | "residentMiB"> {
   const { folder, ledger, stops, tends } = made;
   const { closed, paid } = ledger.past.named;

@@ -18,7 +18,7 @@ const workers = 2;
 const shownMax = 20;
 const progressMs = 30_000;
 
-/** What one process found among its share. */
+/** The result of one process for its share. */
 interface Share {
   images: number;
   recovered: number;

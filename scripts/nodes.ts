@@ -14,7 +14,7 @@ import { createShop } from "./shop.ts";
 
 /** The findings of one proof. */
 export interface RuntimeProof {
-  readonly version: string; // of the agent's Node
+  readonly version: string; // version of the agent's Node
   readonly gatewayVersion: string;
   readonly transactionId: string;
   readonly txHash: string;

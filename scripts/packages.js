@@ -76,7 +76,8 @@ export function productionProject(root, part) {
   for (const path of reached(packages, part === "gateway" ? "gateway" : "")) {
     if (!path.startsWith("node_modules/"))
       throw new Error(`${path} lies in no node_modules of the root: the lock cannot be cut so`);
-    // What asked for it besides does not matter here: all of these are production packages.
+    // Other packages that ask for it do not matter here, since all of these are production
+    // packages.
     const { dev: _dev, devOptional: _devOptional, ...entry } = packages[path];
     kept[path] = entry;
   }

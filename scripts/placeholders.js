@@ -1,7 +1,8 @@
 /**
  * A look into config.json before anything is installed: whether a placeholder still stands where a
- * secret belongs. It compares bytes and makes no text of the file, which may hold secrets. Whatever
- * it cannot tell is left to pairing. Plain JavaScript, since it runs before anything is built.
+ * secret belongs. It compares bytes and makes no text of the file, which may hold secrets. Cases
+ * that it cannot decide are left to pairing. Plain JavaScript, since it runs before anything is
+ * built.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { homedir } from "node:os";

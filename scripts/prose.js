@@ -34,7 +34,7 @@ function bodyOf(raw) {
   return lines.map((line) => line.replace(/^\s*\* ?/, "").trim()).join("\n");
 }
 
-/** Where each comment of a file stands, in order; a comment inside an expression is one too. */
+/** The place of each comment in a file, in order, also inside an expression. */
 function rangesOf(text, path) {
   const source = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, false);
   const ranges = new Map();

@@ -34,7 +34,7 @@ export interface RigOptions {
   /** Agent's and gateway's `confirmations`. */
   readonly confirmations?: number | "finalized";
   readonly blockTimeMs?: number;
-  /** Where pair.js and its like are; the project's root by default. */
+  /** The folder of pair.js and the other launchers; default the project's root. */
   readonly root?: string;
   readonly keep?: boolean;
   /** Changes to the agent's policy, by currency. */

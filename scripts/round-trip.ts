@@ -21,7 +21,7 @@ export interface Trip {
   held(address: string): Promise<bigint>;
 }
 
-/** What one trip came to, as the demo's line of JSON names it. */
+/** The result of one trip, as the demo's line of JSON names it. */
 export interface Shown {
   readonly network: string;
   readonly currency: string;
@@ -29,7 +29,7 @@ export interface Shown {
   readonly deposited: string;
   readonly sweepId: string;
   readonly swept: string;
-  readonly topUp: string; // of the coin that pays the fees, "" for none
+  readonly topUp: string; // in the coin that pays the fees, "" for none
   readonly withdrawalId: string;
   readonly withdrawn: string;
 }

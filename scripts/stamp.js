@@ -1,6 +1,6 @@
 /**
- * What a build was made from: one hash over the paths and contents of every source file, so that
- * clocks and checkouts do not matter.
+ * The stamp of a build: one hash over the paths and contents of every source file, so that clocks
+ * and checkouts do not matter.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";

@@ -20,14 +20,14 @@ export interface Failure {
   readonly detail: string;
 }
 
-/** What a worker made of a part. */
+/** The result of a worker's part. */
 export interface Done extends Part {
-  readonly hashes: string; // of every seed, sixteen hex digits each
+  readonly hashes: string; // one for every seed, sixteen hex digits each
   readonly steps: number;
   readonly failures: readonly Failure[];
 }
 
-/** What all parts came to. */
+/** The result of all parts. */
 export interface Summary {
   readonly failures: readonly Failure[];
   readonly traceHash: string;
@@ -35,7 +35,7 @@ export interface Summary {
 }
 
 export interface ShardOptions {
-  readonly folder: string; // of the tree
+  readonly folder: string; // the tree's folder
   readonly from: number;
   readonly seeds: number;
   readonly workers: number;

@@ -9,7 +9,7 @@ import type { Run, RunResult } from "./run.ts";
 /** Runs tried for one failing seed at most. */
 const triesMax = 500;
 
-/** What is left of a failing run. */
+/** The rest of a failing run. */
 export interface Shrunk {
   readonly faults: readonly string[];
   readonly result: RunResult;

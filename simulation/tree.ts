@@ -1,7 +1,7 @@
 /**
  * The simulated tree: the sources that a run reaches, compiled to a folder of their own, in which a
- * handful of imports at the edges lead to stand-ins. What is between the edges is the product's own
- * code, word for word, or with one patch: a bug put in on purpose. Reads the sources, writes under
+ * handful of imports at the edges lead to stand-ins. The code between the edges is the product's
+ * own, word for word, or with one patch: an intended bug. Reads the sources, writes under
  * dist/simulated.
  */
 import { createHash } from "node:crypto";
@@ -95,7 +95,7 @@ function compile(text: string, file: string): string {
 
 const isOwn = (file: string): boolean => file.startsWith("simulation/");
 
-/** Where an import of a file leads: another source, or null for what is not ours. */
+/** The target of an import: another source, or null for a package. */
 function targetOf(file: string, name: string): string | null {
   const standIn = isOwn(file) ? undefined : standIns.find((one) => one.from === name && (one.file ?? file) === file);
   if (standIn !== undefined) return standIn.to;

@@ -14,10 +14,10 @@ export type RefusalForm = "object" | "list" | "fields" | "text" | "page" | "cut"
 
 /** In `words`, `{most}` stands for the limit and `{asked}` for what was asked. @public */
 export interface Refusal {
-  readonly status?: number; // of HTTP; 200 unless told
+  readonly status?: number; // HTTP status; default 200
   readonly headers?: Readonly<Record<string, string>>;
   readonly form?: RefusalForm; // object unless told
-  readonly code?: number; // of the JSON-RPC error; -32000 unless told
+  readonly code?: number; // code of the JSON-RPC error; default -32000
   readonly words: string;
 }
 
@@ -33,7 +33,7 @@ export interface Limits {
   readonly rangeBlocks?: Limit; // blocks of one eth_getLogs
   readonly filterTopics?: Limit; // topics of one place in eth_getLogs
   readonly resultLogs?: Limit; // logs in one answer
-  readonly answerBytes?: Limit; // of one HTTP body; `cut` breaks the body off there
+  readonly answerBytes?: Limit; // most bytes of one HTTP body; `cut` breaks the body off there
   readonly perSecond?: Limit & { readonly quietS?: number }; // refused so long after one too many
   /** A daily quota, in a window short enough for a run. */
   readonly quota?: Limit & { readonly windowS: number };

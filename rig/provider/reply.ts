@@ -41,8 +41,8 @@ export function refuse(response: ServerResponse, { refusal, words }: Refused, { 
 }
 
 /**
- * True when the trouble was the answer; for `slow` resolves with false once the time is over. What
- * hangs breaks after its time, so that no connection stays.
+ * True when the trouble was the answer; for `slow` resolves with false once the time is over. A
+ * hanging answer breaks after its time, so that no connection stays.
  */
 export async function trouble(response: ServerResponse, { kind, ms = 1_000 }: BodyTrouble, text: string): Promise<boolean> {
   switch (kind) {

@@ -8,7 +8,7 @@ export type Ask = (method: string, params: readonly unknown[]) => Promise<FakeAn
 export interface EvmView {
   readonly profile: Profile;
   readonly backend: Backend;
-  readonly head: number; // of the chain
+  readonly head: number; // the chain's
   readonly ask: Ask;
   /** Hashes that were sent through the provider. */
   readonly isOurs: (txHash: string) => boolean;

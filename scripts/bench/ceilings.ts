@@ -1,6 +1,6 @@
 /**
- * What this machine can do at all, measured in the same run: signatures, verifications and syncs,
- * one thread.
+ * The machine's own limits, measured in the same run: signatures, verifications and syncs, one
+ * thread.
  */
 import { generateKeyPairSync, randomBytes, sign, verify } from "node:crypto";
 import { fdatasyncSync, openSync, writeSync } from "node:fs";

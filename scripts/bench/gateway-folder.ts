@@ -26,7 +26,7 @@ export interface MeasuredFolder {
   readonly config: string;
   readonly database: string;
   readonly key: GatewayKey;
-  readonly shopKey: string; // of the merchant with the agent
+  readonly shopKey: string; // the merchant with the agent
   readonly few: { readonly merchantId: string; readonly shopKey: string };
   readonly many: { readonly merchantId: string; readonly shopKey: string };
 }

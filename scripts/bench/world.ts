@@ -1,5 +1,5 @@
 /**
- * What surrounds the agent in the bench: a gateway that pairs, signs job frames and acknowledges
+ * The agent's surroundings in the bench: a gateway that pairs, signs job frames and acknowledges
  * durably, and a chain node, in one process on loopback. It keeps a fixed number of jobs in flight
  * and takes the times.
  */

@@ -18,10 +18,13 @@ const confirmations = 8;
 const depthMax = 5;
 const chainId = 31_337;
 const payersCount = 6;
-/** Of a dropped payment's chance: from here on it is another transaction, from there on none. */
+/**
+ * Bounds of a dropped payment's chance: above the first it is another transaction, above the second
+ * none.
+ */
 const anewFrom = 0.5;
 const lostFrom = 0.9;
-const milli = 10n ** 15n; // of the coin
+const milli = 10n ** 15n; // the coin's
 const gwei = 10n ** 9n;
 const words = "test test test test test test test test test test test junk";
 const crowd = new Interface([
@@ -31,7 +34,7 @@ const crowd = new Interface([
 ]);
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
-/** What a currency's contract is and how it is served. */
+/** A currency's contract and its settings at the gateway. */
 export interface EvmContracts {
   readonly token: string;
   readonly fee: string;
@@ -236,7 +239,10 @@ export class EvmTown implements Town {
     return done;
   }
 
-  /** What a reorganisation dropped: half as it was, of the rest most with another hash. */
+  /**
+   * Payments that a reorganisation dropped: half of them unchanged, most of the rest with another
+   * hash.
+   */
   async #again(sent: Sent, chance: number, done: { again: number; anew: number; lost: number }): Promise<void> {
     const { payer, nonce, transaction } = sent;
     if (chance < anewFrom || transaction.pays.length === 0) {
@@ -282,7 +288,7 @@ export class EvmTown implements Town {
     const held = new Map<string, Map<string, bigint>>();
     for (const address of ours) {
       held.set(address, await this.#holdings(address, final));
-      // Whatever way coins took: what lies there, with what left and without our own top-ups.
+      // Received coins, on whatever way: the balance plus all that left, without our own top-ups.
       add(address, "eth", held.get(address)?.get("eth") ?? 0n);
     }
     const left: Left[] = [];

@@ -34,7 +34,7 @@ export interface Figures {
   readonly topUps: number;
   readonly swept: Sums;
   readonly left: Sums; // lies on addresses, not worth a sweep
-  readonly fees: string; // of sweeps and top-ups, in the chain's coin
+  readonly fees: string; // fees of sweeps and top-ups, in the chain's coin
   readonly available: Sums;
   readonly violations: readonly string[];
 }
@@ -136,7 +136,7 @@ function compareCredits(
   }
 }
 
-/** What the shop is told of each request. */
+/** The shop's view of each request. */
 async function compareRequests(
   { town, requests, rig, others }: Case,
   { arrived }: FinalChain,
@@ -154,7 +154,7 @@ async function compareRequests(
     if (amountReceived !== text) violations.push(`${name} received ${text} and the shop is told ${amountReceived}`);
     if (status === 0) violations.push(`${name} is still ${stage}`);
     if (status === 1 && came < askedUnits) violations.push(`${name} is Completed with ${came} of ${askedUnits}`);
-    // What a reorganisation took a payment from may end otherwise, and the sums above judge it.
+    // A request that lost a payment by a reorganisation may end otherwise; the sums above judge it.
     if (town.robbed.has(town.nameOf(address))) continue;
     // Just before its end a payment may be in time or late.
     if (shape.ends === "either") continue;
@@ -195,7 +195,7 @@ function compareSweeps(
         violations.push(`${units.get(currency)} ${currency} lie at ${address} and were worth a sweep`);
 }
 
-/** What the shop reads is what lies on the chain, to the last unit. */
+/** The shop's balance equals the chain's, to the last unit. */
 async function compareBalances(town: Town, chain: FinalChain, rig: Rig, violations: string[]): Promise<Sums> {
   const shop = createShop(rig);
   const available: Record<string, string> = {};

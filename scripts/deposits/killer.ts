@@ -11,7 +11,7 @@ import type { Rig } from "../rig.ts";
 type Target = "gateway" | "signer" | "courier" | "agent";
 
 const targets: readonly Target[] = ["gateway", "gateway", "gateway", "signer", "signer", "courier", "courier", "agent"];
-/** Where nothing moved for so long, the next kill comes all the same. */
+/** The next kill comes after this time even if nothing moved. */
 const stillMs = 8_000;
 const lookMs = 200;
 /** A start amid reorganisations, on a machine that does much else, takes its time to read all. */

@@ -1,4 +1,4 @@
-/** What the gateway's database says, read from copies of it while the gateway runs. */
+/** The records of the gateway's database, read from copies of it while the gateway runs. */
 import { join } from "node:path";
 import { askCopy } from "../faults/gateway-folder.ts";
 

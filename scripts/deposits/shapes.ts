@@ -1,17 +1,19 @@
 /**
  * The shapes that deposits come in, and a plan of many by a seed: each shape several times, in an
- * order of chance. What a shape must come to is said here by a rule; how much it came to is read
- * from the chain alone.
+ * order of chance. A rule here says the end of each shape; its amount is read only from the chain.
  */
 import { type Random, shuffled } from "../faults/tally.ts";
 
-/** What is paid: the chain's coin, its token, the token with a fee, and what only has a name. */
+/**
+ * The kinds of payment: the chain's coin, its token, the token with a fee, and a token that only
+ * has the name.
+ */
 export type Asset = "coin" | "token" | "fee" | "lookAlike";
 
 /** One payment in a transaction, to the request with this place in its item, or to nobody known. */
 export interface Pay {
   readonly asset: Asset;
-  readonly permille?: number; // of what was asked; 1000 unless told
+  readonly permille?: number; // parts in a thousand of the amount asked for; default 1000
   readonly units?: bigint; // instead
   readonly to?: number | "nobody"; // 0 unless told
 }
@@ -103,7 +105,7 @@ export const shapes: readonly Shape[] = [
   { name: "token with a fee, enough", asked: "fee", ends: "completed", sendings: [{ pays: [all("fee", { permille: 1_020 })] }] },
 ];
 
-/** What was asked for is between these, in base units. */
+/** Bounds of the amount asked for, in base units. */
 export interface Range {
   readonly least: bigint;
   readonly most: bigint;
@@ -134,7 +136,7 @@ export function planOf(
     if (round.length === 0) round = shuffled(random, taken);
     const shape = round[0] as Shape;
     const { least, most } = asked[shape.asked];
-    // Of a thousand parts each is whole: the shares of a shape make up what was asked.
+    // The shares of a shape, in parts of a thousand, make up the amount asked for.
     const askedUnits = ((least + BigInt(Math.floor(random() * Number(most - least)))) / 1_000n) * 1_000n;
     items.push({ shape, askedUnits });
     count += shape.requests ?? 1;

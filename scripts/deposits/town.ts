@@ -1,5 +1,5 @@
 /**
- * What the run asks of a family's chain and of the people who pay there. Each family's town reads
+ * The run's interface to a family's chain and to the people who pay there. Each family's town reads
  * its chain by itself, with no code of agent or gateway.
  */
 import type { Random } from "../faults/tally.ts";
@@ -28,18 +28,18 @@ export type Units = ReadonlyMap<string, bigint>;
 export interface Left {
   readonly txHash: string;
   readonly from: string;
-  readonly to: string; // who got it
+  readonly to: string; // the receiver
   readonly currency: string;
   readonly units: bigint;
 }
 
-/** What the final chain says, read at the end and at one block. */
+/** The state of the final chain, read at the end and at one block. */
 export interface FinalChain {
   /**
-   * What was paid in from outside, by address; every address in lower case where case says nothing.
+   * Amounts paid in from outside, by address. An address is in lower case if case has no meaning.
    */
   readonly arrived: ReadonlyMap<string, Units>;
-  /** What lies there. */
+  /** The balances there. */
   readonly held: ReadonlyMap<string, Units>;
   readonly hot: Units;
   readonly left: readonly Left[];
@@ -52,7 +52,7 @@ export interface Reorganised {
   readonly again: number; // payments that came into another block, under the same id
   readonly anew: number; // made again under another id
   readonly lost: number; // that never come
-  readonly ours: number; // of the wallet's own, for its agent to bring again
+  readonly ours: number; // transactions of the wallet's own, for its agent to send again
 }
 
 export interface Town {

@@ -1,8 +1,8 @@
 /**
  * Payers on the stand-in for java-tron: coins by transfer and by a contract, USDT, a contract and a
- * TRC-10 of the same name, a token that takes a fee. Of what stood in blocks that are replaced some
- * comes again under its id, some is paid anew, some never. tronweb signs; everything read at the
- * end comes from the node's own answers about solidified blocks.
+ * TRC-10 of the same name, a token that takes a fee. Some payments of replaced blocks return under
+ * their id, some are paid again, and some never return. tronweb signs; everything read at the end
+ * comes from the node's own answers about solidified blocks.
  */
 import { createHash, randomBytes } from "node:crypto";
 import { join } from "node:path";
@@ -21,7 +21,10 @@ import type { FinalChain, Left, Reorganised, Town, Transaction } from "./town.ts
 /** Fewer than lie above the solidified block. */
 const depthMax = 6;
 const payersCount = 6;
-/** Of a dropped payment's chance: from here on it is another transaction, from there on none. */
+/**
+ * Bounds of a dropped payment's chance: above the first it is another transaction, above the second
+ * none.
+ */
 const anewFrom = 0.6;
 const lostFrom = 0.9;
 const oursDroppedMax = 4;
@@ -45,7 +48,7 @@ const transferTopic = "ddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df
 export interface TronTownOptions {
   readonly slotMs: number;
   readonly solidLag: number;
-  readonly profiles: readonly Profile[]; // of the nodes that gateway and agent ask
+  readonly profiles: readonly Profile[]; // the nodes that gateway and agent ask
 }
 
 interface Header {
@@ -157,7 +160,7 @@ export class TronTown implements Town {
     await this.node.control("mint", { contract: contracts.token.address, address, units: `${units}` });
   }
 
-  /** What lies at an address in solidified blocks. */
+  /** The balances of an address in solidified blocks. */
   async held(address: string, asset: keyof typeof ids): Promise<bigint> {
     return (await this.#holdings(this.nameOf(address))).get(ids[asset]) ?? 0n;
   }

@@ -30,7 +30,7 @@ export interface DepositFaults {
 
 export interface DepositReport extends Figures {
   readonly family: string;
-  readonly profiles: readonly string[]; // of the nodes
+  readonly profiles: readonly string[]; // the nodes'
   readonly early: number; // addresses that were paid before they could be handed out
   readonly deposits: number;
   readonly payments: number; // transactions that people sent
@@ -44,7 +44,7 @@ export interface DepositReport extends Figures {
   readonly seconds: number;
 }
 
-/** What the gateway's time for a deposit is; late payments wait so long. */
+/** The gateway's time for a deposit; late payments wait so long. */
 export const depositMinutes = 3;
 const askedAtOnce = 6;
 const recordsMs = 700;
@@ -109,7 +109,7 @@ export class DepositsWorld {
     const total = items.reduce((sum, { shape }) => sum + (shape.requests ?? 1), 0);
     await this.#openOthers();
     await this.#payEarly(total);
-    // What is on the chain by now stays there, whatever is replaced.
+    // Payments on the chain by now stay there, whichever blocks are replaced.
     await this.#town.settled();
     await settle(this.#rig.anvil.url, 8);
     const killer = new Killer(this.#rig, seeded(`${seed}/${this.#family}/kills`), kills);
@@ -227,7 +227,7 @@ export class DepositsWorld {
         next += 1;
         const item = items[number] as Item;
         const requests = await this.#ask(item, number);
-        // What is due later does not hold the next request up.
+        // A payment that is due later does not delay the next request.
         rests.push(this.#pay(item, requests));
         await sleep(this.#random() * 900);
       }
@@ -312,7 +312,7 @@ export class DepositsWorld {
     this.#payouts.add(txHash);
   }
 
-  /** Of another currency than what was asked for, an amount of that one's own size. */
+  /** An amount of usual size for the other currency that is paid. */
   #unitsOf({ asset, permille = 1_000, units }: Pay, shape: Item["shape"], askedUnits: bigint): bigint {
     if (units !== undefined) return units;
     const isOther = asset !== "lookAlike" && asset !== shape.asked;

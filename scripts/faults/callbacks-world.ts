@@ -44,7 +44,7 @@ const moods: readonly Mood[] = ["well", "dead", "hung", "500", "well", "429", "4
 const moodMs = 700;
 const openAtOnce = 24;
 const endMs = 300_000;
-const turnMs = 300; // of the payers and their chain
+const turnMs = 300; // faults of the payers and their chain
 /** Every third record is a deposit. */
 const depositEvery = 3;
 /** Among so many records each kind of deposit comes, and some of it while the gateway is up. */
@@ -117,7 +117,7 @@ export class CallbacksWorld {
   readonly #node: ChainNode;
   readonly #agent: StubAgent;
   readonly #violations: string[] = [];
-  readonly #payments: FakeTransaction[] = []; // of the agent, for the next block
+  readonly #payments: FakeTransaction[] = []; // transactions of the agent, for the next block
   #gateway: Started | null = null;
   #switchedOff = 0;
 
@@ -323,8 +323,8 @@ export class CallbacksWorld {
   }
 
   /**
-   * Whoever keeps the newest sequence of a record knows how it ended, and no event is missing that
-   * its way must have had.
+   * A receiver that keeps a record's newest sequence knows the record's end, and no event on its
+   * way is missing.
    */
   #judgeOrder(endings: ReadonlyMap<string, Ending>, messages: Receiver["received"]): void {
     const types = new Map<string, Set<string>>();

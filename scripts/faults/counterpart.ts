@@ -1,5 +1,5 @@
 /**
- * What surrounds the signer in the light world: a gateway that never forgets, an honest courier and
+ * The signer's surroundings in the light world: a gateway that never forgets, an honest courier and
  * a chain, in this process. It drives withdrawals to their end through the real socket, and keeps
  * everything that ever left the signer, to hold it against the ledger and against what is said
  * after a restart.
@@ -222,7 +222,7 @@ export class Counterpart {
     for (const version of view.versions) this.#keep(view, version);
   }
 
-  /** What left once must be the same ever after. */
+  /** Bytes that left once must stay the same. */
   #keep({ transactionId }: WithdrawalStep, { version, txHash, raw }: VersionView): void {
     const key = `${transactionId} ${version}`;
     const hash = this.#hashes.get(key);
@@ -289,7 +289,7 @@ export class Counterpart {
       if (entry.decision !== "approved") this.violations.push(`${entry.transactionId} was ${entry.decision}: ${entry.code}`);
       this.#answered.add(entry.transactionId);
     }
-    // What is final here is mined, and this chain takes nothing back.
+    // A final transaction here is mined, and this chain takes nothing back.
     if (entry.kind === "observed" && entry.stage === "final") this.gateway.ended.add(entry.transactionId);
     if (entry.kind !== "signed") return;
     const { transactionId, version, txHash } = entry;

@@ -8,7 +8,7 @@ import type { EventType } from "../../gateway/callbacks/events.ts";
 import { type FakeChain, type FakeTransaction, hashOf } from "../../rig/fake-chain.ts";
 import type { Receiver } from "../callback-receiver.ts";
 
-/** What whoever was told everything knows of a record. */
+/** The state of a record for a receiver that got every event. */
 export interface Ending {
   readonly last: EventType;
   readonly status: 1 | 2;
@@ -22,7 +22,7 @@ interface Plan extends Ending {
 }
 
 interface PlannedPayment {
-  readonly units: bigint; // of the deposit's own currency
+  readonly units: bigint; // in the deposit's own currency
   readonly after?: EventType;
   readonly isToken?: true; // a currency that was not asked for, and that the gateway knows
   /**
@@ -104,7 +104,7 @@ function paymentOf({ id, address, paid }: Asked, { units, isToken }: PlannedPaym
 
 export class Depositor {
   readonly #chain: FakeChain;
-  readonly #told: () => Receiver["received"]; // what the live receiver got
+  readonly #told: () => Receiver["received"]; // events that the live receiver got
   readonly #plans: readonly Plan[];
   readonly #asked: Asked[] = [];
   readonly #types = new Map<string, Set<string>>();
@@ -156,7 +156,7 @@ export class Depositor {
     return this.#chain.top - held.block >= depositConfirmations - 2;
   }
 
-  /** What the operator has to credit now, once each; `credited` says that one was. */
+  /** Payments that the operator has to credit now, once each; `credited` says that one was. */
   get late(): readonly string[] {
     const due = this.#asked.filter(({ id, plan, isCredited }) => plan.isCredited && !isCredited && this.#has(id, "deposit.late"));
     return due.map(({ id }) => id);

@@ -13,10 +13,10 @@ import type { AgentKeys } from "../../rig/gateway-database.ts";
 import { type EntryBody, hashAt, headAt, LinkAgent, statementOf } from "../../rig/link-agent.ts";
 
 interface Paid {
-  readonly text: string; // of its job
+  readonly text: string; // its job's
   readonly nonce: number;
   readonly txHash: string;
-  readonly seq: number; // of its `signed` entry
+  readonly seq: number; // its `signed` entry's
   isOut: boolean;
   observed: number; // stages told
 }
@@ -44,7 +44,7 @@ export class StubAgent {
   readonly #entries: EntryBody[] = [];
   readonly #texts: string[] = [];
   #acked = 0; // head.seq; the ledger's first record, its pairing, has no entry
-  #ceiling = 0; // of deposit addresses
+  #ceiling = 0; // for deposit addresses
   #link: LinkAgent | null = null;
 
   /** `send` brings a payment into a block; without it that happens at once, and two more follow. */

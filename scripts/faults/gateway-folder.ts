@@ -38,7 +38,7 @@ const depositAccount = {
 };
 const eth = { id: "eth", network: "eip155:31337", contract: "", decimal: 18, maxFee: "0.01" };
 
-/** Who answers the link: keys this process has, or a paired agent's public ones. */
+/** The other end of the link: keys of this process, or a paired agent's public ones. */
 export interface PairedAgent {
   readonly id: string;
   readonly wallet: string;

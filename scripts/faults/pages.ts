@@ -1,7 +1,7 @@
 /**
- * What a power failure leaves of files that are written in place, such as a database and its
- * write-ahead log: the bytes synced, and of every later write all, nothing or some of its sectors.
- * Made again from a trace that holds the data. Source: fsync(2).
+ * Files that are written in place, such as a database and its write-ahead log, after a power
+ * failure: the bytes synced, and of every later write all, nothing or some of its sectors. Made
+ * again from a trace that holds the data. Source: fsync(2).
  */
 import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { type Call, callsIn } from "./trace.ts";

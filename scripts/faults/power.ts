@@ -1,8 +1,8 @@
 /**
- * What a power failure leaves of a folder of appended files, told by the trace of the process that
- * wrote it: everything synced stays, of the rest any part of the newest bytes may be missing or
- * read as zeros, and names that were not synced may be undone from the newest back. Works on the
- * files of a process that has ended. Sources: fsync(2), rename(2); failures.md F33 and F36.
+ * A folder of appended files after a power failure, made from the trace of the process that wrote
+ * it: everything synced stays, any part of the newest other bytes may be missing or read as zeros,
+ * and names that were not synced may be undone from the newest back. Works on the files of a
+ * process that has ended. Sources: fsync(2), rename(2); failures.md F33 and F36.
  */
 import { closeSync, existsSync, openSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeSync } from "node:fs";
 import { type Call, callsIn } from "./trace.ts";
@@ -18,7 +18,7 @@ interface Appended {
   synced: number;
 }
 
-/** What of a folder is not certain to survive. */
+/** The part of a folder that is not certain to survive. */
 export interface Unsynced {
   /** Per file: bytes that are safe, and bytes there are. */
   readonly files: ReadonlyMap<string, { readonly written: number; readonly synced: number }>;

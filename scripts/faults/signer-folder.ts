@@ -28,7 +28,7 @@ import { projectRoot } from "../rig.ts";
 const words = "test test test test test test test test test test test junk";
 const startMs = 20_000;
 
-/** What the folder belongs to. */
+/** The owner of the folder. */
 export interface Identity {
   readonly agent: string;
   readonly merchant: string;
@@ -55,7 +55,7 @@ export interface SignerProcess {
   isOver(): boolean;
   /** Exit status and signal. */
   readonly ended: Promise<{ readonly code: number | null; readonly signal: string | null }>;
-  /** What it told, newest 64 KiB. */
+  /** The newest 64 KiB of its output. */
   output(): string;
   kill(): Promise<void>;
 }
@@ -165,7 +165,7 @@ function pidOf(child: ChildProcess): number {
 }
 
 async function killNow(child: ChildProcess, ended: Promise<unknown>): Promise<void> {
-  child.stdin?.destroy(); // Where a tracer stands between, this is what ends the signer.
+  child.stdin?.destroy(); // The process to kill if a tracer stands between.
   if (child.exitCode === null && child.signalCode === null) child.kill("SIGKILL");
   await ended;
 }

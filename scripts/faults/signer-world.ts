@@ -22,7 +22,7 @@ import {
 import type { Random } from "./tally.ts";
 import { attach, isReached, type Point, pointsIn, readTrace, startedUnder, type TraceOptions, type Tracer } from "./trace.ts";
 
-/** Where in its life the process is struck. */
+/** The moment in the life of the process at which the fault strikes. */
 export type Scene = "signing" | "rotation" | "start";
 
 /**
@@ -31,7 +31,7 @@ export type Scene = "signing" | "rotation" | "start";
  */
 export type Aftermath = "start" | "lose power" | "speak and lose power";
 
-/** What happens to it. `errno` faults and short writes hit the ledger's files only. */
+/** The fault. `errno` faults and short writes hit only the ledger's files. */
 export type SignerFault =
   | { readonly kind: "kill"; readonly point: Point; readonly aftermath: Aftermath | "copy" }
   | { readonly kind: "error"; readonly errno: "EIO" | "ENOSPC"; readonly point: Point; readonly aftermath: Aftermath }
@@ -202,7 +202,7 @@ export class SignerWorld {
     truncateSync(path, statSync(path).size + tornBytes);
   }
 
-  /** Where a torn tail is kept aside, if this ledger had one now. */
+  /** The file that keeps a torn tail aside, if this ledger had one now. */
   #tornNames(): readonly string[] {
     const path = segmentsOf(this.#folder).at(-1) ?? "";
     const name = `torn-${basename(path, ".jsonl")}-${statSync(path).size}`;
@@ -367,7 +367,7 @@ export class SignerWorld {
   }
 }
 
-/** What `other` gives, "late" when that takes longer. */
+/** The value of `other`, or "late" if that takes longer. */
 export async function within<T>(ms: number, other: Promise<T>): Promise<T | "late"> {
   const timer = new AbortController();
   const late = sleep(ms, "late" as const, { signal: timer.signal }).catch(() => "late" as const);

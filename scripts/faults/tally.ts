@@ -1,4 +1,4 @@
-/** What a run of faults has counted so far, and its own repeatable chance. */
+/** The counts of a run of faults so far, and its own repeatable chance. */
 import { createHash } from "node:crypto";
 
 /** The kinds of fault that a run is asked for. */

@@ -23,7 +23,7 @@ export interface TraceOptions {
 }
 
 export interface Tracer {
-  /** What was seen so far. */
+  /** Everything seen so far. */
   log(): string;
   /**
    * Lets the process go. One that was killed takes its tracer along by itself: `isKilled` waits for

@@ -123,7 +123,7 @@ export class Trio {
       await sleep(300 + this.#random() * 900);
       proxy?.mode("open");
     }
-    // Whatever was swallowed is missing for ever: that connection is of no use any more.
+    // Swallowed bytes stay missing, so that connection is of no use any more.
     if (how === "cut" || how === "half") proxy?.cut();
     this.#tally.noted(`trio, ${way} ${how}`);
   }

@@ -62,7 +62,7 @@ class Hunt {
     return this.failures.length >= this.#failuresMax;
   }
 
-  /** What is known already counts as reached. */
+  /** Known coverage counts as reached. */
   async begin(): Promise<void> {
     this.#coverage.trace();
     for (const input of [...this.#known, ...this.#target.seeds]) {

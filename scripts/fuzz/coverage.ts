@@ -30,7 +30,7 @@ export class Coverage {
     this.#post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
   }
 
-  /** What ran since the last call. */
+  /** The code that ran since the last call. */
   trace(): Trace {
     const trace = new Map<string, Gaps>();
     for (const { url, functions } of this.#take()) {
@@ -125,7 +125,7 @@ function lengthOf(gaps: Gaps): number {
   return gaps.reduce((sum, [start, end]) => sum + end - start, 0);
 }
 
-/** What lies in a gap of both. */
+/** The ranges that lie in a gap of both. */
 function meet(one: Gaps, other: Gaps): Gaps {
   const found: (readonly [number, number])[] = [];
   for (const [start, end] of one) {

@@ -1,7 +1,7 @@
 /**
- * How the cost of a shape grows with its size. What a run costs whatever its input drops out by
- * looking at differences: from 2n to 4n a linear cost grows by twice what it grows by from n to 2n,
- * a quadratic one by four times. No clock is read.
+ * How the cost of a shape grows with its size. The fixed cost of a run drops out of the
+ * differences: from 2n to 4n a linear cost grows by twice what it grows by from n to 2n, a
+ * quadratic one by four times. No clock is read.
  */
 import type { Coverage } from "./coverage.ts";
 import { runOnce, type Shape, type Target } from "./target.ts";
@@ -14,7 +14,7 @@ export interface Growth {
 
 export async function growthOf(target: Target, { from, of }: Shape, coverage: Coverage): Promise<Growth> {
   const inputs = [of(from), of(from * 2), of(from * 4)] as const;
-  await runOnce(target, inputs[0]); // What is made at the first use is no cost of the input.
+  await runOnce(target, inputs[0]); // Work at the first use is no cost of the input.
   const steps: number[] = [];
   const bytes: number[] = [];
   for (const input of inputs) {

@@ -1,7 +1,7 @@
 /**
- * What a fuzz target is, and the sentence every one of them shares: whatever comes in, the answer
- * is a value, a refusal or a fault with a code of the table; never a bug, and never a change to
- * what all objects inherit.
+ * A fuzz target, and the sentence that all targets share: for any input the answer is a value, a
+ * refusal or a fault with a code of the table; never a bug, and never a change to what all objects
+ * inherit.
  */
 import { type Code, codes } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -9,7 +9,7 @@ import type { Seeded } from "../../rig/seeded.ts";
 
 export interface Target {
   readonly name: string;
-  /** What stands in honest input, for the mutator to put anywhere. */
+  /** Texts of honest input, for the mutator to put anywhere. */
   readonly words: readonly string[];
   /** Honest input. */
   readonly seeds: readonly Uint8Array[];

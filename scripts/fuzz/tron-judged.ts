@@ -32,8 +32,8 @@ export interface Transfers {
 
 /**
  * Every transfer: described back as it was built, its numbers the same to Google's reader, its
- * signer recovered by tronweb. Where tronweb's numbers are exact, the same bytes and the same id
- * from tronweb's own encoder as well, and the same reading.
+ * signer recovered by tronweb. If tronweb's numbers are exact, tronweb's own encoder gives the same
+ * bytes and the same id as well, and the same reading.
  */
 export function judgeTransfers(seed: number, count: number): Transfers {
   const random = new Seeded(seed);

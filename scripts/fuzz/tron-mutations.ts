@@ -156,7 +156,7 @@ function join(path: string, number: number): string {
   return path === "" ? `${number}` : `${path}.${number}`;
 }
 
-/** Of honest bytes alone: they hold numbers and bytes in their shortest spelling. */
+/** Only for honest bytes, which hold numbers and bytes in their shortest spelling. */
 function parse(bytes: Uint8Array, path: string): Node[] {
   const nodes: Node[] = [];
   let at = 0;

@@ -1,5 +1,5 @@
 /**
- * What a disk, a crash or a careless hand makes of a ledger's folder: cuts, flipped bits, holes,
+ * Damage by a disk, a crash or a careless hand to a ledger's folder: cuts, flipped bits, holes,
  * records exchanged, doubled, moved and removed, files gone, exchanged or from an earlier day. Each
  * image names what was done, so that it can be made again.
  */
@@ -11,7 +11,7 @@ export interface Image {
   readonly moment: Moment;
   readonly name: string;
   readonly files: ReadonlyMap<string, Uint8Array>;
-  /** Where the fault must say it is, when it stops the start and there is one right answer. */
+  /** The place that the fault must name, if it stops the start and there is one right answer. */
   readonly line?: number;
 }
 

@@ -1,8 +1,8 @@
 /**
- * What becomes of an agent that starts on an image: opened by the real ledger, folded by the real
- * core, greeted by a gateway whose database is at its true state, and pressed by a courier that
- * asks for every signature there could be. An image may be refused, stopped by the gateway's echo,
- * or recovered; a payment that the gateway has heard of is never forgotten.
+ * The fate of an agent that starts on an image: opened by the real ledger, folded by the real core,
+ * greeted by a gateway whose database is at its true state, and pressed by a courier that asks for
+ * every signature there could be. An image may be refused, stopped by the gateway's echo, or
+ * recovered; a payment that the gateway has heard of is never forgotten.
  */
 import { openLedger } from "../../agent/ledger/ledger.ts";
 import { isPastFile } from "../../agent/ledger/past.ts";
@@ -36,8 +36,7 @@ export class Judge {
   readonly #story: Story;
   readonly #isEchoTrue: boolean;
   /**
-   * What became of the first `seq` records of a moment, where nothing else in the folder had
-   * changed.
+   * The fate of the first `seq` records of a moment, if nothing else in the folder had changed.
    */
   readonly #prefixes = new Map<Moment, Map<number, Verdict>>();
 
@@ -124,7 +123,7 @@ function assertSaysWhere({ moment, files, line }: Image, { code, message, contex
   if (isNewest && line !== undefined) must(context.line === line, `line ${line} was changed, the fault says ${message}`);
 }
 
-/** What was cut off is kept beside, and what is left is what was there. */
+/** The cut part is kept in a file of its own, and the rest is unchanged. */
 function assertTornKept({ files }: Image, disk: MemoryDisk, tornBytes: number): void {
   if (tornBytes === 0) return;
   for (const [name, before] of files) {
@@ -243,7 +242,8 @@ function signedSince(rig: Rig, seq: number): readonly (Of<"INTENT"> | Of<"SIGNED
 }
 
 /**
- * What the gateway has heard of was perhaps paid: its token is nobody else's, and it has no other.
+ * A withdrawal that the gateway knows was perhaps paid, so its slot belongs to no other, and it has
+ * no other slot.
  */
 function assertNothingForgotten({ bound }: Story, { heardSeq }: Moment, signed: ReturnType<typeof signedSince>): void {
   const heard = bound.filter(({ signedSeq }) => signedSeq <= heardSeq);

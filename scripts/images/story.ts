@@ -39,7 +39,7 @@ export interface Moment {
 export interface Bound {
   readonly transactionId: string;
   readonly token: string; // network, account and nonce
-  readonly signedSeq: number; // of its first SIGNED record
+  readonly signedSeq: number; // its first SIGNED record's
 }
 
 export interface Story {

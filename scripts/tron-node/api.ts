@@ -241,7 +241,7 @@ function refusal(code: string, message: string): Json {
   return { code, message: hexText(message) };
 }
 
-/** What java-tron prints when a question cannot be read. */
+/** java-tron's answer to an unreadable question. */
 export function errorJson(error: unknown): Json {
   if (error instanceof Unreadable)
     return { Error: `class com.google.protobuf.InvalidProtocolBufferException : ${error.message}` };

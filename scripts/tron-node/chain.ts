@@ -14,7 +14,7 @@ export interface ChainOptions {
   readonly name?: string; // part of the genesis block, so of the chain's id; default "local"
   readonly slotMs?: number; // between two blocks, default 3000
   readonly solidLag?: number; // blocks, default 19
-  readonly startAtMs?: number; // of the genesis block; default: now
+  readonly startAtMs?: number; // time of the genesis block; default: now
   readonly isWallClock?: boolean; // blocks take the machine's time; else the chain has its own
   readonly isSlotChecked?: boolean; // the later rule of expiration; default: the head's time alone
   readonly parameters?: Partial<Parameters>;
@@ -78,7 +78,7 @@ export class Chain {
     return Math.max(0, this.head.number - this.solidLag);
   }
 
-  /** What the head left. */
+  /** The state after the head. */
   get state(): State {
     return this.#states.get(this.head.number)!;
   }
@@ -91,7 +91,7 @@ export class Chain {
     return this.#pending;
   }
 
-  /** What a block left. */
+  /** The state after a block. */
   stateAt(number: number): State {
     const state = this.#states.get(number);
     if (state === undefined) throw new Error(`the state after block ${number} is gone`);
@@ -226,7 +226,7 @@ export class Chain {
     };
   }
 
-  /** Of the newest block whose number ends in these bytes, among the 65,536 remembered. */
+  /** The hash of the newest block whose number ends in these bytes, among the 65,536 remembered. */
   #refHash(refBlockBytes: string): string | null {
     const low = Number.parseInt(refBlockBytes, 16);
     const { number } = this.head;

@@ -16,7 +16,7 @@ import { type Lie, lied } from "./lies.ts";
 import { addressOf, hexText, print, visible } from "./printing.ts";
 import type { Json } from "./transaction.ts";
 
-/** What a provider does instead of answering well. All may be combined. @public */
+/** Faults of a provider. All may be combined. @public */
 export interface Trouble {
   readonly status?: number; // an HTTP status instead of the answer
   readonly retryAfterS?: number; // with it
@@ -25,8 +25,8 @@ export interface Trouble {
   readonly isCut?: boolean; // breaks the connection after the question
   readonly isGarbage?: boolean; // answers something that is no JSON
   readonly times?: number; // so many questions, default for ever
-  readonly share?: number; // of the questions, 0 to 1, by its own random numbers; default all
-  readonly paths?: string; // of paths that contain this text alone
+  readonly share?: number; // share of the questions, 0 to 1, by its own random numbers; default all
+  readonly paths?: string; // only for paths that contain this text
   readonly lagBlocks?: number; // behind the head, and so much behind what is solidified
   readonly swallows?: boolean; // says yes to transactions and forgets them
   readonly lies?: readonly Lie[];

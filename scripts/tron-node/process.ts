@@ -21,7 +21,7 @@ export interface TronProcess {
 
 const startTimeoutMs = 30_000;
 
-/** Resolves when the node answers. Of the built tree: `dist` has to be there. @public */
+/** Resolves when the node answers. Starts the built program, so `dist` has to be there. @public */
 export async function startTronProcess(options: TronNodeOptions = {}, command = commandPath()): Promise<TronProcess> {
   const child = spawn(process.execPath, [command, JSON.stringify(options)], { stdio: ["pipe", "pipe", "inherit"] });
   const gone = once(child, "close");

@@ -27,7 +27,7 @@ export const mainParameters: Parameters = {
   getMaxFeeLimit: 15_000_000_000,
 };
 
-/** What a transaction did; all that a receipt is made of. @public */
+/** The effects of a transaction; all that a receipt is made of. @public */
 export interface Result {
   readonly contractRet: "SUCCESS" | "REVERT" | "OUT_OF_ENERGY";
   readonly feeSun: bigint;

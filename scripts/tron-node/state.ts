@@ -1,6 +1,6 @@
 /**
- * What a block of the stand-in's chain leaves behind: accounts with their coins, resources and
- * TRC-10 tokens, and what each holder has in each contract. A value: `fork` gives a copy, so that a
+ * The state after a block of the stand-in's chain: accounts with their coins, resources and TRC-10
+ * tokens, and each holder's balance in each contract. A value: `fork` gives a copy, so that a
  * failed transaction or a replaced block costs nothing but forgetting it.
  */
 
@@ -110,7 +110,7 @@ const fresh: Account = {
   assets: {},
 };
 
-/** What is still used of an allowance at a time. */
+/** The part of an allowance that is still used at a time. */
 export function usedAt({ used, atMs }: Usage, nowMs: number): number {
   const elapsed = Math.max(0, nowMs - atMs);
   return elapsed >= dayMs ? 0 : Math.ceil((used * (dayMs - elapsed)) / dayMs);

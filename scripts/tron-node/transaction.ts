@@ -30,7 +30,7 @@ export interface ReadTransaction {
   readonly rawDataHex: string;
   readonly rawData: Json; // as the HTTP API shows it
   readonly signatures: readonly string[];
-  readonly signer: string | null; // of its only signature; null for none, several, or nonsense
+  readonly signer: string | null; // signer of its only signature; null for none, several, or nonsense
 }
 
 /** A transaction that java-tron could not take in, in its own words. */

@@ -17,7 +17,7 @@ export interface TronNodeOptions extends ChainOptions {
 
 /** @public */
 export interface NewContract extends Omit<Contract, "owner"> {
-  readonly address: string; // of the contract
+  readonly address: string; // the contract's
   readonly owner?: string; // takes the fees; default: the contract
 }
 
@@ -84,7 +84,7 @@ export class TronNode {
     );
   }
 
-  /** What an account has at the newest solidified block. */
+  /** The state of an account at the newest solidified block. */
   solidBalance(address: string, contract = ""): bigint {
     return held(this.chain.stateAt(this.chain.solid), address, contract);
   }

@@ -9,7 +9,7 @@ import { note } from "./kernel.ts";
 /** Content as a list of writes, the newest last. Lists only grow; a rewrite makes another one. */
 export interface Content {
   readonly writes: Uint8Array[];
-  count: number; // of the writes that belong to it
+  count: number; // the writes that belong to it
 }
 
 export class File {
@@ -172,8 +172,8 @@ function copyDurable(file: File): File {
 const sectorBytes = 512;
 
 /**
- * What is left of a write that was not synced: nothing, all, its beginning, or later sectors
- * without the ones before.
+ * The possible remains of a write that was not synced: nothing, all, its beginning, or later
+ * sectors without the ones before.
  */
 function remains(bytes: Uint8Array, chance: Chance): { readonly bytes: Uint8Array; readonly hasHole: boolean } {
   const way = bytes.length === 0 ? 1 : chance.below("unsynced kept", 4);

@@ -1,14 +1,14 @@
 /**
- * What one simulated run consists of besides its actors, in one place that the stand-ins can reach:
+ * Everything in one simulated run besides its actors, in one place that the stand-ins can reach:
  * time, chance, the trace, and the edges of the code under test. One run at a time; `begin` makes
- * all of it anew.
+ * all of it again.
  */
 import { Chance } from "./chance.ts";
 import { type OnThrown, Scheduler } from "./scheduler.ts";
 import { Trace } from "./trace.ts";
 
 /**
- * What a chain node says to one call; the promise never rejects with anything but the code's own
+ * A chain node's answer to one call; the promise never rejects with anything but the code's own
  * faults.
  */
 export interface RpcDoor {

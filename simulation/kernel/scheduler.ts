@@ -12,7 +12,7 @@ export interface Owner {
   readonly hasPromises: boolean;
 }
 
-/** What the stand-ins of setTimeout and its like give back. */
+/** The value that the stand-ins of setTimeout and the other timers return. */
 export interface Timer {
   unref(): Timer;
   ref(): Timer;

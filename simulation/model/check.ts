@@ -1,6 +1,6 @@
 /**
- * What `npm run model` does: every configuration to its fixpoint, every mutant to the sentence it
- * must break. Touches nothing.
+ * The work of `npm run model`: searches every configuration to its fixpoint, and every mutant up to
+ * the sentence that it must break. Touches nothing.
  */
 import { allEvents, type Events, type Mutant, mutants, type Sentence } from "./mutants.ts";
 import type { Grain } from "./reduction.ts";
@@ -82,8 +82,8 @@ export function checkMutant(mutant: Mutant): MutantResult {
  * @public
  */
 export interface Report {
-  readonly states: number; // of all configurations
-  readonly depth: number; // of the deepest
+  readonly states: number; // all configurations together
+  readonly depth: number; // the deepest configuration's
   readonly violations: number; // configurations that broke a sentence or were not finished
   readonly mutants: number;
   readonly caught: number;

@@ -1,5 +1,6 @@
 /**
- * What can be said of a state: who is who, what fits what, which sentence holds. Touches nothing.
+ * Questions about a state: which agent is which, which positions fit each other, which sentence
+ * holds. Touches nothing.
  */
 import type { Sentence } from "./mutants.ts";
 import {

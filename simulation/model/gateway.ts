@@ -129,9 +129,9 @@ export class Gateway {
   }
 
   /**
-   * What is signed when no ledger and no database can go back any more matters only once it is
-   * committed, and what is committed may as well have been signed just before: so both are one
-   * step. False when the gateway would not take it now.
+   * Once no ledger and no database can go back any more, a signature matters only when it is
+   * committed, and it may as well be made just before. So both are one step. False when the gateway
+   * would not take it now.
    */
   commitAtOnce(agent: number, withdrawal: number): boolean {
     const next = this.#steps.next;

@@ -1,7 +1,7 @@
 /**
- * What a mutant of the small model leaves out, which sentence it must break, and which events it
- * needs for that. Each stands for a line of the protocol or of the operator's rule; without it the
- * search must find a way to break the sentence. Touches nothing.
+ * The mutants of the small model: the rule that each leaves out, the sentence it must break, and
+ * the events it needs for that. Each stands for a line of the protocol or of the operator's rule;
+ * without it the search must find a way to break the sentence. Touches nothing.
  */
 
 import type { Grain } from "./reduction.ts";

@@ -1,6 +1,6 @@
 /**
- * What makes the small model small: which steps need not be taken apart, and what of a state no
- * longer matters. Each says why nothing is missed. Touches nothing.
+ * Reductions that make the small model small: steps that need not be taken apart, and parts of a
+ * state that no longer matter. Each says why nothing is missed. Touches nothing.
  */
 import { heldOf, isPrefix, ownerOf } from "./facts.ts";
 import type { Events, Found, MutantName, Sentence } from "./mutants.ts";
@@ -27,17 +27,17 @@ export interface Setup {
 }
 
 /**
- * What a search takes apart. *fine*: everything. *coarse*: two things fewer, each of which only
- * widens what can happen. (a) An INTENT goes with the first signature: nobody need ask for what was
- * signed, and the gateway's head is compared by signatures alone, which fits more often. An INTENT
- * that never gets its signature only uses up a nonce, so a ledger may begin one higher. (b) A run
- * loses its greeting with its ledger or epoch only: one that is greeted can be greeted again, and
- * do all that one which is not can do. So a crash is a step where it takes more than the greeting
- * away, which it does in mutants. *whole*: also (c) what is signed is committed at once. A
- * statement changes nothing before its commit, so it may as well be signed then, and what is never
- * committed need never be signed. Only a ledger that is taken away can have held more, and does:
- * `World` lets it hold anything that it might. (d) A ledger that the gateway will never take up
- * again signs no more.
+ * The steps that a search takes apart. *fine*: everything. *coarse*: two things fewer, each of
+ * which only widens what can happen. (a) An INTENT goes with the first signature: nobody need ask
+ * for a signed withdrawal again, and the gateway's head is compared by signatures alone, which fits
+ * more often. An INTENT that never gets its signature only uses up a nonce, so a ledger may begin
+ * one higher. (b) A run loses its greeting with its ledger or epoch only: one that is greeted can
+ * be greeted again, and do all that one which is not can do. So a crash is a step where it takes
+ * more than the greeting away, which it does in mutants. *whole*: also (c) what is signed is
+ * committed at once. A statement changes nothing before its commit, so it may as well be signed
+ * then, and what is never committed need never be signed. Only a ledger that is taken away can have
+ * held more, and does: `World` lets it hold anything that it might. (d) A ledger that the gateway
+ * will never take up again signs no more.
  */
 export type Grain = "fine" | "coarse" | "whole";
 
@@ -82,8 +82,8 @@ export class Reduction {
   }
 
   /**
-   * Where positions stand that the gateway signed for in this agent's epoch. Another epoch's frames
-   * are refused unread (agent/signer/acts/echo.ts, `foreignTo`).
+   * The cells of the positions that the gateway signed for in this agent's epoch. Another epoch's
+   * frames are refused unread (agent/signer/acts/echo.ts, `foreignTo`).
    */
   acknowledgedOf(state: Uint16Array, agent: number): readonly number[] {
     const held = heldOf(state, agent);

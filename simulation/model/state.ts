@@ -35,25 +35,26 @@ export function raised(cell: number): number {
 }
 
 /**
- * What `shorter` says, `longer` says as well: nothing yet, or the same nonce and as far at least.
+ * True if `longer` says all that `shorter` says: nothing yet, or the same nonce and at least as
+ * far.
  */
 export function isWithin(shorter: number, longer: number): boolean {
   return shorter === 0 || (shorter <= longer && nonceOf(shorter) === nonceOf(longer));
 }
 
-/** Where each field stands. Agent fields are relative to `agentBases`. */
+/** The cell of each field. Agent fields are relative to `agentBases`. */
 export const agentBases = [0, 8] as const;
 export const agentNames = ["first agent", "second agent"] as const;
 export const field = {
   cell: 0, // two cells: the ledger
   // two stages: up to where the ledger holds an acknowledgement; a version below it is released
   acked: 2,
-  greet: 4, // of this run, see `greets`
+  greet: 4, // this run's, see `greets`
   lock: 5, // see `locks`
   epoch: 6, // 0 or 1: recorded in the ledger at pairing
   soft: 7, // bit per withdrawal: its newest record is not on disk; only where a mutant skips a sync
-  second: 16, // what the second agent is, see `seconds`
-  // two cells: the ledger that a rollback took away, whose statements the courier still has
+  second: 16, // kind of the second agent, see `seconds`
+  // Two cells: the ledger that a rollback took away, whose statements the courier still has
   ghost: 17,
   ghostOwner: 19, // 0 the first identity, 1 the second
   ghostEpoch: 20,
@@ -70,8 +71,9 @@ export const field = {
 export const fieldCount = 37;
 
 /**
- * Of a run: not greeted; greeted; greeted while the ledger lacks what was acknowledged; greeted
- * before, and told since that the gateway went back; the same, and greeted again with an old word.
+ * States of a run: not greeted; greeted; greeted while the ledger lacks acknowledged records;
+ * greeted before, and told since that the gateway went back; the same, and greeted again with an
+ * old word.
  */
 export const greets = { none: 0, yes: 1, blind: 2, behind: 3, stale: 4 } as const;
 /** Open; locked by a record; locked in memory alone, which only a mutant does. */

@@ -1,6 +1,6 @@
 /**
- * What befalls the small model from outside: rollback, restore, copies and takeovers, each at most
- * once and each only while the operator's rule holds. Touches nothing.
+ * Events that reach the small model from outside: rollback, restore, copies and takeovers, each at
+ * most once and each only while the operator's rule holds. Touches nothing.
  */
 import { isOrdered, isRuleKept, ownerOf } from "./facts.ts";
 import type { Found } from "./mutants.ts";
@@ -185,8 +185,8 @@ export class World {
   }
 
   /**
-   * The database from a backup: any earlier state of it. What it had acknowledged since stays in
-   * the courier's hands.
+   * The database from a backup: any earlier state of it. The courier keeps the acknowledgements
+   * that it made since.
    */
   #restore(state: Uint16Array, found: Found): void {
     const now = state[field.served] as number;

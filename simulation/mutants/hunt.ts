@@ -10,7 +10,7 @@ import { buildTree } from "../tree.ts";
 import { mutants } from "./all.ts";
 import type { Mutant } from "./mutant.ts";
 
-/** What one mutant came to. */
+/** The result of the hunt for one mutant. */
 export interface Hunted {
   readonly mutant: string;
   readonly schedules: number; // run until it was caught, or all of them
@@ -22,8 +22,7 @@ export interface Hunted {
 }
 
 /**
- * What a hunter is told to do: a tree with a bug, one without, and how many schedules from which
- * seed on.
+ * The task of a hunter: a tree with a bug, one without, and how many schedules from which seed on.
  */
 export interface Prey {
   readonly mutant: string;
@@ -33,7 +32,7 @@ export interface Prey {
   readonly seeds: number;
 }
 
-/** What a hunter says. */
+/** The answer of a hunter. */
 export type Found = Omit<Hunted, "mutant" | "elapsedMs">;
 
 export interface HuntOptions {
@@ -47,8 +46,8 @@ export interface HuntOptions {
 }
 
 /**
- * @returns what became of each, in the order of the list. @throws Error when a patch does not fit
- * or a hunter fails
+ * @returns the result of each, in the order of the list. @throws Error when a patch does not fit or
+ * a hunter fails
  */
 export async function hunt(options: HuntOptions): Promise<readonly Hunted[]> {
   const { only, world, workers } = options;

@@ -1,7 +1,7 @@
 /**
- * What a mutant is: one mistake that somebody could make in the protocol's code, as a patch of
- * behaviour. The simulator runs a tree with the patch and must find a sentence that no longer
- * holds. Touches nothing.
+ * A mutant is one mistake that somebody could make in the protocol's code, as a patch of behaviour.
+ * The simulator runs a tree with the patch and must find a sentence that no longer holds. Touches
+ * nothing.
  */
 
 import type { Plan } from "../world/plan.ts";
@@ -13,7 +13,7 @@ export interface Mutant {
   readonly file: string;
   readonly find: string;
   readonly replace: string;
-  readonly sentence: string; // what it would do, and the promise it breaks
+  readonly sentence: string; // its effect, and the promise that it breaks
   /**
    * The plans on which it can show; all unless told. Seeds with another plan are passed over and
    * not counted.

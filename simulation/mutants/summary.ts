@@ -1,4 +1,4 @@
-/** What a hunt came to, for people and for programs. Touches nothing. */
+/** The result of a hunt, for people and for programs. Touches nothing. */
 import type { Hunted } from "./hunt.ts";
 
 /** Schedules are counted for those that were caught. */

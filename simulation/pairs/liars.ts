@@ -57,7 +57,7 @@ export class Liars {
   readonly #campaign = kernel.chance.pick("what they are after", campaigns);
   #epoch = 1;
   #orders = 0;
-  #epochs = 0; // of recoveries that they began
+  #epochs = 0; // epochs of recoveries that they began
 
   constructor(machine: Machine, plan: Plan, seen: (message: never) => void) {
     this.#machine = machine;

@@ -1,5 +1,5 @@
 /**
- * What is durable in one agent's ledger, followed record by record as it becomes durable: the
+ * Sentences about one agent's ledger, followed record by record as it becomes durable: the
  * write-ahead of every signature, and an order of records that never goes back.
  */
 import { unboxed } from "../../agent/ledger/codec.ts";
@@ -13,7 +13,7 @@ import type { End } from "./payments.ts";
 import { RecordSentences } from "./records.ts";
 import { must } from "./violation.ts";
 
-/** What one agent's ledger is held against; a job is genuine when the gateway made it. */
+/** The facts that one agent's ledger is compared with. A job is genuine if the gateway made it. */
 export interface LedgerTerms extends Terms {
   readonly isGenuine: (job: string) => boolean;
   /**
@@ -36,7 +36,7 @@ export interface LedgerTerms extends Terms {
   readonly isForeign: (nonce: string) => boolean;
 }
 
-/** What a ledger that may have forgotten a signature must not say of a withdrawal. */
+/** The records of a withdrawal that a ledger must not hold if it may have forgotten a signature. */
 const decisions: ReadonlySet<string> = new Set([
   ...["POLICY", "APPROVED", "REFUSED", "HELD", "CONFIRMED", "EXPIRED", "INTENT", "SIGNED", "RELEASED"],
 ]);
@@ -55,11 +55,11 @@ export class DurableLedger {
   #isHolding = false;
   #rest = "";
   #isTorn = false;
-  /** What is added was there before. */
+  /** Each added record was there before. */
   #isReread = false;
   /**
-   * What the gateway held when a restore took all records after `from` away: until the ledger holds
-   * it, or was recovered, nothing may be decided or signed any more.
+   * The head that the gateway held when a restore took all records after `from` away. Until the
+   * ledger holds that head, or was recovered, nothing may be decided or signed any more.
    */
   lacked: (Head & { readonly from: number }) | null = null;
   /** The folder is being restored: less than was durable may be there. */
@@ -82,8 +82,7 @@ export class DurableLedger {
   }
 
   /**
-   * What is on the drive, all of it. Records that were durable are there, unless somebody took them
-   * away.
+   * Everything on the drive. Records that were durable are there, unless somebody took them away.
    */
   reread(files: ReadonlyMap<string, Uint8Array>): void {
     const before = this.records;
@@ -161,7 +160,7 @@ export class DurableLedger {
     }
   }
 
-  /** What the gateway's order holds of this ledger's own versions counts as released by it. */
+  /** This ledger's own versions in the gateway's order count as released by it. */
   #open(record: Opened): void {
     this.#isHolding ||= record.both;
     this.#kept.clear();
@@ -175,7 +174,7 @@ export class DurableLedger {
     }
   }
 
-  /** Whoever says so. */
+  /** The source of the statement does not matter. */
   #isDead(txHash: string, who: string): void {
     const raw = this.#rawOf.get(txHash) ?? "";
     must(this.#terms.isDead(txHash, raw), "what is called dead can come into no block", () => `${this.name}: ${who}, ${txHash}`);

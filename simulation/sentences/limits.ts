@@ -1,6 +1,5 @@
 /**
- * What may be paid in an hour and in a day, and for how much in fees, as a ledger's own records
- * count it.
+ * Limits of payments and fees in an hour and in a day, as a ledger's own records count them.
  */
 import type { PolicySettings } from "../../agent/config/settings.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
@@ -10,12 +9,12 @@ import type { Job } from "../../protocol/messages.ts";
 import { stage } from "../world/setting.ts";
 import { must } from "./violation.ts";
 
-/** What a ledger is held against. */
+/** The limits that a ledger is compared with. */
 export interface Terms {
   readonly name: string;
-  readonly policy: PolicySettings; // of every currency alike
+  readonly policy: PolicySettings; // the same for every currency
   readonly decimals: Readonly<Record<string, number>>; // by currency
-  readonly coinDecimal: number; // of what fees are paid in
+  readonly coinDecimal: number; // in the currency that fees are paid in
   /** The latest that ledger time may be now; infinity when nobody knows the time. */
   readonly atMax: () => number;
   /** Whether the gateway's orders for recoveries are what its database holds. */
@@ -46,13 +45,13 @@ export interface Withdrawal {
   nonce: bigint | null;
   feeWei: bigint;
   feeAt: number;
-  tipWei: bigint; // of the newest version
+  tipWei: bigint; // the newest version's
   unstuckAt: number; // seq of the newest UNSTUCK record, 0 for none
   boundAt: number;
   approvedAt: number;
   versions: Version[];
   isFinal: boolean;
-  seenHash: string; // of the newest observation that is of no death
+  seenHash: string; // the newest observation's that is no death
   isEnded: boolean; // by the gateway's word
   requestedAt: number;
   address: string; // approved, or as an opened ledger has it
@@ -141,7 +140,7 @@ export class Limits {
     must(!lane.endsWith(":topup") || units <= most, "no top-up is above its ceiling", say);
   }
 
-  /** What top-ups may take in a day is what fees may. */
+  /** Top-ups may take as much in a day as fees. */
   #termsOf(lane: string): Pick<PolicySettings, "maxPerHour" | "maxPerDay"> {
     const { policy } = this.#terms;
     return lane.endsWith(":topup") ? { maxPerDay: policy.maxFeePerDay } : policy;

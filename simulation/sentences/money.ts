@@ -1,6 +1,6 @@
 /**
- * What a run asks of whoever holds money against the chain itself, whatever the chain's family.
- * Types alone.
+ * The questions of a run to the judge that compares money with the chain itself, the same for each
+ * family of chains. Types alone.
  */
 import type { DepositOrder, Order } from "../world/plan.ts";
 import type { End, Told } from "./payments.ts";

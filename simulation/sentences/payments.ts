@@ -1,7 +1,7 @@
 /**
- * What is true about money, held against the simulated chain and not against anybody's word: which
- * bytes left, what they can still do, what is paid, and what the gateway said about it. Checked at
- * every release, block and commit.
+ * Sentences about money, compared with the simulated chain and with nobody's statement: the bytes
+ * that left, their possible effects, the payments, and the gateway's statements about them. Checked
+ * at every release, block and commit.
  */
 import { txHashOf } from "../../chains/evm/hash.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
@@ -56,8 +56,8 @@ export class Payments {
   /** People look at what was forgotten, and may have it paid after all where it did not pay. */
   readonly #mayPayAgain: boolean;
   /**
-   * What was forgotten and nobody shows may have the nonce of something new: then one of the two is
-   * mined, and the other never.
+   * Bytes that were forgotten and that no node shows may have the nonce of a new transaction. Then
+   * only one of the two is mined.
    */
   readonly #mayMeet: boolean;
   readonly #forgotten = new Set<number>(); // nonces of what left and nobody knows of
@@ -77,7 +77,7 @@ export class Payments {
     this.#chain = chain;
     this.sweeps = new Sweeps(chain, plan.deposits);
     this.#prices = new Prices(chain.baseFeeWei);
-    // What was signed and forgotten in between makes dearer what leaves.
+    // Signatures that were made and forgotten in between raise the fee of the version that leaves.
     this.#isHonest = plan.rates.hostileCourier === 0 && !plan.isPutBackAgain;
     this.#isInOrder =
       plan.rates.gatewayRestored + plan.rates.bothRestored + plan.rates.folderCloned + plan.rates.pairedAgain === 0 &&
@@ -117,7 +117,7 @@ export class Payments {
    */
   forget(known: ReadonlySet<string>): void {
     for (const fate of this.#fates.values()) {
-      // Whoever orders again what was said to have failed wants it paid after all.
+      // A shop that orders a failed withdrawal again wants it paid after all.
       fate.hasFailed = false;
       if (fate.token === null || [...fate.versions.keys()].some((hash) => known.has(hash))) continue;
       fate.isForgotten = true;
@@ -217,7 +217,7 @@ export class Payments {
     }
   }
 
-  /** What the gateway's database says after a commit. */
+  /** The statements of the gateway's database after a commit. */
   told(rows: readonly Told[]): void {
     for (const { id, orderId, status, txHash, code } of rows) {
       const fate = this.#byOrder.get(orderId);

@@ -1,6 +1,6 @@
 /**
- * What is not policy's to decide alone: destinations never paid before, those that look like a paid
- * one, and amounts for two people.
+ * Decisions that policy does not make alone: destinations never paid before, those that look like a
+ * paid one, and amounts for two people.
  */
 import type { PolicySettings } from "../../agent/config/settings.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";

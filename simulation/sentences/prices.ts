@@ -1,6 +1,6 @@
 /**
- * What is true about prices while the courier is honest, though a node of it lies: they follow from
- * what the chain itself asked for. Checked at every version that leaves.
+ * Sentences about fees while the courier is honest, though one of its nodes lies: fees follow from
+ * the chain's own fees. Checked at every version that leaves.
  */
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import type { SignedTransaction } from "../world/raw.ts";
@@ -8,7 +8,7 @@ import { must } from "./violation.ts";
 
 /** Gas of a transfer to an address without code; the one limit that is meant to be used up. */
 export const plainGas = 21_000n;
-/** What every honest node of the simulated chain proposes. */
+/** The tip that every honest node of the simulated chain proposes. */
 const honestTipWei = 1_000_000_000n;
 
 /** Ceilings and floors of every run: no courier goes beyond them. */

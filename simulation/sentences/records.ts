@@ -1,7 +1,7 @@
 /**
- * What every durable record must be beside those before it: tokens, decisions, releases, limits,
- * and silence after a lock. Follows one ledger record by record and reads nothing else, so that it
- * says the same of a ledger whoever wrote it.
+ * Sentences about each durable record and those before it: slots, decisions, releases, limits, and
+ * silence after a lock. Follows one ledger record by record and reads nothing else, so that the
+ * answer does not depend on the ledger's writer.
  */
 
 import { isCancel, type LedgerRecord } from "../../agent/ledger/records.ts";
@@ -28,7 +28,7 @@ export class RecordSentences {
   readonly #withdrawals = new Map<string, Withdrawal>();
   readonly #limits: Limits;
   readonly #people: People;
-  /** Where nothing but time excludes a payment; null where a slot does. */
+  /** The rules if only time excludes a payment; null if a slot does. */
   readonly #waits: Waits | null;
   readonly #ownerOf = new Map<string, string>(); // by account and nonce
   readonly #hashes = new Map<number, string>();

@@ -24,7 +24,7 @@ interface Paying {
   readonly to: string;
   readonly contract: string; // "" for coins
   readonly units: bigint;
-  readonly feeMax: bigint; // of the fee coin
+  readonly feeMax: bigint; // in units of the fee coin
   readonly slot: string; // "" where no slot excludes
   readonly untilMs: number | null;
   readonly isCancel: boolean;

@@ -1,8 +1,7 @@
 /**
- * What is true about sweeps and the top-ups before them, held against the simulated chain and the
- * gateway's own rows: money moves between the wallet's own accounts alone, a sweep has one slot of
- * its address, a sweep has one top-up, and no unit is lost between what came in, what lies there
- * and what is on its way.
+ * Sentences about sweeps and their top-ups, compared with the simulated chain and the gateway's own
+ * rows: money moves only between the wallet's own accounts, a sweep has one slot of its address and
+ * one top-up, and no unit is lost between receipts, balances and transactions on their way.
  */
 import { families } from "../../chains/families.ts";
 import type { Chain } from "../world/chain.ts";
@@ -24,11 +23,11 @@ export interface MovedRow {
   readonly status: 0 | 1 | 2;
   readonly txHash: string;
   readonly feeUnits: string;
-  readonly feeMax: string | null; // of the version that ended it
+  readonly feeMax: string | null; // the version that ended it
   readonly finalBlock: number | null;
 }
 
-/** What the gateway's database holds at a commit. */
+/** The rows of the gateway's database at a commit. */
 export interface Books extends Credits {
   readonly moved: readonly MovedRow[];
   readonly holdings: readonly { readonly address: string; readonly currency: string; readonly units: string }[];
@@ -117,7 +116,7 @@ export class Sweeps {
     must(nonces <= sweeps.length, "no sweep is topped up twice", () => `${address}: ${nonces} for ${sweeps.length}`);
   }
 
-  /** What the gateway's database says after a commit. */
+  /** The statements of the gateway's database after a commit. */
   told(books: Books): void {
     const { moved } = books;
     this.#rows = moved;
@@ -156,7 +155,7 @@ export class Sweeps {
     must(isFinal && this.#versions.has(txHash), "completed means final on chain, sweeps as well", () => `${id} by ${txHash}`);
   }
 
-  /** What has still to be swept, in words; "" when all of it is. */
+  /** The deposits that are not swept yet, in words; "" if all are. */
   open(rows: readonly MovedRow[]): string {
     const waiting = rows.filter(({ status }) => status === 0).map(({ operation, orderId }) => `${operation} ${orderId}`);
     return waiting.join(", ");

@@ -1,7 +1,7 @@
 /**
- * What is true about sweeps and top-ups where nothing but time excludes a payment: money moves
- * between the wallet's own accounts alone, another version leaves only when the one before is dead,
- * a sweep has one top-up that pays, and no unit is lost.
+ * Sentences about sweeps and top-ups if only time excludes a payment: money moves only between the
+ * wallet's own accounts, another version leaves only when the one before is dead, a sweep has one
+ * top-up that pays, and no unit is lost.
  */
 import type { DepositOrder, Plan } from "../world/plan.ts";
 import { contract, hot, stage } from "../world/setting.ts";
@@ -12,7 +12,7 @@ import type { MovedMoney } from "./money.ts";
 import { type Books, derivedAddresses, type MovedRow, restOf } from "./sweeps.ts";
 import { must } from "./violation.ts";
 
-/** What a sweep of coins may leave. */
+/** The most that a sweep of coins may leave. */
 const restSun = 2_000_000n;
 
 interface Move {
@@ -28,7 +28,7 @@ export class WaitingSweeps implements MovedMoney {
   readonly #hot = addressHex(hot);
   readonly #derived = new Set(derivedAddresses().map(addressHex));
   readonly #isExpected: boolean;
-  /** What the chain takes for a new account stands in no bytes: it is the courier's word. */
+  /** The chain's charge for a new account stands in no bytes: it is the courier's word. */
   readonly #isPriced: boolean;
 
   constructor(chain: TronChain, { deposits, rates }: Plan) {

@@ -1,8 +1,7 @@
 /**
- * What is true about money where nothing but time excludes a payment, held against the simulated
- * chain and not against anybody's word: a second version leaves only when no block can take the
- * first, whatever branch comes; no id is of two payments; nothing is paid twice; what failed can
- * never be paid.
+ * Sentences about money if only time excludes a payment, compared with the simulated chain and with
+ * nobody's statement: a second version leaves only when no block of any branch can take the first;
+ * no id belongs to two payments; nothing is paid twice; a failed withdrawal can never be paid.
  */
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { SignedBytes } from "../../rig/signed-bytes.ts";

@@ -1,8 +1,8 @@
 /**
- * What every durable record must be where nothing but time excludes a payment: another version, and
- * an end without a payment, follow two words that every version before is dead; stamps rise; no
- * version lives longer than is allowed; above a limit a person says so first. Follows the records
- * of one ledger and reads nothing else.
+ * Sentences about each durable record if only time excludes a payment: another version, and an end
+ * without a payment, follow two words that every version before is dead; stamps rise; no version
+ * lives longer than allowed; above a limit a person says so first. Follows the records of one
+ * ledger and reads nothing else.
  */
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import type { Withdrawal as Kept } from "../../agent/signer/state/withdrawal.ts";

@@ -1,6 +1,6 @@
 /**
  * Stands in for chains/tron/rpc.ts: the same door to one node, without HTTP, bytes and a provider's
- * pace. What the node does with a question, its silence included, is the simulated node's affair.
+ * pace. The simulated node decides on each answer, and on silence.
  */
 import type { Api, ApiOptions } from "../../chains/tron/rpc.ts";
 import { AgentError } from "../../protocol/fault.ts";

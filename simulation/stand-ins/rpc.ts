@@ -1,6 +1,6 @@
 /**
- * Stands in for chains/evm/rpc.ts: the same door to one node, without HTTP, batches and bytes. What
- * the node does with a call, its silence included, is the simulated node's affair.
+ * Stands in for chains/evm/rpc.ts: the same door to one node, without HTTP, batches and bytes. The
+ * simulated node decides on each answer, and on silence.
  */
 import type { Rpc, RpcOptions } from "../../chains/evm/rpc.ts";
 import type { Envelope } from "../../chains/evm/rpc-envelope.ts";

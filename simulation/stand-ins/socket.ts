@@ -6,7 +6,7 @@ import { EventEmitter } from "node:events";
 import { kernel } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 
-/** What joins two ends. */
+/** The wire between two ends. */
 export interface Wire {
   frame(from: StandInSocket, bytes: Buffer): void;
   /** `isHard`: without the closing handshake. */

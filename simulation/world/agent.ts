@@ -62,7 +62,7 @@ const linkTimes = {
 const lateMs = 15;
 const tickMs = 2_000;
 const roomBytesMin = 65_536;
-/** Where payments wait for minutes nobody looks every other second. */
+/** If payments wait for minutes, nobody looks every two seconds. */
 const pollMs = { evm: { min: 2_500, max: 4_000 }, tron: { min: 5_000, max: 8_000 } } as const;
 const statusMs = { evm: 2_000, tron: 6_000 } as const;
 
@@ -71,9 +71,9 @@ export interface Surroundings {
   readonly plan: Plan;
   /** Everything that leaves the signer. */
   readonly seen: (machine: Machine, message: Answer | Push) => void;
-  /** What the courier asks of the signer, as it arrives. */
+  /** The courier's requests to the signer, as they arrive. */
   readonly touched: Touched;
-  /** What the signer asks of the world when it cannot go on. */
+  /** The signer's requests to the world if it cannot go on. */
   readonly thrown: (owner: Owner, error: unknown) => void;
 }
 
@@ -112,7 +112,7 @@ export class Machine {
 
   readonly clock = (): number => begun + Math.floor(kernel.scheduler.nowMs) + this.skewMs;
 
-  /** What a checkpoint's file holds. */
+  /** The content of a checkpoint's file. */
   stateIn({ file, seq }: Beginning): CoreSnapshot {
     const bytes = this.drive.entries.get(file)?.read(0, Number.MAX_SAFE_INTEGER) ?? new Uint8Array(0);
     const text = seal.open(checkpointPlace(Number(/\d{8}/.exec(file)?.[0]), seq), bytes);

@@ -17,11 +17,11 @@ export class Backups {
   readonly #most: number;
   #ledger: ReturnType<World["machines"][number]["drive"]["backup"]> | null = null;
   #database: ReturnType<World["gateway"]["backup"]> | null = null;
-  /** What is open in an old backup: its end is waited for before anybody puts that back. */
+  /** The open order in an old backup. The backup is restored only after that order has ended. */
   #open: readonly string[] = [];
   /**
-   * What fees were then: they fall again, so that no version is made a second time with the very
-   * same bytes.
+   * The fees at that time. Fees fall again, so that no version is made a second time with the same
+   * bytes.
    */
   #fee = 0n;
   #used = 0;
@@ -32,7 +32,8 @@ export class Backups {
     const kinds = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain", "bothRestored"] as const;
     this.#kind = kinds.find((kind) => world.plan.rates[kind] > 0) ?? null;
     this.#most = world.plan.rescue ? kernel.chance.pick("restores at most", [1, 1, 1, 2, 3]) : Number.POSITIVE_INFINITY;
-    // What nobody shows is outlived by as many new orders as the shop may have had: once is enough.
+    // New orders, as many as the shop may have had, outlive the bytes that no node shows. Once is
+    // enough.
     if (world.plan.rescue && this.#kind === "bothRestored" && !showsAll(world.plan)) this.#most = 1;
   }
 
@@ -173,8 +174,8 @@ export class Backups {
   }
 
   /**
-   * What left is on the chain or in its pool; beside that only the shop knows of it, and asks for
-   * all of it again.
+   * All bytes that left are on the chain or in its pool. Apart from that only the shop knows of
+   * them, and asks for all of it again.
    */
   #restoreBoth(): void {
     const { gateway, payments, witness, people, machines, plan, rescue } = this.#world;
@@ -194,7 +195,7 @@ export class Backups {
     rescue?.comparison.reckonsWith(missed);
   }
 
-  /** Of the agent's ledger and the gateway's, which are of one epoch, the recovery is over. */
+  /** The recovery is over, and the ledgers of agent and gateway have one epoch. */
   #isRecovered({ id, signer }: Machine): boolean {
     const { gateway, plan } = this.#world;
     if (!plan.isPutBackAgain || !this.wasUsed || this.#isAgain || gateway.isInTransaction) return false;

@@ -1,7 +1,7 @@
 /**
  * A simulated EVM chain with one account that matters: blocks with base fee, a pool with the
- * replacement rule, transactions that pay or revert, reorganisations above finality. What is final
- * here never leaves again. Shows nothing; `node.ts` is what others see.
+ * replacement rule, transactions that pay or revert, reorganisations above finality. A final block
+ * never leaves again. Shows nothing; `node.ts` is what others see.
  */
 import { createHash } from "node:crypto";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -14,7 +14,7 @@ export interface Included {
   readonly gasPriceWei: bigint;
 }
 
-/** What an account other than the paying one has: addresses for deposits. */
+/** Balance and count of a deposit address. */
 export interface Purse {
   readonly nonce: number;
   readonly nativeWei: bigint;
@@ -28,7 +28,7 @@ export interface Block {
   readonly timestamp: number;
   readonly baseFeeWei: bigint;
   readonly included: readonly Included[];
-  /** Of the account after this block. */
+  /** The account's state after this block. */
   readonly nonce: number;
   readonly nativeWei: bigint;
   readonly tokenUnits: bigint;
@@ -49,17 +49,17 @@ export interface ChainOptions {
 
 const gasNative = 21_000n;
 const gasToken = 52_000n;
-/** Of a token's call, about: what no pool takes a transaction below. */
+/** The least gas limit that a pool takes for a token's call, roughly. */
 const gasIntrinsic = 22_000n;
 
-/** What the network's pool says to a transaction. */
+/** The pool's answer to a transaction. */
 export type PoolAnswer = "accepted" | "known" | "slot-consumed" | "underpriced" | "funds" | "intrinsic";
 
 export class Chain {
   readonly options: ChainOptions;
   readonly blocks: Block[] = [];
   readonly pool = new Map<number, SignedTransaction>(); // by nonce
-  /** Of the addresses for deposits: by address and nonce. */
+  /** Transactions of deposit addresses, by address and nonce. */
   readonly pools = new Map<string, SignedTransaction>();
   /** Payments from outside that no block has yet. */
   #incoming: SignedTransaction[] = [];
@@ -95,7 +95,7 @@ export class Chain {
     return Math.max(0, this.topEver - this.options.confirmations + 1);
   }
 
-  /** What an address has after a block. */
+  /** Balance and count of an address after a block. */
   purseOf(address: string, block = this.top): Purse {
     if (address === this.options.account) return block;
     return block.purses.get(address) ?? { nonce: 0, nativeWei: 0n, tokenUnits: 0n };
@@ -176,7 +176,10 @@ export class Chain {
     });
   }
 
-  /** What addresses for deposits send. @returns what of it reaches the paying account */
+  /**
+   * Applies the transactions of deposit addresses. @returns the part of it that reaches the paying
+   * account
+   */
   #mineDeposits(purses: Map<string, Purse>, included: Included[]): { nativeWei: bigint; tokenUnits: bigint } {
     const got = { nativeWei: 0n, tokenUnits: 0n };
     for (const address of [...purses.keys()]) {

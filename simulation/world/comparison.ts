@@ -43,7 +43,7 @@ export class Comparison {
     this.#next = Math.max(this.#evm === null ? 0 : this.#final.nonce, ...accounts.map(({ next }) => Number(next)));
   }
 
-  /** What looks like a foreign hand is what both have forgotten. */
+  /** Transactions that look like a foreign hand are those that both have forgotten. */
   explains(locked: string): boolean {
     return locked === "CHAIN_SLOT_FOREIGN" && this.isNeeded && this.#world.payments.foreign.size === 0;
   }

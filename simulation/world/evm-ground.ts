@@ -13,7 +13,7 @@ import { begun, chainId, contract, hot, nodeUrls } from "./setting.ts";
 import type { World } from "./world.ts";
 
 const baseFeeWei = 10_000_000_000n;
-/** What a sweep of coins may leave. */
+/** The most that a sweep of coins may leave. */
 const restWei = 10n ** 17n;
 const amounts = ["0", "1", "21000", "2000000000", "99999999999999999999", "-1", "07", "1e9"] as const;
 const gasLimits = ["100000", "100000", "100000", "60000", ...amounts] as const;

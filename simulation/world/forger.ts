@@ -21,8 +21,8 @@ const bodies: readonly RecordBody[] = [
 ];
 
 /**
- * Opens the ledger with a forged end; `open` is the product's own. Where nothing whole is there to
- * go on from, nothing happens.
+ * Opens the ledger with a forged end; `open` is the product's own. Nothing happens if no whole
+ * record is there to go on from.
  */
 export function meetForgery(drive: Drive, open: () => unknown): void {
   const name =

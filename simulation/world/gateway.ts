@@ -52,8 +52,7 @@ const linkLimits = { helloMs: 3_000, beatMs: 6_000, resendMs: 8_000 };
 const pollMs = { evm: 5_000, tron: 10_000 } as const;
 
 /**
- * What goes wrong with a commit: the process dies before it or after it, or the disk fails and
- * nobody knows.
+ * A fault at a commit: the process dies before it or after it, or the disk fails and nobody knows.
  */
 export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";
 
@@ -97,12 +96,12 @@ export class Gateway {
 
   readonly clock = (): number => begun + Math.floor(kernel.scheduler.nowMs) + this.skewMs;
 
-  /** What a person at the database sees; outside every process. */
+  /** The view of a person at the database, outside every process. */
   all<Row>(sql: string, ...values: readonly Value[]): readonly Row[] {
     return tables.prepare(sql).all(...values) as Row[];
   }
 
-  /** Of all signatures it was told of. */
+  /** All signatures that the gateway was told of. */
   txHashes(): ReadonlySet<string> {
     return new Set(this.all<{ txHash: string }>("SELECT txHash FROM signatures").map(({ txHash }) => txHash));
   }

@@ -1,6 +1,6 @@
 /**
- * What a run stands on: one chain with its nodes, what goes wrong with them, and whoever holds
- * money against it. One for each family of chains; the world around is the same. Types alone.
+ * The ground of a run: one chain with its nodes, their faults, and the judge that compares money
+ * with the chain. One for each family of chains; the world around is the same. Types alone.
  */
 import type { Money } from "../sentences/money.ts";
 import type { Chain } from "./chain.ts";
@@ -9,7 +9,7 @@ import type { World } from "./world.ts";
 
 export type Strikes = (kind: FaultKind, label: string) => boolean;
 
-/** What a taken courier names, of the family. */
+/** The facts that a taken courier names, in the family's form. */
 export interface Hostilities {
   /** As an honest one has it, for a token unless told. */
   fair(contract?: string): Readonly<Record<string, string>>;
@@ -22,7 +22,7 @@ export interface Hostilities {
 
 export interface Ground {
   readonly money: Money;
-  /** Where the chain counts an account's transactions; null where it does not. */
+  /** The account's count of transactions; null if the chain has none. */
   readonly evm: Chain | null;
   /** The account's next number, as the chain counts; null where nothing is counted, or was yet. */
   readonly counted: string | null;

@@ -127,7 +127,8 @@ export class Hostile {
       if (state === "approved") socket.request("sign", { transactionId, facts }).catch(drop);
       else if (versions.length > 0)
         socket.request("replace", { transactionId, above: versions.length, facts: hostilities.fair(contract) }).catch(drop);
-      // What has a slot by now, though no signature yet, is nobody's to end as never signed.
+      // A withdrawal that has a slot by now, though no signature yet, cannot be ended as never
+      // signed.
       if (kernel.chance.below("declines it at once", 3) === 0)
         socket.request("decline", { transactionId, code: "CHAIN_WOULD_REVERT" }).catch(drop);
     }

@@ -24,7 +24,7 @@ export class Network implements Dialler {
   rates: Rates;
   readonly delayMs: number;
   readonly lines = new Set<Line>();
-  /** What passed in each direction, for whoever wants to send it again. */
+  /** The frames that passed in each direction, for an actor that sends them again. */
   readonly remembered: { readonly up: Buffer[]; readonly down: Buffer[] } = { up: [], down: [] };
   /** Called before a process sends a frame and before it takes one: it may die of it. */
   onMoment: (owner: Owner, what: string) => void = () => {};

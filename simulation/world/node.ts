@@ -1,7 +1,7 @@
 /**
  * One simulated chain node as JSON-RPC shows it: it may lag behind the chain, answer errors, say
- * nothing for a while, take a transaction and not say so, keep one to itself, and lie. What it is
- * asked and what it says is the real pool's to judge.
+ * nothing for a while, take a transaction and not say so, keep one to itself, and lie. The real
+ * pool judges its questions and answers.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { kernel, note, type RpcDoor } from "../kernel/kernel.ts";
@@ -109,7 +109,7 @@ export class Node implements RpcDoor {
     return answer.ok ? this.#provider.envelope(method, params, answer.result, this.#top.number) : answer;
   }
 
-  /** What it kept to itself reaches the others. */
+  /** The transactions that it kept to itself reach the others. */
   passOn(): void {
     for (const transaction of this.#hidden.splice(0)) this.#chain.offer(transaction);
   }
@@ -247,7 +247,7 @@ export class Node implements RpcDoor {
     return numberedHigher(block, kernel.chance.pick("ahead by", [1, 2, 50]));
   }
 
-  /** What waits in the pool, told to be in the newest block. */
+  /** Transactions of the pool, shown as if they were in the newest block. */
   #invented(hash: string): unknown {
     const transaction = [...this.#chain.pool.values()].find((one) => one.hash === hash);
     if (transaction === undefined) return null;

@@ -80,8 +80,8 @@ export class OnCall {
       const { status } = answer as unknown as { status?: SignerStatus };
       if (status?.paused) this.#ask(machine, "pause", { paused: false, approver: "ann" });
       const stuck = status?.stuck ?? null;
-      // What a recovery has quarantined is for whoever carries that out; what has left nowhere
-      // waits for something else.
+      // The person who carries a recovery out decides on withdrawals that it quarantined. A
+      // withdrawal whose bytes never left waits for something else.
       if (stuck === null || waiting.has(stuck.state) || this.#followed.has(stuck.transactionId)) return;
       const why = status?.courier?.waiting.find(({ transactionId }) => transactionId === stuck.transactionId)?.why ?? "";
       if (this.#isHopeless(why, core.book.find(stuck.transactionId)?.job.mode)) {
@@ -89,7 +89,7 @@ export class OnCall {
         return;
       }
       if (!this.#isNeeded || !this.#isGone(core.book.find(stuck.transactionId)?.versions ?? [])) return;
-      // Where nobody bids a person lets one version more be made, and each time anew.
+      // On a chain without bids a person allows one more version, each time again.
       const isOnce = this.#world.plan.family === "evm";
       this.#unstick(machine, "replace", stuck.transactionId, () => isOnce && this.#followed.add(stuck.transactionId));
     });

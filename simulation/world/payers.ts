@@ -14,7 +14,7 @@ const lookMs = 60_000;
 
 export class Payers {
   readonly #world: World;
-  /** What was paid, by address. */
+  /** Paid amounts, by address. */
   readonly paid = new Map<string, DepositOrder>();
   #left = 0; // payments that have still to come
 
@@ -70,7 +70,8 @@ export class Payers {
   }
 
   /**
-   * What has still to come or to be swept, in words; "" when all of it is at the paying account.
+   * Payments that have still to come or to be swept, in words; "" if all of it is at the paying
+   * account.
    */
   open(): string {
     const { ground, plan } = this.#world;

@@ -14,9 +14,9 @@ import type { World } from "./world.ts";
 
 const askAgainMs = 2_000;
 const operatorMs = { evm: 2_500, tron: 5_000 } as const;
-/** What policy has still to judge, and what waits for the chain. */
+/** States in which policy has still to judge, or the withdrawal waits for the chain. */
 const undecidable: ReadonlySet<string> = new Set(["SIGNER_NOT_GREETED", "SLOT_CONTESTED"]);
-/** What the names of orders begin with that come after everything else. */
+/** The prefix of the orders that come after everything else. */
 export const lateOrder = "order-late";
 
 interface Row {
@@ -115,7 +115,7 @@ export class People {
     });
   }
 
-  /** What the shop was told to have failed has failed, and stays so. */
+  /** A withdrawal that the shop was told has failed stays failed. */
   #mustHaveFailed(orderId: string): void {
     const [row] = this.#world.gateway.all<Row>("SELECT status FROM transactions WHERE orderId = ?", orderId);
     if (row?.status !== 2) this.#world.violated(new Violation("failed is said of what has failed", orderId));
@@ -151,7 +151,8 @@ export class People {
       this.ask(machine, "list", { openOnly: true, limit: 20 }, (answer) => {
         const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
         for (const view of withdrawals) {
-          // What is held because both went back is for whoever carries that out.
+          // The person who carries the recovery out decides on withdrawals that are held because
+          // both went back.
           const isTheirs = view.code !== "RECOVERY_HOLD" && !this.#leavesToTime(view);
           if (view.state === "held" && isTheirs) this.#decide(machine, view);
           if (view.state === "quarantined" && !undecidable.has(view.code)) this.approve(machine, view);
@@ -178,8 +179,8 @@ export class People {
   }
 
   /**
-   * What only waits for its time is left to that as a rule, and always once nothing goes wrong any
-   * more.
+   * A withdrawal that only waits for its time is left alone as a rule, and always once nothing goes
+   * wrong any more.
    */
   #leavesToTime({ code }: WithdrawalView): boolean {
     if (code !== "POLICY_NEW_DESTINATION_DELAY") return false;
@@ -205,7 +206,7 @@ export class People {
     const address = view.address === "" ? namedReceiver : "";
     const yes = { transactionId, digest: approvalDigest, address, approver: this.#name() };
     this.ask(machine, "approve", yes, (answer) => {
-      // What policy will not let through is refused by the person who sees why.
+      // A person who sees why policy stops a withdrawal refuses it.
       const isNever = !answer.ok && (answer.code.startsWith("POLICY_ABOVE") || answer.code === "JOB_EXPIRED");
       if (isNever && view.state === "held") never(answer.code);
     });
@@ -230,7 +231,7 @@ export class People {
     });
   }
 
-  /** What is still open, in words; "" when every order has an end or is a person's. */
+  /** The open orders, in words; "" if every order has ended or waits for a person. */
   open(): string {
     const { untaken } = this;
     if (untaken.length > 0) return `the gateway never took ${untaken.map((order) => order.orderId).join()}`;
@@ -242,7 +243,7 @@ export class People {
     return this.#world.plan.orders.filter((order) => !this.#taken.has(order.orderId));
   }
 
-  /** What the gateway has no end of, and no person either. */
+  /** The orders that have no end at the gateway and wait for no person. */
   get unended(): readonly Row[] {
     return this.#pending.filter((row) => !this.#isOdd(row) && !(this.#world.weather.mayLock && row.lockedCode));
   }
@@ -252,7 +253,7 @@ export class People {
     return new Set(this.#pending.filter((row) => this.#isOdd(row)).map(({ id }) => id));
   }
 
-  /** What a released agent was asked for stays with it, for a person. */
+  /** Orders of a released agent stay with it, for a person. */
   get #pending(): readonly Row[] {
     return this.#world.gateway.all<Row>(
       `SELECT t.id, t.orderId, t.status, t.stage, j.agent, a.lockedCode FROM transactions t LEFT JOIN jobs j ON j.transactionId = t.id

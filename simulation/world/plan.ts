@@ -1,7 +1,7 @@
 /**
- * What one run is about: the chain, the nodes, the orders, and which kinds of fault it has at what
- * rate. Each seed draws its own mix, most kinds being off in most runs, so that a rare pair of
- * faults meets somewhere without being drowned by all the others.
+ * The plan of one run: the chain, the nodes, the orders, and the kinds of fault with their rates.
+ * Each seed draws its own mix, most kinds being off in most runs, so that a rare pair of faults
+ * meets somewhere without being drowned by all the others.
  */
 
 import type { FamilyName } from "../../chains/family.ts";
@@ -50,7 +50,7 @@ export const faultKinds = {
   reverts: { percent: 15, rates: [1000, 6000] },
   blocksSkip: { percent: 15, rates: [1000, 5000] },
   feeSpikes: { percent: 12, rates: [300, 2000] },
-  // Of a chain on which nothing but time excludes a payment: drawn in its own world alone.
+  // Faults of a chain on which only time excludes a payment, drawn only in its own world.
   chainHalts: { percent: 0, rates: [100, 1000] },
   chainJams: { percent: 0, rates: [100, 1000] }, // blocks come, and take nothing
   sleeps: { percent: 0, rates: [500, 2500] }, // machines sleep, and the chain goes on
@@ -110,8 +110,8 @@ export interface Plan {
   readonly firstNonce: number;
   readonly policy: "wide" | "narrow" | "daily" | "holding";
   /**
-   * What a person or time decides beside the limits: destinations never paid before, or two names
-   * for larger amounts.
+   * Holds that a person or time decides, besides the limits: destinations never paid before, or two
+   * names for larger amounts.
    */
   readonly rules: "" | "destinations" | "approvers";
   readonly segmentBytesMax: number;
@@ -126,9 +126,9 @@ export interface Plan {
    */
   readonly takeover: boolean;
   /**
-   * What is open in the backup that is put back: something on its way, which has ended by a dearer
-   * version since, or something held, which has been signed since. "" when it is whatever there
-   * was.
+   * The kind of open order in the restored backup: one on its way, which has ended by a dearer
+   * version since, or one held, which has been signed since. "" if the backup was not chosen by its
+   * open orders.
    */
   readonly oldBackup: "" | "on its way" | "held";
   /**
@@ -171,14 +171,14 @@ const providersFrom = 77_000_000_000;
 /** When a twin is asked for at the latest. */
 const twinMsMax = 20_000;
 
-/** What a seed's run is about. */
+/** The plan of a seed's run. */
 export function planOf(seed: number): Plan {
   return drawPlan(new Chance(seed), seed);
 }
 
-/** What says of the account's transactions that they are others than they are. */
+/** Faults that show the account's transactions as other ones. */
 const untrue: readonly FaultKind[] = ["nodeLies", "hostileCourier", "foreignSpend"];
-/** What keeps them from being seen. */
+/** Faults that hide them. */
 const hiding: readonly FaultKind[] = ["nodeHides", "nodeLags", "poolForgets"];
 
 function without(rates: Rates, kinds: readonly FaultKind[]): Rates {

@@ -18,7 +18,7 @@ export interface SignedTransaction {
   readonly valueWei: bigint;
   readonly data: string;
   /**
-   * What it pays: the receiver (lower case), the contract ("" native) and base units; null when it
+   * Its payment: the receiver (lower case), the contract ("" native) and base units; null when it
    * is no plain payment.
    */
   readonly payment: Payment | null;
@@ -31,7 +31,7 @@ export interface Payment {
 }
 
 interface Item {
-  readonly start: number; // of the payload
+  readonly start: number; // the payload's
   readonly end: number;
 }
 

@@ -1,8 +1,8 @@
 /**
  * The two people of docs/recovering.md, one at the gateway and one at the agent: they look every
  * few seconds, do one step of the page, and look again. A step that was refused, or whose answer
- * never came, is done later from where the page says. What is done is done by the product's own
- * verbs; what they see is what `status`, `agents` and a block explorer show.
+ * never came, is done later from where the page says. They act by the product's own verbs, and see
+ * only `status`, `agents` and a block explorer.
  */
 
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
@@ -19,9 +19,9 @@ import type { World } from "./world.ts";
 
 /** Codes of section 2 that say: section 3. */
 const mendable: ReadonlySet<string> = new Set(["LEDGER_BEHIND_GATEWAY", "LEDGER_FORKED"]);
-/** What a recovered ledger may be answered with: section 6. */
+/** Answers that a recovered ledger may get: section 6. */
 const contradictions: ReadonlySet<string> = new Set(["HUB_CONTRADICTION", "HUB_SLOT_REUSED"]);
-/** What a look may find too early, and then finds again. */
+/** Refusals of a look that came too early and is done again. */
 const tooEarly: ReadonlySet<string> = new Set([
   ...["RECOVERY_NONE", "SIGNER_LOCKED", "SIGNER_NOT_GREETED", "RECOVERY_OFFERED"],
   // The nodes here are some blocks behind what another server of the wallet sent.
@@ -37,7 +37,7 @@ const hourAndMoreMs = 61 * 60_000;
 const dayAndMoreMs = 25 * 60 * 60_000;
 /** Half a minute, as the page says, and some more: an order that nothing came of is given again. */
 const patienceMs = 45_000;
-/** What is not as it should be may be on its way to be: nobody orders a recovery for less. */
+/** A passing fault may end by itself, so nobody orders a recovery for less. */
 const doubtMs = 8_000;
 
 export class Rescue {
@@ -68,7 +68,7 @@ export class Rescue {
     return this.#beyond !== "";
   }
 
-  /** What is still to be done by the page, in words; "" when nothing is. */
+  /** The next step of the page, in words; "" if there is none. */
   get waits(): string {
     return this.#hasBegun && !this.isBeyond ? this.#seen || this.#unseen : "";
   }
@@ -194,7 +194,7 @@ export class Rescue {
       return;
     }
     if (this.#mustOrder(status, line)) {
-      // Who does not look there orders it in vain, and again.
+      // A person who does not look there orders it in vain, and again.
       const hasLooked = epoch > line.epoch && kernel.chance.below("nobody looks at the agent's epoch", 3) > 0;
       this.#order(machine, hasLooked ? epoch : 0);
       return;
@@ -211,7 +211,7 @@ export class Rescue {
     this.#goThrough(machine, () => this.#world.people.orderOnceMore());
   }
 
-  /** What `status` says to do when the gateway's clock was set back. */
+  /** The advice of `status` after the gateway's clock was set back. */
   #startAgain(machine: Machine): void {
     note("crypto is started again", machine.name);
     if (machine.signer !== null) machine.signerEnds(machine.signer.owner);
@@ -372,7 +372,7 @@ export class Rescue {
       }
       if (kernel.chance.below("the shop asks again after it", 3) === 0) this.#world.people.askAgain();
       const { held } = answer as unknown as { held: number };
-      // What was left for later may be left for long: no time ends it.
+      // A withdrawal that was left for later may be left for long, because no time ends it.
       if (held === 0 || kernel.chance.below("left for long", 2) > 0) return;
       this.#world.leap(dayAndMoreMs, "a day passes");
     });

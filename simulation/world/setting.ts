@@ -1,7 +1,8 @@
 /**
- * What is the same in every run of one family of chains: wallet, keys, currencies and the shapes of
- * both configurations. Keys are derived once per process, since deriving takes longer than a whole
- * run. One run at a time: `settle` turns all names here to the family of the one that begins.
+ * Everything that is the same in each run of one family of chains: wallet, keys, currencies and the
+ * shapes of both configurations. Keys are derived once per process, since deriving takes longer
+ * than a whole run. One run at a time: `settle` turns all names here to the family of the one that
+ * begins.
  */
 
 import type { CourierSettings, PolicySettings, SignerSettings } from "../../agent/config/settings.ts";
@@ -30,12 +31,13 @@ export const begun = 1_700_006_392_000;
 export const gatewayUrl = "http://127.0.0.1:9";
 
 /**
- * After so long without a word a line is given up. Where machines sleep for most of a run it
- * outlives a short sleep, as most of such a run would be greetings otherwise; longer ones end it.
+ * After so long without a word a line is given up. If machines sleep for most of a run, the line
+ * outlives a short sleep, since most of such a run would be greetings otherwise. A longer sleep
+ * ends it.
  */
 export const linkDeadMs = { evm: 14_000, tron: 100_000 } as const;
 
-/** Of every ledger: a machine's clone has the same keystore. */
+/** The seal of every ledger, since a machine's clone has the same keystore. */
 export const seal = new LedgerSeal(new Uint8Array(32).fill(99));
 
 const gatewayPrivate = privateKeyFromSeed(new Uint8Array(32).fill(200));
@@ -120,7 +122,7 @@ function stageFor(family: FamilyName): Stage {
   return known;
 }
 
-/** Of the run that goes on. */
+/** The run that goes on. */
 export let stage: Stage = stageFor("evm");
 export let { chainId, network, contract, hot, wallet, accounts, ownAccounts, currencies, pairedCurrencies } = stage;
 

@@ -21,7 +21,7 @@ import type { World } from "./world.ts";
 const keySeed = 2;
 const linkSeed = new Uint8Array(32).fill(keySeed + 100);
 
-/** What `pair.js` keeps between two attempts: the same request until it is answered. */
+/** The request that `pair.js` keeps between two attempts until it is answered. */
 interface Asking {
   readonly transcript: string;
   readonly body: Uint8Array;

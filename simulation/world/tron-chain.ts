@@ -19,7 +19,7 @@ export interface Done {
 
 export interface Purse {
   readonly sun: bigint;
-  readonly units: bigint; // of the token
+  readonly units: bigint; // the token's
   /** Coins came here once: a token alone makes no account. */
   readonly isActive: boolean;
 }
@@ -76,7 +76,7 @@ export class TronChain {
   readonly #offered = new Map<string, SignedTransfer>();
   /** Every transaction that ever was in a block, with the newest block that held it. */
   readonly placeOf = new Map<string, number>();
-  /** Of payments from outside. */
+  /** Payments from outside. */
   readonly outside = new Set<string>();
   #incoming: SignedTransfer[] = [];
   energySun = energySunUsual;
@@ -161,7 +161,7 @@ export class TronChain {
     return "SUCCESS";
   }
 
-  /** What a block after `parent` holds against it. */
+  /** The reason of a block after `parent` not to take it. */
   #refusal({ refBlockBytes, refBlockHash, expirationMs }: SignedTransfer, parent: TronBlock): Taken | null {
     const low = Number.parseInt(refBlockBytes, 16);
     const wanted = parent.number - ((((parent.number - low) % 65_536) + 65_536) % 65_536);
@@ -202,9 +202,9 @@ export class TronChain {
   }
 
   /**
-   * Another branch takes the place of the newest blocks, and goes on to be longer. What they held
-   * waits again, or is forgotten; what had expired meanwhile may come with the branch, whose blocks
-   * are judged by older ones.
+   * Another branch takes the place of the newest blocks, and goes on to be longer. Their
+   * transactions wait again, or are forgotten. Transactions that had expired meanwhile may come
+   * with the branch, since older blocks judge its blocks.
    */
   reorganise(depth: number): void {
     const { chance } = kernel;

@@ -17,7 +17,7 @@ import type { World } from "./world.ts";
 const minuteMs = 60_000;
 const haltsMs = [5_000, 20_000, minuteMs, 4 * minuteMs, 6 * minuteMs, 9 * minuteMs, 3 * 60 * minuteMs] as const;
 const jamsMs = [minuteMs, 4 * minuteMs, 5 * minuteMs, 6 * minuteMs, 9 * minuteMs, 15 * minuteMs] as const;
-/** Of a halt the machines live through so much; the rest they sleep. */
+/** The part of a halt that the machines are awake; they sleep for the rest. */
 const awakeMs = 30_000;
 const sleepsMs = [30_000, minuteMs, 3 * minuteMs, 5 * minuteMs, 8 * minuteMs] as const;
 /**
@@ -27,7 +27,7 @@ const awakeAtOnceMs = 8_000;
 const calmSleepMs = 75_000;
 const naps = [0, 0, 15_000, 45_000, 75_000, 75_000, 120_000, 180_000] as const;
 const lifeMs = 300_000;
-/** What a sweep of coins may leave. */
+/** The most that a sweep of coins may leave. */
 const restSun = 2_000_000n;
 /** How far a made-up chain may be ahead. */
 const aheadsMs = [0, 60_000, 4 * minuteMs, 8 * minuteMs, 9 * minuteMs, 30 * minuteMs, 24 * 60 * minuteMs] as const;

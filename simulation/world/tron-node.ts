@@ -1,8 +1,8 @@
 /**
  * One simulated node of Tron as its HTTP API shows it: it may lag behind the chain, miss or forget
  * receipts, call the newest blocks solidified, answer errors or nothing, take a transaction and not
- * say so, keep one to itself, and lie. What it is asked and what it says is the real pool's to
- * judge. Source: Tron's documentation of the HTTP API.
+ * say so, keep one to itself, and lie. The real pool judges its questions and answers. Source:
+ * Tron's documentation of the HTTP API.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { kernel, note, type RpcDoor } from "../kernel/kernel.ts";
@@ -20,7 +20,7 @@ export interface TronNodeFaults extends NodeFaults {
   receiptsLag: number;
   /** Its index of transactions is gone. */
   hasNoIndex: boolean;
-  /** What it calls solidified is its newest block. */
+  /** It calls its newest block solidified. */
   isHasty: boolean;
 }
 
@@ -105,7 +105,7 @@ export class TronNode implements RpcDoor {
     return this.#provider.fields(path, answer, this.#top(path.split("/")[1] as Room).number);
   }
 
-  /** What it kept to itself reaches the others. */
+  /** The transactions that it kept to itself reach the others. */
   passOn(): void {
     for (const transfer of this.#hidden.splice(0)) this.#chain.offer(transfer);
   }
@@ -203,7 +203,8 @@ export class TronNode implements RpcDoor {
   }
 
   /**
-   * What it forgot, or dropped, may be offered again after a while; until then it calls it known.
+   * A transaction that the node forgot or dropped may be offered again after a while; until then
+   * the node calls it known.
    */
   #again(transfer: SignedTransfer): ReturnType<TronChain["offer"]> {
     const isStillKnown = kernel.chance.below("it still knows the id", 3) === 0;

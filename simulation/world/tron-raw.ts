@@ -10,7 +10,7 @@ import { recover } from "../stand-ins/curve.ts";
 
 export interface SignedTransfer {
   readonly hash: string;
-  readonly bytes: number; // of the signed transaction
+  readonly bytes: number; // the signed transaction's
   readonly owner: string; // whom the bytes name
   readonly signer: string; // whose key signed
   readonly refBlockBytes: string; // hex
@@ -18,10 +18,10 @@ export interface SignedTransfer {
   readonly expirationMs: number;
   readonly timestampMs: number;
   readonly feeLimitSun: bigint;
-  readonly contract: string; // of a token, "" for coins
+  readonly contract: string; // the token's contract, "" for coins
   readonly receiver: string;
   readonly units: bigint;
-  readonly data: string; // of a call, hex
+  readonly data: string; // data of a call, hex
 }
 
 type Fields = ReadonlyMap<number, bigint | Buffer>;

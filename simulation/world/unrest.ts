@@ -1,6 +1,6 @@
 /**
- * What agents that run have still to bring to an end, or to notice, before a run may be called
- * over; "" when there is nothing.
+ * Work that running agents have still to end, or to notice, before a run may be called over; "" if
+ * there is none.
  */
 import type { Core } from "../../agent/signer/state/core.ts";
 import { hearing } from "../../gateway/recovery/hearing.ts";
@@ -8,12 +8,12 @@ import { parseAmount } from "../../protocol/amount.ts";
 import { begun, currencies, hot, network, policyOf, stage } from "./setting.ts";
 import type { World } from "./world.ts";
 
-/** What one that was released has open stays with it, and is told of by nobody. */
+/** The open withdrawals of a released agent stay with it, and nobody reports them. */
 export function serving({ machines, takeover }: World): World["machines"] {
   return takeover.next === null ? machines : machines.filter((machine) => machine !== machines[0]);
 }
 
-/** What an agent has not brought to an end, though no person has still to look at it. */
+/** Withdrawals that an agent has not ended, though they wait for no person. */
 function unfinished(world: World): string {
   if (world.payments.foreign.size > 0) return "";
   const { left } = world.people;
@@ -66,10 +66,10 @@ export function unrestOf(world: World): string {
 }
 
 /**
- * Who has stopped itself though the line `agents` of its gateway looks as ever; "" when nobody. One
- * state folder that runs twice is one line there: what the sound one says of it may be the newer. A
- * courier that lies keeps what it likes to itself, and a database that lacks what the agent knows
- * shows that instead.
+ * The agent that has stopped itself although its line in the gateway's `agents` looks as before; ""
+ * if there is none. One state folder that runs twice is one line there, and the sound copy's
+ * statement may be the newer one. A lying courier may keep any statement to itself, and a database
+ * that lacks the agent's records shows that instead.
  */
 export function unshownLock(world: World): string {
   const { gateway } = world;

@@ -1,7 +1,7 @@
 /**
- * What goes wrong, where and when: asked at every effect of the code, and by a clock of its own for
- * what comes from outside. When it calms down everything is mended that can be mended: processes
- * run, lines hold, nodes are honest, clocks are right.
+ * The faults of a run, with place and time: asked at every effect of the code, and by a clock of
+ * its own for events from outside. When it calms down everything is corrected that can be
+ * corrected: processes run, lines hold, nodes are honest, clocks are right.
  */
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
@@ -59,7 +59,7 @@ export class Weather {
    */
   get mustSettle(): boolean {
     const { rescue } = this.#world;
-    // Of a recovery by what a lying courier counts a person must see that the count is not the
+    // In a recovery by a lying courier's count, a person must see that the count is not the
     // chain's.
     const isOpen = this.backups.wasUsed && (rescue === null || rescue.isBeyond || this.isDeceived);
     return !isOpen && !this.#isLeft && this.#world.plan.liars !== "gateway and nodes";
@@ -90,7 +90,7 @@ export class Weather {
     this.#hostile?.keep(raw);
   }
 
-  /** What the courier's request becomes on its way to the signer. */
+  /** The courier's request as it reaches the signer. */
   touched(verb: string, body: object): object {
     return this.#world.isFaulty ? (this.#hostile?.touched(verb, body) ?? body) : body;
   }

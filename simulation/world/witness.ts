@@ -25,8 +25,8 @@ export class Witness {
   readonly #places = new Map<string, string>(); // hash of a job, by agent, epoch and sequence
   readonly #jobs = new Set<string>(); // every text that was ever committed
   /**
-   * Hashes of jobs that ledger and database were both put back to before. Whoever carries frames
-   * may bring one again; the agent locks itself once the job comes that has this place now.
+   * Hashes of jobs that both ledger and database forgot in a restore. A carrier of frames may bring
+   * one again; the agent locks itself once the job comes that has this place now.
    */
   readonly #outdated = new Set<string>();
   readonly #known = new Set<string>(); // hashes that a committed database held, ever
@@ -127,8 +127,7 @@ export class Witness {
   }
 
   /**
-   * Where the gateway has acknowledged a ledger, each of its jobs has its place in that epoch for
-   * good.
+   * Once the gateway has acknowledged a ledger, each of its jobs keeps its place in that epoch.
    */
   #placesStand(): void {
     const { gateway, machines } = this.#world;
@@ -182,7 +181,7 @@ export class Witness {
     }
   }
 
-  /** What it says of sweeps, and of what addresses for deposits hold. */
+  /** Its statements about sweeps, and about balances of deposit addresses. */
   #books(): Books {
     const { gateway } = this.#world;
     return {
@@ -209,7 +208,7 @@ export class Witness {
     );
   }
 
-  /** What the gateway says of each withdrawal. */
+  /** The gateway's statement about each withdrawal. */
   told(): readonly Told[] {
     return this.#world.gateway.all<Told>(
       "SELECT id, orderId, status, stage, code, txHash FROM transactions WHERE operation = 'withdraw' AND merchant = ?",
@@ -219,9 +218,9 @@ export class Witness {
 }
 
 /**
- * What one message holds leaves at once: whoever was asked first stands first there, and may have
- * the higher slot. The lowest one is looked at first, so that no slot seems to leave a gap that the
- * same message fills.
+ * The transactions of one message leave at once, in the order of the requests, so the first one may
+ * have the higher slot. The lowest one is looked at first, so that no slot seems to leave a gap
+ * that the same message fills.
  */
 function bySlot(views: readonly WithdrawalView[]): readonly WithdrawalView[] {
   return [...views].sort((a, b) => Number(a.slot || -1) - Number(b.slot || -1));

@@ -1,6 +1,6 @@
 /**
  * One simulated run from its seed to its end: puts the machines together, lets the weather act on
- * them, stops it, and waits until every withdrawal has come to an end. Whatever sentence does not
+ * them, stops it, and waits until every withdrawal has come to an end. A sentence that does not
  * hold ends the run at once.
  */
 import type { CoreSnapshot } from "../../agent/signer/state/core.ts";
@@ -61,7 +61,7 @@ export class World {
   readonly people: People;
   readonly payers: Payers;
   readonly weather: Weather;
-  /** Who does what docs/recovering.md says; null in the runs in which nobody does. */
+  /** The person who follows docs/recovering.md; null in runs without one. */
   readonly rescue: Rescue | null;
   readonly takeover: Takeover;
   readonly witness: Witness;
@@ -281,7 +281,7 @@ export class World {
     else if (leftMs <= -mostMs) this.violated(new Violation("every withdrawal comes to an end when faults stop", waits));
   }
 
-  /** Whoever kept bytes publishes all of them now that nobody expects it; then the run is over. */
+  /** Every actor that kept bytes publishes all of them now; then the run is over. */
   #end(): void {
     const { rates } = this.plan;
     if (!this.weather.mayLock) {
@@ -319,8 +319,8 @@ export class World {
   }
 
   /**
-   * An order asked for again years later gets its old answer. What an opened ledger left out is new
-   * to it.
+   * An order asked for again years later gets its old answer. An order that an opened ledger left
+   * out is new to it.
    */
   #remembers(machine: Machine): void {
     const { book } = machine.signer?.signer.core ?? {};

@@ -168,7 +168,7 @@ function withDeposits<P extends Drawn>(plan: P, chance: Chance): P {
   };
 }
 
-/** What the plan draws of these goes on where the chain counts nothing. */
+/** The faults of the plan that also exist on a chain without counts. */
 const carried: readonly FaultKind[] = [
   ...(["signerDies", "courierDies", "powerFails", "syncFails", "writeFails", "shortWrites", "diskFills", "clockJumps"] as const),
   ...(["slowDisk", "gatewayDies", "commitFails", "gatewayClockJumps", "gatewayRestored", "ledgerRestored"] as const),
@@ -231,8 +231,9 @@ const maxTopUp = "20";
 /** In one run of four payers pay in, and what they pay is swept. */
 const payersOf = 4;
 /**
- * What keeps no deposit and no sweep from its end, once it has stopped. A clock that jumps is not
- * among it: ledger time may stand in next month for good, and each sweep has run out before it.
+ * Faults that keep no deposit and no sweep from its end once they have stopped. A clock that jumps
+ * is not one of them, because ledger time may then stand in the next month and each sweep has run
+ * out before it.
  */
 const swept: readonly FaultKind[] = [
   ...passing,

@@ -1,5 +1,5 @@
 /**
- * What chain nodes answer: a status and a text, through the JSON-RPC envelope into typed answers.
+ * Answers of chain nodes: a status and a text, through the JSON-RPC envelope into typed answers.
  */
 import { readBlock, readFoundLogs, readHead, readReceipt } from "../../../chains/evm/answers.ts";
 import { readEnvelopes } from "../../../chains/evm/rpc-envelope.ts";

@@ -112,7 +112,7 @@ export async function openHttp(): Promise<Target> {
     async run(input) {
       const request = parse(input);
       if (request === null) return;
-      gateway.clock.nowMs += 601_000; // Whoever failed too often is forgiven again.
+      gateway.clock.nowMs += 601_000; // A client that failed too often is forgiven again.
       const own = { ...request.headers };
       for (const name of Object.keys(own))
         own[name] = own[name]?.replaceAll("@token", handmadeToken(gateway.merchant.shopKey, gateway.clock.nowMs)) ?? "";
@@ -137,7 +137,7 @@ export async function openHttp(): Promise<Target> {
   };
 }
 
-/** What was accepted is an order to the engine's own parser too, with nothing in it twice. */
+/** The engine's own parser reads an accepted order too, with nothing in it twice. */
 function assertReadAlike(body: string): void {
   const text = Buffer.from(body, "latin1").toString("utf8");
   const said = JSON.parse(text) as Readonly<Record<string, unknown>>;
@@ -228,7 +228,7 @@ interface Parts {
   readonly fits: unknown;
 }
 
-/** What a token is to be made of; null when the text is the token itself. */
+/** The parts of a token; null if the text is the token itself. */
 function partsOf(text: string): Parts | null {
   let value: unknown;
   try {

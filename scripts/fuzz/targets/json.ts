@@ -1,6 +1,6 @@
 /**
- * The strict JSON parser. What it takes, the engine's own parser takes too, with an equal value,
- * and nothing in it was lost.
+ * The strict JSON parser. The engine's own parser takes each text that it takes, with an equal
+ * value, and nothing in it was lost.
  */
 import { jsonLimits, parseJson } from "../../../protocol/json.ts";
 import type { Seeded } from "../../../rig/seeded.ts";
