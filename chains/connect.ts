@@ -1,6 +1,6 @@
 /**
- * Opens the doors to the nodes of a configured chain, by its family. Opens no connection before the
- * first question.
+ * Opens the interfaces to the nodes of a configured chain, by its family. Opens no connection
+ * before the first question.
  */
 import { feeModelOf } from "./evm/fee-model.ts";
 import { createEvmNodes } from "./evm/node.ts";
@@ -21,7 +21,7 @@ export interface NodesOptions {
   readonly log: NodeLog;
 }
 
-/** One block of one node. */
+/** Names one block of one node. */
 type BlockQuestion = Pick<NodeQuestion, "url" | "timeoutMs"> & { readonly chain: ConfiguredChain };
 
 interface Doors {
@@ -73,7 +73,7 @@ export function openWatcher(options: Pick<NodesOptions, "chain" | "log">): Watch
 }
 
 /**
- * Looks at one node by itself. Rejects for bugs alone.
+ * Looks at one node. Rejects only for bugs.
  * @public
  */
 export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
@@ -81,8 +81,8 @@ export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
 }
 
 /**
- * The hash of a block that all nodes of a chain should have alike, "" where this one does not say.
- * Rejects for bugs alone.
+ * The hash of a block that all nodes of a chain should share, "" if this node does not give one.
+ * Rejects only for bugs.
  * @public
  */
 export function blockHashAt(question: BlockQuestion, number: number): Promise<string> {

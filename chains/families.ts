@@ -1,6 +1,6 @@
 /**
- * The families of chains that there are, by name and by network. Offline. Source: CAIP-2 for the
- * names of networks.
+ * All families of chains, by name and by network. Offline. Source: CAIP-2 for the names of
+ * networks.
  */
 import { invariant, type Refusal, refuse } from "../protocol/fault.ts";
 import { evm } from "./evm/family.ts";
@@ -13,7 +13,7 @@ export const families: Readonly<Record<FamilyName, Family>> = { evm, tron };
 const byNamespace = new Map<string, Family>(Object.values(families).map((family) => [family.namespace, family]));
 
 /**
- * The family of a network that came from outside; undefined when none of ours has it.
+ * The family of a network that came from outside; undefined for an unknown network.
  * @public
  */
 export function findFamily(network: string): Family | undefined {
@@ -21,7 +21,8 @@ export function findFamily(network: string): Family | undefined {
 }
 
 /**
- * The family of a network that our own table, or a record of ours, names: another one is a bug.
+ * The family of a network that our own table, or a record of ours, names. An unknown network is a
+ * bug.
  * @public
  */
 export function familyOf(network: string): Family {
@@ -31,7 +32,7 @@ export function familyOf(network: string): Family {
 }
 
 /**
- * How a network's family excludes a second payment by waiting; null where a slot does.
+ * The exclusion by expiry of a network's family; null if a slot excludes a second payment.
  * @public
  */
 export function waitingOf(network: string): Waiting | null {
@@ -40,9 +41,9 @@ export function waitingOf(network: string): Waiting | null {
 }
 
 /**
- * Whether a chain's nodes count as named by the service whose gateway it is: as `nodesFrom` of
- * config.json says, and without that line where versions end by waiting. There a second payment
- * needs the words of gateway and nodes, which then have one source.
+ * True if the gateway's service named a chain's nodes. `nodesFrom` of config.json decides. Without
+ * this line the answer is true for chains with exclusion by expiry: there a second payment needs
+ * statements of both gateway and nodes, which then have one source.
  * @public
  */
 export function isNodesOfGateway({ family, nodesFrom }: Pick<ConfiguredChain, "family" | "nodesFrom">): boolean {
@@ -50,8 +51,8 @@ export function isNodesOfGateway({ family, nodesFrom }: Pick<ConfiguredChain, "f
 }
 
 /**
- * The families of these networks, each once, in the order of their table. Another network than one
- * of ours is a bug.
+ * The families of these networks, each only once, in the order of their table. An unknown network
+ * is a bug.
  * @public
  */
 export function familiesOf(networks: readonly string[]): readonly FamilyName[] {
@@ -60,7 +61,7 @@ export function familiesOf(networks: readonly string[]): readonly FamilyName[] {
 }
 
 /**
- * A family by the name that came from outside; undefined when none of ours has it.
+ * A family by a name that came from outside; undefined for an unknown name.
  * @public
  */
 export function familyNamed(name: string): Family | undefined {
@@ -76,8 +77,8 @@ export function networkOf(chain: ConfiguredChain): string {
 }
 
 /**
- * Reads an address whose network is not known yet: as the first family that takes it. Refuses with
- * ADDRESS_*.
+ * Reads an address whose network is not known yet, as the first family that accepts it. Refuses
+ * with ADDRESS_*.
  * @public
  */
 export function parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal {
@@ -91,7 +92,7 @@ export function parseAddress(text: string): { readonly ok: true; readonly addres
 }
 
 /**
- * The slot of these that comes last. All are of one network.
+ * The last of these slots, all of one network.
  * @public
  */
 export function farthestSlot(network: string, slots: readonly [string, ...string[]]): string {
@@ -100,7 +101,7 @@ export function farthestSlot(network: string, slots: readonly [string, ...string
 }
 
 /**
- * The word for the slots of these networks: that of their chains where all have one, else ours.
+ * The term for the slots of these networks: the chains' own term if they share one, else "slot".
  * @public
  */
 export function slotWord(networks: Iterable<string>): string {
@@ -110,7 +111,7 @@ export function slotWord(networks: Iterable<string>): string {
 }
 
 /**
- * A slot for a person, in the word of its chain.
+ * A slot for the operator, with the chain's own term.
  * @public
  */
 export function saySlot(network: string, slot: string): string {

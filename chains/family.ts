@@ -1,8 +1,8 @@
 /**
- * The offline door to the chains: all that the rest of the program knows of a family of chains.
- * Facts and slots are the family's own words; whoever carries them only compares, stores and hands
- * them back. Types, and the one list of names: whoever adds one is told by the compiler which
- * tables lack it.
+ * The offline interface to the chains: all that the rest of the program knows of a family of
+ * chains. Facts and slots are the family's own texts; other modules only compare, store and return
+ * them. Only types, and the one list of names: for a new name the compiler shows every table that
+ * lacks it.
  */
 import type { Refusal } from "../protocol/fault.ts";
 
@@ -16,7 +16,7 @@ export const familyNames = ["evm", "tron"] as const;
 export type FamilyName = (typeof familyNames)[number];
 
 /**
- * A chain's id in its family's one spelling, as `readChainId` gave it.
+ * A chain's id in its family's only spelling, as `readChainId` returned it.
  * @public
  */
 export type ChainId = number | string;
@@ -28,24 +28,24 @@ export type ChainId = number | string;
 export interface ConfiguredChain {
   readonly family: FamilyName;
   readonly chainId: ChainId;
-  readonly feeModel?: string; // one of the family's; by the chain's id unless told
+  readonly feeModel?: string; // one of the family's fee models; by default the chain's id decides
   readonly nodesFrom?: NodesFrom;
 }
 
 /**
- * The party that named a chain's nodes: the service, in its gateway's file, or the merchant.
+ * The party that named a chain's nodes: the service in its gateway's file, or the merchant.
  * @public
  */
 export type NodesFrom = "gateway" | "own";
 
 /**
- * The offer of one version for its way into a block, in the family's own fields: decimal strings.
+ * The fees of one attempt, in the family's own fields: decimal strings.
  * @public
  */
 export type Facts = Readonly<Record<string, string>>;
 
 /**
- * The market of one moment, as a chain's nodes agree on it, in the family's own fields.
+ * The fee market at one moment, on which a chain's nodes agree, in the family's own fields.
  * @public
  */
 export type Price = Readonly<Record<string, bigint>>;
@@ -64,14 +64,14 @@ export interface Payment {
 }
 
 /**
- * Unsigned bytes as they read; `account` is "" where the bytes name no payer; `feeMaxUnits` is the
- * most that they can cost, in units of the fee coin.
+ * The content of unsigned bytes. `account` is "" if the bytes name no sender. `feeMaxUnits` is the
+ * most that the transaction can cost, in units of the fee coin.
  * @public
  */
 export type Description = Payment & { readonly facts: Facts; readonly feeMaxUnits: bigint };
 
 /**
- * What was recorded beside unsigned bytes: of it `describe` takes what no byte says.
+ * The recorded values of unsigned bytes. `describe` takes only those that stand in no byte.
  * @public
  */
 export interface Told {
@@ -85,8 +85,8 @@ export interface Told {
 export type Described = { readonly ok: true; readonly description: Description } | Refusal;
 
 /**
- * A version that was made before, and the most that it may cost. Of one that the gateway told of,
- * the facts are not known.
+ * An earlier attempt, and the most that it may cost. The facts are not known for an attempt that
+ * only the gateway described.
  * @public
  */
 export interface PricedVersion {
@@ -96,128 +96,129 @@ export interface PricedVersion {
 }
 
 /**
- * The slots of an account: each excludes all but one of the transactions made for it. Spelled in
- * one way, at most 160 characters.
+ * The slots of an account. Each excludes all transactions made for it except one. A slot has only
+ * one spelling, of at most 160 characters.
  * @public
  */
 export interface Slots {
-  /** Of an account that never paid. */
+  /** The first slot of an account that never paid. */
   readonly first: string;
-  /** Beyond it no account of a living chain comes: such a slot was made up. */
+  /** No account of a real chain gets beyond this slot; a higher one is made up. */
   readonly last: string;
-  /** The slot, or null when the text is none in its one spelling. */
+  /** The slot, or null if the text is not the only spelling of one. */
   read(text: string): string | null;
   next(slot: string): string;
-  /** Below 0 where the chain takes `a` before `b`. */
+  /** Below 0 if the chain takes `a` before `b`. */
   compare(a: string, b: string): number;
-  /** How many there are from one on and before another; 0 where it does not come later. */
+  /** The number of slots from one on and before another; 0 if the other does not come later. */
   between(from: string, before: string): bigint;
-  /** Whether no block takes a slot before all that come before it. */
+  /** True if no block takes a slot before all earlier slots. */
   readonly blocksLater: boolean;
-  /** Whether the chain counts an account's slots; else the signer alone gives them out. */
+  /** True if the chain counts an account's slots; otherwise only the signer assigns them. */
   readonly isCounted: boolean;
-  /** For a person, in the chain's own word. */
+  /** A slot for the operator, with the chain's own term. */
   say(slot: string): string;
   readonly word: string;
 }
 
 /**
- * What keeps a second payment out where no slot does: the first one is dead once the chain's own
- * time is past its end, and no block has it. Times are milliseconds since 1970, all by the chain.
+ * The exclusion of a second payment on a chain without slots. The first attempt is void if the
+ * chain's own time is past its end and no block has it. Times are milliseconds since 1970, all by
+ * the chain.
  * @public
  */
 export interface Waiting {
   readonly kind: "waiting";
-  /** So far past its end, in final chain time, before anybody calls a version dead. */
+  /** Margin past the end, in final chain time, before an attempt counts as void. */
   readonly marginMs: number;
-  /** The longest life that a version may have, from its stamp on. */
+  /** The longest lifetime that an attempt may have, from its timestamp on. */
   readonly lifeMsMax: number;
-  /** No block takes the version once the chain is past this. */
+  /** The chain time after which no block takes the attempt. */
   untilMs(facts: Facts): number;
   /**
-   * Rises strictly from one version of an account to the next, so that no two payments are one
-   * transaction. Never after `untilMs`.
+   * The timestamp of an attempt. It rises strictly from one attempt of an account to the next, so
+   * no two payments are the same transaction. Never after `untilMs`.
    */
   stamp(facts: Facts): bigint;
-  /** The same offer with a stamp above `last`; its end moves as far. */
+  /** The same offer with a timestamp above `last`; its end moves by the same time. */
   stamped(facts: Facts, last: bigint): Facts;
 }
 
 /**
- * What keeps a second payment out: a slot, which the chain gives to one transaction alone; or
- * waiting until the first one is dead.
+ * The exclusion of a second payment: by a slot, which the chain gives to only one transaction, or
+ * by expiry, which waits until the first attempt is void.
  * @public
  */
 export type Exclusion = { readonly kind: "slot" } | Waiting;
 
 /**
- * What a person types of fees, each in the chain's own unit: the most per unit of work, the tip,
- * and the work. Undefined leaves a figure to us.
+ * The fees that an operator types, each in the chain's own unit: the most per unit of work, the
+ * tip, and the work. Undefined leaves a figure to the program.
  * @public
  */
 export interface TypedFees {
   readonly maxFee?: string | undefined;
   readonly tip?: string | undefined;
   readonly work?: string | undefined;
-  readonly dataFee?: string | undefined; // billed beside the work, where the chain does so
+  readonly dataFee?: string | undefined; // billed in addition to the work, if the chain does so
 }
 
 /** @public */
 export interface Fees {
-  readonly decimal: number; // of the coin that fees are paid in
-  readonly tipDecimal: number; // of the unit that people speak of tips in
-  readonly tipUnit: string; // its name; "" where nobody offers a tip
-  readonly tipMax: string; // ceiling of a tip where config.json names none, in that unit
-  /** Ceilings for a chain that has no preset and no price, in whole coins: a cautious start. */
+  readonly decimal: number; // decimals of the coin that pays fees
+  readonly tipDecimal: number; // decimals of the usual unit for tips
+  readonly tipUnit: string; // name of the tip's unit; "" if the chain has no tips
+  readonly tipMax: string; // highest tip if config.json names none, in that unit
+  /** Fee caps for a chain without preset and price, in units of the coin: a cautious start. */
   readonly ceilings: { readonly maxFee: string; readonly maxFeePerDay: string };
-  /** Work of the cheapest payment, and of one whose work is not known. */
+  /** Work of the cheapest payment, and of a payment whose work is not known. */
   readonly workMin: bigint;
   readonly workUnknown: bigint;
   /**
-   * The facts themselves. @throws AgentError JSON_SHAPE when a field is missing, one too many, or
-   * no number
+   * The facts themselves. @throws AgentError JSON_SHAPE if a field is missing, unknown or no number
    */
   read(facts: Facts): Facts;
-  /** As `read`; "" leaves a figure to us. */
+  /** As `read`, but "" leaves a figure to the program. */
   readWish(facts: Facts): Facts;
-  /** A wish as a person types it. Says in words what is wrong. */
+  /** Reads the fees that an operator types. A problem is described in words. */
   typed(options: TypedFees): { readonly ok: true; readonly facts: Facts } | { readonly ok: false; readonly problem: string };
-  /** The most that a version may cost. */
+  /** The most that an attempt may cost. */
   most(facts: Facts): bigint;
-  /** The part of the offer that a ceiling of its own holds, per unit of work. */
+  /** The part of the offer that has a cap of its own, per unit of work. */
   tipOf(facts: Facts): bigint;
   workOf(facts: Facts): bigint;
   /** The offer of a first version. */
   first(price: Price, work: bigint): Facts;
-  /** Null where nobody bids for a place in a block: there no version is dearer than another. */
+  /** Null if the chain has no fee market: then no attempt is more expensive than another. */
   readonly bidding: Bidding | null;
-  /** Why the bytes can never do what they say for so little, or null. */
+  /** The reason why the bytes cannot do their payment for so low a limit, or null. */
   tooLittle(description: Description): string | null;
-  /** Why facts leave open what a version may cost on such a chain, or null. */
+  /** The reason why facts leave the cost of an attempt open on such a chain, or null. */
   unbounded(chain: ConfiguredChain, facts: Facts): string | null;
-  /** The offer for a person, in a line and in rows beside that of an earlier version. */
+  /** The offer for the operator: as one line, and as rows next to those of an earlier attempt. */
   say(facts: Facts): string;
   rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[];
 }
 
 /**
- * How a version comes before others of its slot: by offering more.
+ * Replaces earlier attempts of a slot by offering more.
  * @public
  */
 export interface Bidding {
   /**
-   * The rule for a dearer version, which nodes take in the place of all before: at least the least
-   * step above the newest, more where `asked` is. The same again for its own result.
+   * The rule for a replacement, which nodes take instead of all earlier attempts: at least the
+   * smallest step above the newest, and more if `asked` is higher. The rule gives the same result
+   * for its own result.
    */
   dearer(versions: readonly PricedVersion[], asked: Facts, isCancel: boolean): Facts;
   /**
-   * As `dearer`, by the market: of a newest version that is number `version`. `isTipLow` keeps to
-   * the lower of the nodes' tips.
+   * As `dearer`, at the fee market. The newest attempt has the number `version`. `isTipLow` uses
+   * only the lower of the nodes' tips.
    */
   dearerAt(price: Price, versions: readonly PricedVersion[], work: bigint, version: number, isTipLow: boolean): Facts;
-  /** The least tip above every version so far; 0 where none offered one. */
+  /** The least tip above every attempt so far; 0 if no attempt offered a tip. */
   leastTip(versions: readonly PricedVersion[]): bigint;
-  /** Offers to try for a person's `replace` or `cancel`, best first. Refuses with UNSTICK_FEES. */
+  /** Offers to try for an operator's `replace` or `cancel`, best first. Refuses with UNSTICK_FEES. */
   unstick(
     versions: readonly PricedVersion[],
     isCancel: boolean,
@@ -226,7 +227,7 @@ export interface Bidding {
 }
 
 /**
- * What a link for wallets asks a payer for. Addresses canonical, the amount above zero.
+ * The payment that a link asks a wallet for. Addresses canonical, the amount above zero.
  * @public
  */
 export interface PaymentLink {
@@ -242,41 +243,45 @@ export interface PaymentLink {
  */
 export interface Family {
   readonly name: FamilyName;
-  readonly namespace: string; // of its networks' names, CAIP-2
+  readonly namespace: string; // namespace of its networks' names, CAIP-2
   readonly exclusion: Exclusion;
-  /** Whether a configuration may count blocks until one is final; else the chain alone says so. */
+  /**
+   * True if a configuration may count blocks until one is final; otherwise only the chain decides.
+   */
   readonly countsConfirmations: boolean;
   readonly slots: Slots;
   readonly fees: Fees;
-  /** The words for how a chain bills, as a configuration may name them. */
+  /** The names of the chain's fee models, as a configuration may write them. */
   readonly feeModels: readonly string[];
-  /** The id of a chain that a configuration names; null when the value is none. */
+  /** The id of a chain that a configuration names; null for an invalid value. */
   readChainId(value: unknown): ChainId | null;
   networkOf(chain: ConfiguredChain): string;
-  /** Whether a text is a transaction's hash in its one spelling. */
+  /** True if a text is a transaction's hash in its only spelling. */
   isTxHash(text: string): boolean;
   /** The canonical form. Refuses with ADDRESS_*. */
   parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal;
-  /** A link that wallets of the family open; "" where they have no form for one. */
+  /** A link that wallets of the family open; "" if the family has no form of link. */
   paymentUri(link: PaymentLink): string;
-  /** An address for deposits under the id of an account for deposits. @throws ADDRESS_* */
+  /** A deposit address under the id of an account for deposits. @throws ADDRESS_* */
   depositAddress(accountId: string, index: number): string;
-  /** Where its keys lie. */
+  /** The derivation paths of its keys. */
   readonly paths: KeyPaths;
   /**
-   * The id of an account by its public key (hot), or the text that stands for its node (deposits).
+   * Reads the id of an account by its public key (hot), or by the text that stands for its node
+   * (deposits).
    */
   readonly accounts: Accounts;
 }
 
 /**
- * Places of keys on secp256k1 under a seed, all of BIP-44: an account's node is m/44'/coinType'/N',
- * and every key lies below one, unhardened. Sources: BIP-32, BIP-44, SLIP-44.
+ * Derivation paths of keys on secp256k1 under a seed, all of BIP-44. An account's node is
+ * m/44'/coinType'/N', and every key lies below such a node, unhardened. Sources: BIP-32, BIP-44,
+ * SLIP-44.
  * @public
  */
 export interface KeyPaths {
   readonly coinType: number;
-  readonly accounts: readonly KeyAccount[]; // of a wallet, in the order of a pairing transcript
+  readonly accounts: readonly KeyAccount[]; // accounts of a wallet, in the order of a pairing transcript
   readonly hotKey: readonly number[]; // below a hot account's node
   readonly deposits: readonly number[]; // below the node of an account for deposits, in front of the index
 }
@@ -303,23 +308,26 @@ export interface PublicNode {
 }
 
 /**
- * The transactions of a family, as bytes. For whoever signs: nobody else needs the curve that this
- * brings.
+ * The transactions of a family, as bytes. Only the signer needs them, and the curve that they load.
  * @public
  */
 export interface Transactions {
   /** Unsigned bytes. @throws TRANSACTION_FIELD, or ADDRESS_*, when a field is out of range */
   build(payment: Payment, facts: Facts): Uint8Array;
   /**
-   * Read back from the bytes; refuses whatever `build` does not make. Of `told` it takes what no
-   * byte says, such as a fee that the chain bills beside the transaction's own.
+   * Reads a transaction back from the bytes; refuses all bytes that `build` does not make. From
+   * `told` it takes only values that stand in no byte, such as a fee that the chain bills in
+   * addition.
    */
   describe(unsigned: Uint8Array, told: Told): Described;
-  /** Null where no transaction uses a slot up. */
+  /** Null if no transaction can use a slot up. */
   readonly cancels: Cancels | null;
-  /** What gets signed, 32 bytes each. */
+  /** The digests that get signed, 32 bytes each. */
   digests(unsigned: Uint8Array): readonly Uint8Array[];
-  /** One signature a digest, in their order. @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER */
+  /**
+   * Attaches one signature for each digest, in their order. @throws TRANSACTION_SIGNATURE,
+   * TRANSACTION_SENDER
+   */
   attach(
     unsigned: Uint8Array,
     signatures: readonly Uint8Array[],
@@ -338,8 +346,8 @@ export interface Cancels {
 }
 
 /**
- * An account as others know it: hot by its address, deposits by what its addresses are derived
- * from.
+ * An account as other parties know it: hot by its address, deposits by the text from which its
+ * addresses are derived.
  * @public
  */
 export interface NamedAccount {
@@ -352,8 +360,8 @@ export interface Accounts {
   addressOf(publicKey: Uint8Array): string;
   /** The id of an account for deposits, by its node. */
   depositsIdOf(node: PublicNode): string;
-  /** Whether the account's own key made `proof` over `digest` (32 bytes). */
+  /** True if the account's own key made `proof` over `digest` (32 bytes). */
   proofFits(account: NamedAccount, digest: Uint8Array, proof: string): boolean;
-  /** The proof as text, of a signature r ‖ s; null when the key is not the account's. */
+  /** The proof as text, made from a signature r ‖ s; null if the key is not the account's. */
   proofOf(account: NamedAccount, digest: Uint8Array, signature: Uint8Array): string | null;
 }

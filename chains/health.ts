@@ -1,7 +1,7 @@
 /**
- * Whether the nodes of a chain can be relied on, and why not, in plain words: a node that is out,
- * refuses, has no quota left, stands still, lags or went back. One judgement for the gateway's
- * /ready, the agent's status, metrics and notices. Pure: times are passed in.
+ * Judges if the nodes of a chain are reliable, and gives the problem in plain words: a node is out,
+ * refuses, has no quota left, stands still, lags or went back. One judgement serves the gateway's
+ * /ready, the agent's status, metrics and alerts. Pure: times are passed in.
  */
 import type { Code } from "../protocol/codes.ts";
 import type { ConfiguredChain } from "./family.ts";
@@ -11,37 +11,43 @@ import { chainPresets } from "./presets.ts";
 /** @public */
 export interface NodeHealth {
   readonly url: string; // scheme, host and port only
-  readonly code: Code | ""; // "" for a node that does well, or was not asked yet
-  readonly words: string; // what it does wrong, after its name as the subject; "" with the code ""
-  readonly plain: string; // the same without any word of the node's own
+  readonly code: Code | ""; // "" for a node without a problem, or not asked yet
+  readonly words: string; // its problem, after its name as the subject; "" with the code ""
+  readonly plain: string; // the same without any text of the node
   readonly since: number; // Unix milliseconds, 0 with the code ""
   readonly isUsable: boolean;
   readonly lagBlocks: number | null; // behind the best node of the chain
-  readonly headAgeMs: number | null; // of its newest block by that block's own time, when last shown
+  readonly headAgeMs: number | null; // age of its newest block when last shown, by that block's own time
 }
 
 /** @public */
 export interface ChainHealth {
-  readonly code: Code | ""; // why the chain cannot be used, "" where it can
+  readonly code: Code | ""; // the reason why the chain cannot be used, "" if it can
   readonly words: string; // a sentence for the operator; "" with the code ""
-  readonly plain: string; // the same without a node's address or words
+  readonly plain: string; // the same without a node's address or text
   readonly limitMs: number; // a head older than this is too old
-  readonly headAgeMs: number | null; // of the newest block that any node showed
+  readonly headAgeMs: number | null; // age of the newest block that any node showed
   readonly nodes: readonly NodeHealth[]; // in the order given
 }
 
-/** A warning comes after so many block times, and never sooner than this. */
+/** A warning comes after this number of block times, and never before this time. */
 const blocksMax = 10;
 const limitMsMin = 30_000;
-/** Without a preset: before two blocks of the chain were seen, and the most that is believed. */
+/**
+ * Without a preset: the limit before two blocks of the chain were seen, and the highest limit that
+ * an estimate may give.
+ */
 const blockMsUnknown = 12_000;
 const blockMsMax = 60_000;
-/** A node that is out for less says nothing of its chain: the next question may be answered. */
+/**
+ * A node that is out for a shorter time does not count as a problem: the next question may be
+ * answered.
+ */
 const outMsMin = 5_000;
 const dayMs = 72_000_000;
 
 /**
- * The usual time between two blocks by the preset of this network; null where no preset has it.
+ * The usual time between two blocks by the preset of this network; null if it has no preset.
  * @public
  */
 export function presetBlockMs({ family, chainId }: Pick<ConfiguredChain, "family" | "chainId">): number | null {
@@ -51,7 +57,8 @@ export function presetBlockMs({ family, chainId }: Pick<ConfiguredChain, "family
 }
 
 /**
- * How old a head may be. `blockMs` is the preset's, else an estimate by heads, null for neither.
+ * The greatest age of a head. `blockMs` is the preset's, else an estimate by heads, null for
+ * neither.
  * @public
  */
 export function headLimitMs(blockMs: number | null): number {
@@ -81,7 +88,10 @@ function newest(nodes: readonly NodeStatus[]): Seen | null {
   return seen.reduce<Seen | null>((best, node) => (best === null || isNewer(node.head, best.head) ? node : best), null);
 }
 
-/** By the block's own time, when the node last showed it; by our clock alone where it has none. */
+/**
+ * The age by the block's own time when the node last showed it; only by our clock if the block has
+ * no time.
+ */
 function ageOf({ atMs, seenAgoMs, stoodForMs }: HeadView, nowMs: number): number {
   return Math.max(stoodForMs, atMs === 0 ? 0 : nowMs - seenAgoMs - atMs);
 }
@@ -161,7 +171,7 @@ const clauses: Readonly<Record<string, string>> = {
 };
 
 /**
- * A time for a person, in UTC: the time of day, with its date where that is not about today.
+ * A time for the operator, in UTC: the time of day, with the date if it is not about today.
  * @public
  */
 export function clockTime(atMs: number, nowMs: number): string {

@@ -1,7 +1,7 @@
 /**
- * Findings of a look at a chain's nodes, for `crypto --check`, `doctor` and `gateway check`:
- * the questions that a payment or a deposit needs and a node does not answer, and blocks that are
- * too old. Pure.
+ * Findings about a chain's nodes, for `crypto --check`, `doctor` and `gateway check`: needed
+ * questions of a payment or a deposit that a node does not answer, and blocks that are too old.
+ * Pure.
  */
 import type { Code } from "../protocol/codes.ts";
 import { type Finding, finding } from "../protocol/finding.ts";
@@ -9,10 +9,10 @@ import type { ConfiguredChain } from "./family.ts";
 import { clockTime, headLimitMs, presetBlockMs } from "./health.ts";
 import type { Lack, NodeView } from "./nodes.ts";
 
-/** Codes of what does not pass by itself. */
+/** Codes of failures that do not pass by themselves. */
 const lasting: ReadonlySet<Code> = new Set(["NODE_PRUNED", "NODE_ERROR", "NODE_NO_BLOCK"]);
 
-/** Heads of honest nodes differ by so many blocks at any time. */
+/** Heads of honest nodes may differ by this number of blocks at any time. */
 const lagBlocksMax = 3;
 
 /** Questions and their needs in words. */
@@ -22,15 +22,15 @@ const needs: Readonly<Record<Lack["neededBy"], string>> = {
   both: "payments and deposits need",
 };
 
-/** The other way, in the place of an optional question. */
+/** The other way that takes the place of an optional question. */
 const otherWays: Readonly<Record<string, string>> = {
   "questions together": "is asked one by one then, which takes longer",
   "a tip": "has its tip taken from the price or the history of fees that it names",
 };
 
 /**
- * An error where so few nodes are left for a needed question that nothing goes on, else warnings.
- * `nowMs` in Unix milliseconds; `lagCode` is for a node behind the others.
+ * An error if too few nodes are left for a needed question, so that the service stops; otherwise
+ * warnings. `nowMs` in Unix milliseconds; `lagCode` is for a node behind the others.
  * @public
  */
 export function nodeFindings(
@@ -54,7 +54,7 @@ export function nodeFindings(
   ]);
 }
 
-/** One for each code of a node, with the words that it said first. */
+/** One finding for each code of a node, with the first text that the node gave. */
 function lackFindings(name: string, { url, lacks }: NodeView, isEnough: boolean): readonly Finding[] {
   const groups = new Map<string, Lack[]>();
   for (const lack of lacks) {
@@ -81,7 +81,7 @@ interface Heads {
   readonly lagCode: Code;
 }
 
-/** A node is held against the best one, and the best one against the clock. */
+/** Compares each node with the best one, and the best one with the clock. */
 function headFindings(name: string, { url, block, blockAtMs }: NodeView, heads: Heads): readonly Finding[] {
   const { best, limitMs, nowMs, lagCode } = heads;
   const lagMs = best.blockAtMs - blockAtMs;

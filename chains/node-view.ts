@@ -1,6 +1,6 @@
 /**
- * How one node does: as it did lately, how its head moved, and how it shows itself when it is
- * looked at alone. Types alone.
+ * The state of one node: its recent answers, the movement of its head, and the result of an
+ * examination of only this node. Only types.
  */
 import type { Code } from "../protocol/codes.ts";
 import type { ConfiguredChain } from "./family.ts";
@@ -13,27 +13,27 @@ export interface NodeStatus {
   readonly url: string; // scheme, host and port only
   readonly ok: boolean;
   readonly detail: string; // "" when ok
-  readonly outForMs: number | null; // since its first failure in a row; null when ok or not asked yet
+  readonly outForMs: number | null; // time of its first failure in a row; null when ok or not asked yet
   readonly block: number | null; // newest head it showed
-  readonly head: HeadView | null; // how that head moved; null before the first
+  readonly head: HeadView | null; // movement of that head; null before the first
 }
 
 /**
- * The newest head of one node, and how it moved. `seenAgoMs` and `stoodForMs` by a clock that never
- * runs back, `atMs` by the chain's own.
+ * The newest head of one node and its movement. `seenAgoMs` and `stoodForMs` are by a clock that
+ * never runs back, `atMs` by the chain's own.
  * @public
  */
 export interface HeadView {
   readonly number: number;
-  readonly atMs: number; // the block's own time, Unix milliseconds; 0 where the node did not say
+  readonly atMs: number; // the block's own time, Unix milliseconds; 0 if the node gave none
   readonly seenAgoMs: number; // since the node last showed it
-  readonly stoodForMs: number; // between the first and the last time that the node showed this number
-  readonly highest: number; // that it ever showed; above `number` where the node went back
-  readonly blockMs: number | null; // time between two blocks by its heads; null before it rose
+  readonly stoodForMs: number; // time between the first and the last answer with this number
+  readonly highest: number; // highest number that it ever showed; above `number` if the node went back
+  readonly blockMs: number | null; // time between two blocks by its heads; null before the head rose
 }
 
 /**
- * Hears what the nodes of a chain went through, for logs and metrics. Fields hold no secret.
+ * Receives events of a chain's nodes, for logs and metrics. Fields hold no secret.
  * @public
  */
 export type NodeLog = (
@@ -42,18 +42,18 @@ export type NodeLog = (
 ) => void;
 
 /**
- * One node, to be looked at by itself.
+ * One node to be examined without others.
  * @public
  */
 export interface NodeQuestion {
   readonly chain: ConfiguredChain & { readonly confirmations: number | "finalized" };
   readonly url: string;
   readonly contracts: readonly string[];
-  readonly timeoutMs: number; // of one exchange
+  readonly timeoutMs: number; // time limit of one exchange
 }
 
 /**
- * A node's own showing. `code` is "" for one that serves the right chain and answered.
+ * The result for one node. `code` is "" for a node that serves the right chain and answered.
  * @public
  */
 export interface NodeView {
@@ -63,7 +63,7 @@ export interface NodeView {
   readonly block: number; // its newest, 0 when unknown
   readonly blockAtMs: number; // that block's own time, 0 when unknown
   readonly blockMs: number | null; // time between two blocks by its newest ones, null when unknown
-  readonly lacks: readonly Lack[]; // empty where it answers all that is needed
+  readonly lacks: readonly Lack[]; // questions without an answer; empty if all that is needed is answered
   readonly tokens: readonly TokenView[];
 }
 
@@ -72,7 +72,7 @@ export interface NodeView {
  * @public
  */
 export interface Lack {
-  readonly question: string; // what is asked for, such as "a balance at the final block"
+  readonly question: string; // name of the question, such as "a balance at the final block"
   readonly neededBy: "payments" | "deposits" | "both";
   readonly isOptional: boolean; // there is another way
   readonly code: Code;
@@ -80,8 +80,8 @@ export interface Lack {
 }
 
 /**
- * The decimals that a contract names; -1: it answers, and not with decimals or not at all, which is
- * no contract of a token.
+ * The decimals that a contract names. -1 if it answers with no number of decimals, or does not
+ * answer, and so is no token.
  * @public
  */
 export interface TokenView {

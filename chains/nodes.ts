@@ -1,8 +1,8 @@
 /**
- * The door to the nodes of a chain: all that the courier and the watcher ask of a network, whatever
- * its family. Types alone: connect.ts opens the doors. Every answer that money goes by is the word
- * of min(2, configured) nodes; all reject with AgentErrors NODE_* of effect none, and asking twice
- * is harmless everywhere.
+ * The interface to the nodes of a chain: all questions of the courier and the watcher to a network
+ * of any family. Only types: connect.ts opens the interfaces. Every answer on which money depends
+ * has the agreement of min(2, configured) nodes. All methods reject with AgentErrors NODE_* of
+ * effect none, and may be called twice without harm.
  */
 import type { Code } from "../protocol/codes.ts";
 import type { Refusal } from "../protocol/fault.ts";
@@ -24,18 +24,24 @@ export interface BlockId {
 export interface BlockFacts {
   readonly number: number;
   readonly finalNumber: number;
-  /** The final block's own time, milliseconds since 1970; there where versions end by waiting. */
+  /**
+   * The final block's own time, milliseconds since 1970; present if attempts exclude each other by
+   * expiry.
+   */
   readonly chainMs?: number;
   readonly price: Price;
-  /** The paying account's funds at the final block, by token contract; "" is the native coin. */
+  /** The hot wallet's funds at the final block, by token contract; "" is the native coin. */
   readonly balances: ReadonlyMap<string, bigint>;
-  /** Why tokens are not to be paid with, by contract: they count otherwise than configured. */
+  /**
+   * The reason why a token must not be used for payments, by contract: its decimals differ from the
+   * configured ones.
+   */
   readonly unfit: ReadonlyMap<string, string>;
   readonly accountHasCode: boolean;
 }
 
 /**
- * A token that is paid with, and the decimals that it should have.
+ * A token for payments, and the decimals that it should have.
  * @public
  */
 export interface PaidToken {
@@ -54,7 +60,7 @@ export interface Place {
 }
 
 /**
- * Doubtful: some nodes show it, and not enough of them.
+ * Doubtful: some nodes show the transaction, but too few of them.
  * @public
  */
 export interface Found {
@@ -63,8 +69,8 @@ export interface Found {
 }
 
 /**
- * The end of one of the versions asked for. `cancelled`: a payment of nothing to oneself succeeded;
- * `moved`: it succeeded and is not the one payment that was asked for.
+ * The end of one of the attempts asked for. `cancelled`: a zero payment to the account itself
+ * succeeded. `moved`: the attempt succeeded but is not the one payment that was asked for.
  * @public
  */
 export interface Verdict {
@@ -74,7 +80,7 @@ export interface Verdict {
 }
 
 /**
- * The closed slots of an account, by the chain: how many at the head, with the pool, and at the
+ * The closed slots of an account on chain: the counts at the head, with the mempool, and at the
  * final block.
  * @public
  */
@@ -82,19 +88,24 @@ export interface Counters {
   readonly latest: bigint;
   readonly pending: bigint;
   readonly final: bigint;
-  readonly witnesses: number; // nodes that said this of the final block
+  readonly witnesses: number; // number of nodes that agree on the final block's count
   /**
-   * So many said all three alike; else `latest` and `pending` are the highest that so many have
-   * reached.
+   * True if so many nodes gave all three counts alike. Otherwise `latest` and `pending` are the
+   * highest that so many have reached.
    */
   readonly isSame: boolean;
 }
 
 /**
- * A node's answer to signed bytes. accepted: it took them now · known: it has them already ·
- * slot-consumed: the slot is used, by this transaction or another · underpriced: the fee is too low
- * · funds: the account cannot pay for it · expired: the version's end is past, as this node's chain
- * tells the time · unsent: surely no node has seen them · unknown: anything else.
+ * A node's answer to signed bytes.
+ * - accepted: the node took them now
+ * - known: the node has them already
+ * - slot-consumed: the slot is used, by this transaction or another
+ * - underpriced: the fee is too low
+ * - funds: the account cannot pay for the transaction
+ * - expired: the attempt's end is past, by the chain time of this node
+ * - unsent: surely no node has received them
+ * - unknown: any other answer
  * @public
  */
 export type BroadcastOutcome =
@@ -110,17 +121,18 @@ export type BroadcastOutcome =
 /** @public */
 export interface BroadcastAnswer {
   readonly outcome: BroadcastOutcome;
-  readonly text: string; // the node's own words, cut and cleaned, for people
+  readonly text: string; // the node's own text, cut and cleaned, for the operator
   /**
-   * The node answered, and did not take the bytes: whether a dearer version could be taken instead.
-   * With several nodes only where each of them refused or has surely not seen the bytes.
+   * Set if the node answered and did not take the bytes: says if it could take a replacement with a
+   * higher fee. With several nodes it is set only if each of them refused, or surely has not
+   * received the bytes.
    */
   readonly refusal?: "curable" | "incurable";
-  readonly node?: string; // whose words these are: scheme, host and port
+  readonly node?: string; // the node with this text: scheme, host and port
 }
 
 /**
- * A signed version that is looked for.
+ * A signed attempt whose inclusion is asked for.
  * @public
  */
 export interface SignedVersion {
@@ -135,36 +147,36 @@ export interface Watched {
 }
 
 /**
- * The questions of whoever pays.
+ * The questions of payments.
  * @public
  */
 export interface PayerNodes extends Watched {
-  /** The newest block, one node's word. */
+  /** The newest block, from one node. */
   tip(): Promise<BlockId>;
   facts(account: string): Promise<BlockFacts>;
   /**
-   * Work that a payment needs, with room. Refuses with NODE_WOULD_REVERT when the chain would not
-   * carry it out.
+   * The work that a payment needs, with room. Refuses with NODE_WOULD_REVERT if the chain would not
+   * execute the payment.
    */
   work(account: string, payment: WantedPayment): Promise<{ readonly ok: true; readonly work: bigint } | Refusal>;
   /**
-   * Places of these versions of an account, in the same order; null where the nodes could not
+   * Locations of these attempts of an account, in the same order; null if the nodes could not
    * answer.
    */
   places(account: string, wanted: readonly PlaceQuestion[]): Promise<readonly (Found | null)[]>;
-  /** Null until one of the versions is final. */
+  /** Null until one of the attempts is final. */
   verdict(payment: PaidFrom, versions: readonly SignedVersion[]): Promise<Verdict | null>;
   /** Whether the chain has this block. */
   holds(block: number, blockHash: string): Promise<boolean>;
   closed(account: string): Promise<Counters>;
-  /** Of all these versions together; there where versions end by waiting. */
+  /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   dead?(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
-  /** Signed bytes to every node; never rejects. Only the same bytes are ever sent again. */
+  /** Sends signed bytes to every node; never rejects. Only the same bytes are ever sent again. */
   broadcast(raw: string): Promise<BroadcastAnswer>;
 }
 
 /**
- * A version that may be dead: no block takes it once the chain is past `untilMs`.
+ * An attempt that may be void: no block takes it after the chain time `untilMs`.
  * @public
  */
 export interface DeadQuestion {
@@ -173,19 +185,19 @@ export interface DeadQuestion {
 }
 
 /**
- * Dead: no block can take any of the versions asked for any more, and none has one of them, as
- * `witnesses` nodes say. By the chain's own time alone.
+ * Void: no block has any of these attempts and none can take one any more, as `witnesses` nodes
+ * agree. Only the chain's own time counts.
  * @public
  */
 export interface Death {
   readonly isDead: boolean;
-  readonly chainMs: number; // of the newest final block that enough nodes have
+  readonly chainMs: number; // time of the newest final block that enough nodes have
   readonly block: number; // that block's number
   readonly witnesses: number;
 }
 
 /**
- * All versions that were let out on one slot.
+ * All attempts that were released on one slot.
  * @public
  */
 export interface PlaceQuestion {
@@ -200,7 +212,7 @@ export type WantedPayment = Pick<Payment, "contract" | "destination" | "amountUn
 export type PaidFrom = WantedPayment & Pick<Payment, "account">;
 
 /**
- * A version in words, to compare its bytes with.
+ * The expected content of an attempt, to compare its bytes with.
  * @public
  */
 export interface Said {
@@ -211,8 +223,8 @@ export interface Said {
 }
 
 /**
- * Reads signed bytes with code that shares nothing with the code that built them; "" when they say
- * `said`, else the difference. Throws for bytes that are no transaction.
+ * Reads signed bytes with code that shares nothing with the code that built them. "" if they have
+ * the content `said`, else the difference. Throws for bytes that are no transaction.
  * @public
  */
 export type IndependentReading = (raw: string, said: Said) => Promise<string>;
@@ -224,11 +236,11 @@ export type IndependentReading = (raw: string, said: Said) => Promise<string>;
 export interface Ending {
   readonly txHash: string;
   readonly block: number;
-  readonly feeUnits: bigint; // that it cost, in units of the fee coin
+  readonly feeUnits: bigint; // its cost, in units of the fee coin
 }
 
 /**
- * The end of a withdrawal as the watcher judges it by all its versions.
+ * The end of a withdrawal, as the watcher judges it by all its attempts.
  * @public
  */
 export type Judgement =
@@ -243,7 +255,7 @@ export type Judgement =
   | { readonly kind: "waiting" };
 
 /**
- * A block as the watcher reads it; its content is for the family's own questions.
+ * A block as the watcher reads it. Only the family's own questions use its content.
  * @public
  */
 export interface WatchedBlock extends BlockId {
@@ -252,8 +264,8 @@ export interface WatchedBlock extends BlockId {
 }
 
 /**
- * A payment in a block. `index` is its place among those of one transaction, -1 for the native
- * coin.
+ * A payment in a block. `index` is its index among the payments of one transaction, -1 for the
+ * native coin.
  * @public
  */
 export interface SeenPayment {
@@ -267,7 +279,7 @@ export interface SeenPayment {
 }
 
 /**
- * A transaction of an account, on its slot, and whom it says it pays.
+ * A transaction of an account on its slot, and the receiver that it names.
  * @public
  */
 export interface Spend {
@@ -282,27 +294,30 @@ export interface Spend {
 }
 
 /**
- * The questions of the gateway's watcher. `isAgreed`: on the word of enough nodes; else one node's,
- * for showing progress.
+ * The questions of the gateway's watcher. With `isAgreed` the answer needs enough nodes; otherwise
+ * one node's answer shows progress.
  * @public
  */
 export interface WatcherNodes extends Watched {
   tip(): Promise<BlockId>;
   finalTip(): Promise<BlockId>;
   block(number: number, isAgreed: boolean): Promise<WatchedBlock>;
-  /** Seconds since 1970 of a block, one node's word. */
+  /** Time of a block from one node, in seconds since 1970. */
   timestamp(number: number): Promise<number>;
   /**
-   * At the end of a block, agreed; where nodes tell of their newest final block alone, of it or of
-   * a later one.
+   * The agreed balance at the end of a block. If nodes give only balances of their newest final
+   * block, the balance is of that block or a later one.
    */
   balance(account: string, contract: string, block: number): Promise<bigint>;
-  /** As `balance` for each question, in their order, in bounded batches; rejects when one does. */
+  /**
+   * As `balance` for each question, in their order, in bounded batches. Rejects if one of them
+   * does.
+   */
   balances(questions: readonly BalanceQuestion[], block: number): Promise<readonly bigint[]>;
   /**
-   * Whether each account was ever used, as far as the chain keeps that: it sent a transaction, or,
-   * where accounts are made by their first coins, it exists. At the end of a block as `balance`,
-   * agreed.
+   * Says for each account if it was ever used, as far as the chain keeps this: it sent a
+   * transaction, or, on chains where the first coins make an account, it exists. At the end of a
+   * block as `balance`, agreed.
    */
   wereUsed(accounts: readonly string[], block: number): Promise<readonly boolean[]>;
   /** True where `balance` may be of a later block. */
@@ -311,7 +326,7 @@ export interface WatcherNodes extends Watched {
   decimals(contract: string): Promise<bigint>;
   /**
    * Payments of these contracts ("" the native coin) to any of the addresses, in blocks that follow
-   * one another. Failed ones, and token transfers of nothing, are left out.
+   * one another. Leaves out failed payments and token transfers of zero.
    */
   payments(
     blocks: readonly WatchedBlock[],
@@ -323,22 +338,22 @@ export interface WatcherNodes extends Watched {
   spends(blocks: readonly WatchedBlock[], accounts: ReadonlySet<string>): readonly Spend[];
   hasFailed(txHash: string): Promise<boolean>;
   /**
-   * The most that a payment costs by the market of now, with room for a dearer one, in units of the
-   * fee coin. Refuses with NODE_WOULD_REVERT.
+   * The most that a payment costs at the present fee market, with room for a replacement, in units
+   * of the fee coin. Refuses with NODE_WOULD_REVERT.
    */
   cost(account: string, payment: WantedPayment): Promise<{ readonly ok: true; readonly feeUnits: bigint } | Refusal>;
-  /** Judges a withdrawal by a final spend of its slot that is none of its versions. */
+  /** Judges a withdrawal by a final transaction on its slot that is none of its attempts. */
   judgeSpend(payment: Payment, spend: Spend): Promise<Judgement>;
-  /** As `PayerNodes` has it; there where slots are counted. */
+  /** As in `PayerNodes`; present if the chain counts slots. */
   closed?(account: string): Promise<Counters>;
-  /** Of all these versions together; there where versions end by waiting. */
+  /** Judges all these attempts together; present if attempts exclude each other by expiry. */
   dead?(account: string, versions: readonly DeadQuestion[]): Promise<Death>;
-  /** For the withdrawals of one pass: questions that several of them share are asked once. */
+  /** For the withdrawals of one pass: a question that several of them share is asked only once. */
   pass(final: BlockId): WatcherPass;
 }
 
 /**
- * A balance that is asked for: of a token's contract, or "" for the native coin.
+ * A question for a balance: of a token's contract, or "" for the native coin.
  * @public
  */
 export interface BalanceQuestion {

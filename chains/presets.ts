@@ -1,6 +1,6 @@
 /**
- * Chains and currencies by name: what one line of a configuration, `"preset": NAME`, stands for.
- * Data and nothing else; every line given beside the preset wins. Offline.
+ * Chains and currencies by name: the lines that one line of a configuration, `"preset": NAME`,
+ * stands for. Only data; a line given next to the preset wins over it. Offline.
  */
 import type { JsonObject, JsonValue } from "../protocol/json.ts";
 import { evmChains } from "./presets/evm.ts";
@@ -25,7 +25,7 @@ export function findCurrencyPreset(name: string): CurrencyPreset | undefined {
 }
 
 /**
- * The lines that say something else than the preset.
+ * The lines that differ from the preset.
  * @public
  */
 export function linesBeside(preset: JsonObject, lines: JsonObject): JsonObject {
@@ -34,11 +34,12 @@ export function linesBeside(preset: JsonObject, lines: JsonObject): JsonObject {
 
 /** @public */
 export interface Expanding {
-  /** The lines that the configuration's own readers know; a preset's others are left out. */
+  /** The lines that the configuration's own readers know. Other lines of a preset are left out. */
   readonly chainLines: readonly string[];
   readonly currencyLines: readonly string[];
   /**
-   * A fault at a place such as `chains.bsc.preset`; `known` are the words that could stand there.
+   * A fault at a location such as `chains.bsc.preset`; `known` are the words that could stand
+   * there.
    */
   readonly wrong: (path: string, problem: string, known: readonly string[], given: string) => Error;
 }
@@ -47,14 +48,15 @@ export interface Expanding {
 export interface Expanded {
   readonly chains: JsonObject;
   readonly currencies: JsonObject;
-  /** By chain's name and by currency's id, of those that name one. */
+  /** The presets that chains and currencies name, by chain's name and by currency's id. */
   readonly chainPreset: ReadonlyMap<string, string>;
   readonly currencyPreset: ReadonlyMap<string, string>;
 }
 
 /**
- * Lays the lines of each named preset under the lines given beside it. Whatever else is wrong with
- * an entry is left for the configuration's reader. @throws what `wrong` makes
+ * Adds the lines of each named preset under the lines given next to it. Leaves all other errors of
+ * an entry to the configuration's reader.
+ * @throws the fault that `wrong` makes
  * @public
  */
 export function expandPresets(chains: JsonObject, currencies: JsonObject, options: Expanding): Expanded {
@@ -104,21 +106,21 @@ function named<T>(
   throw wrong(path, "is the name of no preset", known, typeof preset === "string" ? preset : "");
 }
 
-/** The configured chain that a currency's preset is meant for, when there is exactly one. */
+/** The configured chain for which a currency's preset is meant, if there is exactly one. */
 function onlyChain({ chain }: CurrencyPreset, presetOf: ReadonlyMap<string, string>): string | undefined {
   const fitting = [...presetOf].filter(([, preset]) => preset === chain).map(([name]) => name);
   return fitting.length === 1 ? fitting[0] : undefined;
 }
 
-/** Why no chain of the configuration could be taken for it. */
+/** The reason why no chain of the configuration could be chosen for the preset. */
 function whichChain({ chain }: CurrencyPreset, presetOf: ReadonlyMap<string, string>): string {
   const fitting = [...presetOf].filter(([, preset]) => preset === chain).map(([name]) => name);
   return fitting.length === 0 ? "no chain here has that preset" : `name one of ${fitting.join(", ")} as its chain`;
 }
 
-/** A contract of one network is nothing on another, or somebody else's. */
+/** On another network, the address of a contract is empty or belongs to another contract. */
 function isFor({ chain }: CurrencyPreset, preset: string | undefined, configured: JsonValue | undefined): boolean {
-  // A chain that is not there is for the reader to say.
+  // The configuration's reader reports a missing chain.
   if (preset === chain || configured === undefined || !isObject(configured)) return true;
   const lines = findChainPreset(chain)?.lines;
   return configured.family === lines?.family && configured.chainId === lines?.chainId;

@@ -1,6 +1,6 @@
 /**
- * The second reading of signed bytes, by code that is none of ours: a door of its own, since it
- * brings a large library that only the courier has use for.
+ * The second reading of signed bytes, by code that is not ours. A separate file, because it loads a
+ * large library that only the courier needs.
  */
 import { readBack } from "./evm/node-read-back.ts";
 import type { FamilyName } from "./family.ts";

@@ -1,6 +1,6 @@
 /**
- * The offline door for whoever signs: transactions as bytes, by network. Apart from families.ts,
- * since it brings the curve, which has no place on a server without keys.
+ * The offline interface for the signer: transactions as bytes, by network. Separate from
+ * families.ts, because it loads the curve, which a server without keys must not load.
  */
 import { evmTransactions } from "./evm/transactions.ts";
 import { familyOf } from "./families.ts";
@@ -10,7 +10,8 @@ import { tronTransactions } from "./tron/transactions.ts";
 const transactions: Readonly<Record<FamilyName, Transactions>> = { evm: evmTransactions, tron: tronTransactions };
 
 /**
- * Of a network that our own table, or a record of ours, names: another one is a bug.
+ * The transactions of a network that our own table, or a record of ours, names. An unknown network
+ * is a bug.
  * @public
  */
 export function transactionsOf(network: string): Transactions {

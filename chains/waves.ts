@@ -1,4 +1,4 @@
-/** Many questions, so many at a time. Touches nothing itself. */
+/** Asks many questions with a bound on those at the same time. Touches nothing itself. */
 
 /**
  * Runs `job` over all items, at most `width` at a time, in order of the items.

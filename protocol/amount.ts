@@ -20,8 +20,8 @@ const grammar = /^(0|[1-9][0-9]*)(?:\.([0-9]+))?$/;
 const unitsMax = 2n ** 256n - 1n;
 
 /**
- * An amount's canonical text: above zero, no leading zero, no trailing zero after a point; for
- * amounts without their decimals.
+ * An amount's canonical text: above zero, no leading zero, no trailing zero after a point. Serves
+ * amounts whose number of decimals is not known.
  * @public
  */
 export const canonicalAmount = /^(?:[1-9][0-9]*|(?:0|[1-9][0-9]*)\.[0-9]*[1-9])$/;
@@ -34,7 +34,7 @@ export const canonicalAmount = /^(?:[1-9][0-9]*|(?:0|[1-9][0-9]*)\.[0-9]*[1-9])$
  */
 export function parseAmount(text: string, decimal: number): { readonly ok: true; readonly units: bigint } | Refusal {
   invariant(Number.isInteger(decimal) && decimal >= 0 && decimal <= decimalMax, "decimal is within 0 … 36");
-  // One more for the point; 79 digits without one are beyond 256 bits.
+  // The point may add one character. 79 digits without a point are beyond 256 bits.
   if (text.length > amountDigitsMax + 1) return refuse("AMOUNT_FORMAT", `more than ${amountDigitsMax} digits`);
   const match = grammar.exec(text);
   if (match === null) return refuse("AMOUNT_FORMAT", "not digits with an optional point");

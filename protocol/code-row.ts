@@ -1,4 +1,4 @@
-/** One row of the table of codes: [kind, effect, who sees it, meaning, what the operator does]. */
+/** One row of the table of codes: [kind, effect, reader, meaning, advice to the operator]. */
 export type CodeRow = readonly [
   "refusal" | "fault" | "alarm",
   "none" | "done" | "unknown",

@@ -1,7 +1,7 @@
 /**
- * Every code of a refusal or fault, in one frozen table: [kind, effect, who sees it, meaning, what
- * the operator does]. The same table stands in docs/errors.md, and a test compares both ways. Codes
- * never change meaning and are never reused.
+ * Every code of a refusal or fault, in one frozen table: [kind, effect, reader, meaning, advice to
+ * the operator]. The same table stands in docs/errors.md; a test compares both. A code never
+ * changes its meaning and is never used again for another one.
  */
 import type { CodeRow } from "./code-row.ts";
 import { gatewayCodes } from "./codes-gateway.ts";
@@ -210,7 +210,7 @@ export const codes = {
   CHAIN_DEAD_INCLUDED: ["alarm", "none", "operator", "a block has a transaction that the gateway and the courier had both called dead", "pause, and look the payment up in a block explorer: it may have been made twice; then ask whose nodes those are"],
   CHAIN_SLOT_FOREIGN: ["alarm", "none", "operator", "somebody else signs with this account's key; locked", "move the funds to a new wallet, unless ledger and gateway were both put back: docs/recovering.md"],
   SOCKET_VERB: ["refusal", "none", "log", "the socket does not know this request", "run both ends from the same build"],
-  // link, desk (courier)
+  // link, scheduler (courier)
   LINK_ADDRESS: ["fault", "none", "operator", "gatewayUrl is not an http or https origin", "correct gatewayUrl in config.json"],
   LINK_PLAINTEXT: ["fault", "none", "operator", "gatewayUrl is plain http off loopback", "use https"],
   LINK_FILE_MISSING: ["fault", "none", "operator", "there is no readable link.json: this server is not paired", "run pair"],
@@ -318,7 +318,7 @@ export const codes = {
   BACKUP_ENCKEY: ["fault", "none", "operator", "a backup file does not open: wrong encKey, or it was changed", "give the encKey that was in use when it was made"],
   BACKUP_NO_KEYS: ["refusal", "none", "operator", "a backup made with --without-keys cannot be restored: it has no keystore and no link", "take one that was made without that option"],
   STATE_NOT_EMPTY: ["refusal", "none", "operator", "a backup is restored into an empty state folder only, and this one is not", "name another folder with --state; if a restore was cut here, move this folder aside first and keep it"],
-  // checks before anything is started, and doctor (agent/check, cli/doctor)
+  // checks before a process starts, and doctor (agent/check, cli/doctor)
   CHECK_DECIMALS: ["fault", "none", "operator", "a token's contract counts its units in other decimals than config.json says", "correct decimal or contract of the currency in config.json"],
   CHECK_BATCH: ["fault", "none", "operator", "a node refuses several questions in one", "nothing has to be done: it is asked one by one; another node answers faster"],
   CHECK_INTERNAL: ["fault", "none", "operator", "a node keeps no internal transactions, so it names no coins that a contract sends", "set vm.saveInternalTx = true in the node's configuration and let it sync again, or name another node: docs/chains.md"],

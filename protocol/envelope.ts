@@ -48,9 +48,9 @@ export function sealEnvelope(kind: EnvelopeKind, payload: object | Uint8Array, p
 }
 
 /**
- * The gateway's own signature of one job's text, 64 bytes as hex: it stays with the job when the
- * envelope is gone, so that a gateway put back from a backup can take its own order back from an
- * agent.
+ * Signs the text of one job with the gateway's key, 64 bytes as hex. The signature stays with the
+ * job after the envelope is gone, so a gateway that was restored from a backup can accept its own
+ * order from an agent.
  * @public
  */
 export function signJob(text: string, privateKey: KeyObject): string {
@@ -71,12 +71,12 @@ export interface EnvelopeExpectation {
   readonly kind?: EnvelopeKind;
   readonly kinds?: readonly EnvelopeKind[]; // used when `kind` is absent
   readonly publicKey: KeyObject;
-  readonly bytesMax: number; // of the whole frame
+  readonly bytesMax: number; // size of the complete frame
 }
 
 /**
- * Verifies a frame and gives its payload, a view into `frame`: the caller must not change the frame
- * while it uses the payload.
+ * Verifies a frame and returns its kind and payload. The payload is a view into `frame`: the caller
+ * must not change the frame while the payload is in use.
  * @throws AgentError ENVELOPE_SIZE, ENVELOPE_VERSION, ENVELOPE_KIND, ENVELOPE_SIGNATURE, checked in
  * this order.
  * @public
@@ -102,8 +102,8 @@ export function openEnvelope(
 }
 
 /**
- * The kind a frame claims, nothing verified: for choosing the key. Null when short, of another
- * version or an unknown kind.
+ * The kind that a frame claims, without any verification; it serves to choose the key. Null if the
+ * frame is too short, has another version or an unknown kind.
  * @public
  */
 export function frameKind(frame: Uint8Array): EnvelopeKind | null {
@@ -123,8 +123,8 @@ const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /**
  * Reads an Ed25519 public key from 32 bytes as lower-case hex.
- * @throws AgentError ENVELOPE_KEY when it is not that, not a point in canonical form, or of small
- * order.
+ * @throws AgentError ENVELOPE_KEY for another text, a point that is not in canonical form, or a
+ * point of small order.
  * @public
  */
 export function publicKeyFromHex(hex: string): KeyObject {

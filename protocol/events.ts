@@ -1,7 +1,7 @@
 /**
- * Every event that a log line may name, one frozen table for each side. A line's `event` is one of
- * these names and its level the table's; docs/events.md has the same rows. Events for `notify` and
- * `alerts` stand in notices/table.ts. Pure.
+ * Every event that a log line may name, in one frozen table for each side. The `event` of a line is
+ * one of these names, and its level is the table's. docs/events.md has the same rows. Events for
+ * `notify` and `alerts` stand in notices/table.ts. Pure.
  */
 
 /** @public */

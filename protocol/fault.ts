@@ -1,19 +1,19 @@
 /**
- * The three ways a thing can go other than well, kept apart everywhere (docs/errors.md): a refusal
- * is an expected no and a value; a fault is the world failing and an error; a bug is a broken
- * invariant and a crash.
+ * The three kinds of failure, kept apart everywhere (docs/errors.md). A refusal is an expected no,
+ * and a value. A fault is a failure of the world outside, and an error. A bug is a broken
+ * invariant, and a crash.
  */
 import type { Code } from "./codes.ts";
 
 /**
- * Did the outside act happen? none: may be tried again; done: go on; unknown: look before anything
- * else.
+ * Says if the outside act happened. none: the caller may try again. done: the caller goes on.
+ * unknown: the caller must look before anything else.
  * @public
  */
 export type Effect = "none" | "done" | "unknown";
 
 /**
- * An expected no. Crosses wires as its code alone.
+ * An expected no. Only its code crosses a wire.
  * @public
  */
 export interface Refusal {
@@ -53,8 +53,8 @@ export class AgentError extends Error {
 }
 
 /**
- * The same fault, its message beginning with the file or folder it is about; one that names it, and
- * anything else, as it is.
+ * Returns the same fault with the file or folder in front of its message. Returns any other error
+ * unchanged, and so a fault that already names the path.
  * @public
  */
 export function aboutFile(path: string, error: unknown): unknown {
@@ -64,7 +64,7 @@ export function aboutFile(path: string, error: unknown): unknown {
 }
 
 /**
- * What `act` gives; a fault of it names the file or folder it is about.
+ * Returns the result of `act`. A fault that `act` throws names the file or folder.
  * @public
  */
 export function namingFile<T>(path: string, act: () => T): T {
@@ -76,7 +76,7 @@ export function namingFile<T>(path: string, act: () => T): T {
 }
 
 /**
- * A bug: never caught in the middle, the process ends with status 70.
+ * A bug. Nothing catches it: the process ends with status 70.
  * @public
  */
 export class Bug extends Error {
@@ -92,8 +92,8 @@ export function invariant(condition: unknown, message: string): asserts conditio
 }
 
 /**
- * Why the system refused, in a word a person can look up: its code (ENOENT, EADDRINUSE) when it has
- * one, else what it says.
+ * The reason for which the system refused, as a term that an operator can look up. It is the
+ * error's code (ENOENT, EADDRINUSE) if there is one, and else its message.
  * @public
  */
 export function reasonOf(cause: unknown): string {

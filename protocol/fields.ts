@@ -1,6 +1,6 @@
 /**
- * Readers of the fields that many payloads share: ids, keys, times, currencies, destinations. One
- * rule per kind of field, so that a value one message takes is never refused by another.
+ * Readers of the fields that many payloads share: ids, keys, times, currencies, destinations. Each
+ * kind of field has one rule, so no message refuses a value that another message takes.
  * docs/protocol.md section 1.4.
  */
 import { amountDigitsMax, canonicalAmount } from "./amount.ts";
@@ -56,9 +56,9 @@ export const destination: Reader<string> = string({ max: 128, pattern: /^[\x21-\
 export const account: Reader<string> = string({ min: 1, max: 128, pattern: /^[\x21-\x7e]+$/ });
 export const tag: Reader<string> = string({ max: tagLengthMax, pattern: /^[\x20-\x7e]*$/ });
 export const code: Reader<string> = string({ max: 64, pattern: /^[A-Z0-9_]*$/ });
-/** An EVM account's nonce, in its one spelling. */
+/** An EVM account's nonce in its only spelling. */
 export const counter: Reader<string> = string({ min: 1, max: 20, pattern: /^(?:0|[1-9][0-9]*)$/ });
-/** Likewise, "" where the chain has none. */
+/** The same, with "" if the chain has no nonce. */
 export const optionalCounter: Reader<string> = string({ max: 20, pattern: /^(?:|0|[1-9][0-9]*)$/ });
 export const slot: Reader<string> = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 export const txHash: Reader<string> = string({ min: 1, max: 130, pattern: /^[0-9A-Za-z]+$/ });

@@ -1,14 +1,14 @@
 /**
- * A finding of a check: its code, its severity, a sentence and the line to type; and its one line
- * for a person. Pure.
+ * A finding of a check: its code, its severity, a sentence and the line to type. Also formats a
+ * finding as one line for the operator. Pure.
  */
 import { type Code, codes } from "./codes.ts";
 import { AgentError } from "./fault.ts";
 import { visible } from "./visible.ts";
 
 /**
- * `error`: it does not work so, or keys or money are at risk. `warning`: it works, and should not
- * stay so.
+ * `error`: the program does not work in this state, or keys or money are at risk. `warning`: the
+ * program works, but the operator should change something.
  * @public
  */
 export interface Finding {
@@ -19,8 +19,8 @@ export interface Finding {
 }
 
 /**
- * Makes a finding, with the table's hint where `hint` is left out. Both texts are made safe to
- * print, since a node's answer or a file's name may be part of them.
+ * Makes a finding, with the table's hint if `hint` is left out. Makes both texts safe to print,
+ * because an answer of a node or the name of a file may be part of them.
  * @public
  */
 export function finding(code: Code, severity: Finding["severity"], what: string, hint: string = codes[code][4]): Finding {
@@ -28,8 +28,8 @@ export function finding(code: Code, severity: Finding["severity"], what: string,
 }
 
 /**
- * Makes a finding of a fault. The hint is the fault's own, else the table's, with the fault's path
- * in the place of `<file>`.
+ * Makes a finding from a fault. The hint is the fault's own or else the table's, with the fault's
+ * path instead of `<file>`.
  * @public
  */
 export function faultFound({ code, message, context }: AgentError, severity: Finding["severity"] = "error"): Finding {
@@ -38,8 +38,8 @@ export function faultFound({ code, message, context }: AgentError, severity: Fin
 }
 
 /**
- * Gives the result of `act`; for its fault null, and a finding more. Anything else that `act`
- * throws is thrown on.
+ * Returns the result of `act`. If `act` throws a fault, returns null and adds a finding. Throws
+ * every other error again.
  * @public
  */
 export function orFinding<T>(findings: Finding[], act: () => T): T | null {
@@ -53,7 +53,7 @@ export function orFinding<T>(findings: Finding[], act: () => T): T | null {
 }
 
 /**
- * The finding as one line without a newline: `error CODE: what is wrong; hint: what to type`.
+ * Formats the finding as one line without a newline: `error CODE: problem; hint: command`.
  * @public
  */
 export function findingLine({ code, severity, what, hint }: Finding): string {

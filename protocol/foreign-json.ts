@@ -1,14 +1,14 @@
 /**
- * JSON that strangers write: chain nodes and exchanges, whose integers may have more digits and
- * whose figures more places than a JavaScript number holds. One pass over the text puts such
- * numbers into quotes and counts the values, then JavaScript's own parser reads it. Time grows with
- * the length alone, whatever the text is; the count bounds the memory of what comes out. Pure.
+ * Reads JSON from chain nodes and exchanges, whose numbers may have more digits than a JavaScript
+ * number holds. One pass over the text puts such numbers into quotes and counts the values; then
+ * JavaScript's own parser reads the text. The time grows only with the length, for any text, and
+ * the count bounds the memory of the result. Pure.
  */
 import { AgentError } from "./fault.ts";
 
 /**
- * `long`: integers of sixteen digits and more come as text, other numbers as numbers. `all`: every
- * number comes as the text it was written in.
+ * `long`: integers of sixteen digits and more become text, other numbers stay numbers. `all`: every
+ * number becomes the text in which it was written.
  * @public
  */
 export type NumbersAsText = "long" | "all";
@@ -34,7 +34,7 @@ export function parseForeign(text: string, asText: NumbersAsText, limits: Partia
 }
 
 /**
- * The text with its numbers in quotes, read no further. Same faults but SyntaxError.
+ * The text with its numbers in quotes, not parsed. Throws the same faults except SyntaxError.
  * @public
  */
 export function quoteNumbers(
@@ -65,12 +65,13 @@ export function quoteNumbers(
   return copied === 0 ? text : parts.join("") + text.slice(copied);
 }
 
-/** Behind the closing quote, or the end of the text for a string that never ends. */
+/** Position behind the closing quote, or the end of the text if a string never ends. */
 function endOfString(text: string, from: number): number {
   for (let at = from + 1; ; ) {
     const end = text.indexOf('"', at);
     if (end === -1) return text.length;
-    // Backslashes right before it; the quote before them, or before `at`, ends the count.
+    // Counts the backslashes right before `end`. A quote before them, or before `at`, ends the
+    // count.
     let slashes = 0;
     while (text.charCodeAt(end - 1 - slashes) === backslash) slashes += 1;
     if (slashes % 2 === 0) return end + 1;

@@ -1,6 +1,7 @@
 /**
  * The gateway's answer to a pairing request: a grant under the key that apiKey names, and the code
- * that people compare. base32 is RFC 4648 section 6. docs/protocol.md sections 3.2 and 3.3.
+ * that the operators of both sides compare. base32 is RFC 4648 section 6. docs/protocol.md sections
+ * 3.2 and 3.3.
  */
 import { type KeyObject, sign, verify } from "node:crypto";
 import { publicKeyFromHex, publicKeyHex } from "./envelope.ts";
@@ -71,7 +72,7 @@ const sealedGrant: Reader<SealedGrant> = object({
 });
 
 /**
- * Reads the body of the gateway's answer; nothing verified. @throws AgentError JSON_*.
+ * Reads the body of the gateway's answer and verifies nothing. @throws AgentError JSON_*.
  * @public
  */
 export function parseSealedGrant(body: string | Uint8Array): SealedGrant {
@@ -110,8 +111,8 @@ function signedGrant(text: string): Uint8Array {
 const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 /**
- * Eight letters like `ABCD-EFGH` that both sides print: whoever changed transcript or grant on the
- * way changes them.
+ * Eight letters like `ABCD-EFGH` that both sides print. An attacker who changes the transcript or
+ * the grant on the way changes these letters.
  * @public
  */
 export function shortCodeOf(transcript: string, grant: string): string {

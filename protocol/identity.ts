@@ -1,13 +1,13 @@
 /**
- * Names that both sides derive instead of choosing: transactions, wallets, agents, jobs. SHA-256
- * under a domain prefix, so that no hash of one thing is ever a hash of another. docs/protocol.md
- * section 1.2.
+ * Names that both sides derive instead of choosing: transactions, wallets, agents, jobs. Each is a
+ * SHA-256 under a domain prefix, so no hash of one thing is ever a hash of another.
+ * docs/protocol.md section 1.2.
  */
 import { createHash } from "node:crypto";
 import { invariant } from "./fault.ts";
 
 /**
- * Stands where a chain of hashes begins.
+ * Value before the first hash of a chain.
  * @public
  */
 export const zeroHash = "0".repeat(64);
@@ -23,8 +23,8 @@ export function domainHash(what: string, ...parts: readonly Uint8Array[]): strin
 }
 
 /**
- * What an order asks for. Auto and manual withdrawals share one space of orders; a top-up's orderId
- * is the id of its sweep, so that no sweep has two of them.
+ * The purpose of an order. Auto and manual withdrawals share one space of orders. A top-up's
+ * orderId is the id of its sweep, so no sweep has two top-ups.
  * @public
  */
 export type Operation = "deposit" | "withdraw" | "sweep" | "topup";
@@ -43,9 +43,9 @@ export function transactionIdOf(order: {
 }
 
 /**
- * The fingerprint of a wallet, 16 bytes as hex: of the ids of all its accounts, in the order that a
- * transcript demands. No id has a line end, and the form of each says what it is. An EVM address
- * stands in its checksummed form (EIP-55).
+ * The fingerprint of a wallet, 16 bytes as hex, made from the ids of all its accounts in the order
+ * that a transcript demands. No id has a line end, and each id's form shows its family and purpose.
+ * An EVM address stands in its checksummed form (EIP-55).
  * @public
  */
 export function walletFingerprintOf(accounts: readonly { readonly id: string }[]): string {
@@ -76,7 +76,7 @@ export function jobHashOf(text: string): string {
   return domainHash("job", Buffer.from(text));
 }
 
-/** u16be length ‖ utf8, so that no two lists of texts run into the same bytes. */
+/** u16be length ‖ utf8. The length keeps two different lists of texts from having the same bytes. */
 function sized(text: string): Uint8Array {
   const bytes = Buffer.from(text);
   invariant(bytes.length <= 0xffff, "a hashed text has at most 65535 bytes");

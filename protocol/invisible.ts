@@ -1,14 +1,14 @@
 /**
- * Characters that nobody sees: editors, chat programs and web pages put them into keys, words and
- * addresses that a person copies. Works on bytes, because the text may be a secret. Pure.
+ * Characters that do not show. Editors, chat programs and web pages put them into keys, words and
+ * addresses that an operator copies. Works on bytes, because the text may be a secret. Pure.
  * Source: the Unicode Standard, general categories Cc, Cf, Zs, Zl and Zp.
  */
 import { isUtf8 } from "node:buffer";
 import { AgentError } from "./fault.ts";
 
 /**
- * A character that does not show. `at` is its first byte in the text, `character` its place
- * counted in characters from 1.
+ * A character that does not show. `at` is the position of its first byte in the text, `character`
+ * its position counted in characters from 1.
  * @public
  */
 export interface Invisible {
@@ -72,9 +72,9 @@ export function findInvisible(bytes: Uint8Array): Invisible | null {
 }
 
 /**
- * Nothing for a configuration in which every character shows; such a character would make an
- * address or a name another one. `label` stands in front of the place, such as "config.json, ".
- * Bytes outside UTF-8 are left to the parser.
+ * Returns if every character of a configuration shows, because an invisible character would change
+ * an address or a name. `label` stands in front of the position, such as "config.json, ". Bytes
+ * outside UTF-8 are left to the parser.
  * @throws AgentError CONFIG_INVISIBLE with line and column
  * @public
  */
@@ -88,8 +88,8 @@ export function assertVisible(text: Uint8Array, label: string): void {
 }
 
 /**
- * How many bytes a byte order mark takes in front of a text: 3 or 0. Windows editors write it;
- * RFC 8259 section 8.1 lets a reader pass over it.
+ * The number of bytes of a byte order mark in front of a text: 3 or 0. Windows editors write this
+ * mark; RFC 8259 section 8.1 lets a reader pass over it.
  * @public
  */
 export function markLength(bytes: Uint8Array): number {
@@ -97,8 +97,8 @@ export function markLength(bytes: Uint8Array): number {
 }
 
 /**
- * The oddity of a text that must be visible characters without any space: the first space,
- * line end or invisible character and its place, such as "a space at the end". "" when nothing is.
+ * Describes the first space, line end or invisible character of a text that must have only visible
+ * ones, with its position, such as "a space at the end". "" if there is none.
  * @public
  */
 export function oddityOf(bytes: Uint8Array): string {
@@ -110,7 +110,7 @@ export function oddityOf(bytes: Uint8Array): string {
   return `${name} ${placeOf(bytes, blank)}`;
 }
 
-/** Only blanks behind it: the end, so that trailing ones are not counted out. */
+/** If only blanks follow, the position is the end, so trailing blanks are not counted. */
 function placeOf(bytes: Uint8Array, at: number): string {
   if (at === 0) return "at the beginning";
   const rest = bytes.subarray(at);

@@ -1,18 +1,18 @@
 /**
- * The kinds of jobs, and what follows from a kind alone: the space of orders its id is made in, and
- * the limits and sums it counts under. docs/protocol.md section 5.
+ * The kinds of jobs, and the rules that follow from a kind: the space of orders for a job's id, and
+ * the limits and sums under which a job counts. docs/protocol.md section 5.
  */
 
 /**
- * auto and manual pay somebody, manual is always held for a person. sweep: from an address for
- * deposits to the wallet's own hot address. topup: the fee coin from the hot address to an address
- * for deposits, so that it can pay for one sweep; its orderId is that sweep's transactionId.
+ * auto and manual pay a receiver; manual is always held for an operator. sweep moves money from a
+ * deposit address to the hot wallet of the agent. topup moves native coin from the hot wallet to a
+ * deposit address, to pay the fee of one sweep; its orderId is that sweep's transactionId.
  * @public
  */
 export type JobMode = "auto" | "manual" | "sweep" | "topup";
 
 /**
- * Whether a job moves money between the wallet's own accounts.
+ * True if a job moves money between the wallet's own accounts.
  * @public
  */
 export function isInternal(mode: JobMode): mode is "sweep" | "topup" {
@@ -20,7 +20,7 @@ export function isInternal(mode: JobMode): mode is "sweep" | "topup" {
 }
 
 /**
- * The operation in whose space of orders a job's id is made.
+ * The operation that names the space of orders in which a job's id is made.
  * @public
  */
 export function operationOf(mode: JobMode): "withdraw" | "sweep" | "topup" {
@@ -28,8 +28,8 @@ export function operationOf(mode: JobMode): "withdraw" | "sweep" | "topup" {
 }
 
 /**
- * Under which rules and sums a job counts: those of its currency, or those of the currency's sweeps
- * or top-ups.
+ * The name of the rules and sums under which a job counts: those of its currency, or those of the
+ * currency's sweeps or top-ups.
  * @public
  */
 export function laneOf({ mode, currency }: { readonly mode: JobMode; readonly currency: string }): string {

@@ -1,8 +1,8 @@
 /**
  * The one strict JSON parser: every byte from a peer, a file or a socket goes through it. One pass,
- * bounded in bytes, depth, members and string length; refuses what other parsers read differently
- * (duplicate keys, fractions, lone surrogates). Messages name a position, never the text, which may
- * be a secret. Grammar: RFC 8259; limits: docs/protocol.md section 1.1.
+ * bounded in bytes, depth, members and string length. Refuses JSON that other parsers read in
+ * different ways (duplicate keys, fractions, lone surrogates). Messages name a position, never the
+ * text, which may be a secret. Grammar: RFC 8259; limits: docs/protocol.md section 1.1.
  */
 import { AgentError, invariant } from "./fault.ts";
 
@@ -18,11 +18,11 @@ export interface JsonObject {
 
 /** @public */
 export interface JsonLimits {
-  readonly bytesMax: number; // of the whole text as UTF-8
+  readonly bytesMax: number; // size of the complete text as UTF-8
   readonly depthMax: number; // objects and lists around a value, 1 … 64
   readonly keysMax: number; // per object
   readonly itemsMax: number; // per list
-  readonly stringBytesMax: number; // of one string as UTF-8, escapes resolved; keys too
+  readonly stringBytesMax: number; // size of one string or key as UTF-8, escapes resolved
 }
 
 /**
@@ -33,16 +33,16 @@ export const jsonLimits: JsonLimits = { bytesMax: 65536, depthMax: 16, keysMax: 
 
 const depthCeiling = 64;
 const forbiddenKeys = new Set(["__proto__", "constructor", "prototype"]);
-// With the u flag a surrogate class matches only halves that stand alone.
+// With the u flag, a surrogate class matches only halves without their other half.
 const loneSurrogate = /[\ud800-\udfff]/u;
-// What may follow a number's first digits, whole: no number that breaks off, none with a second
+// The rest of a number after its first digits. It refuses a number that breaks off or has a second
 // point or exponent.
 const fractionAndExponent = /(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?(?![0-9.eE+-])/y;
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Parses one JSON text: whole numbers within ±(2^53-1) only, no byte order mark, nothing after the
- * value.
+ * Parses one JSON text. Takes only whole numbers within ±(2^53-1), no byte order mark, and nothing
+ * after the value.
  * @throws AgentError JSON_TOO_LARGE, JSON_UTF8, JSON_SYNTAX, JSON_NUMBER, JSON_STRING,
  * JSON_SURROGATE, JSON_DEPTH, JSON_ITEMS, JSON_DUPLICATE_KEY, JSON_FORBIDDEN_KEY; context `at` is
  * the position in UTF-16 units.
@@ -210,7 +210,7 @@ function readNumber(cursor: Cursor): number {
   const next = text.charCodeAt(at);
   const fractional = next === 0x2e || next === 0x65 || next === 0x45;
   if (fractional && !endsAsNumber(text, at)) throw fault("JSON_SYNTAX", "a number that breaks off", start);
-  // Once past 2^53 the sum stays past it, so rounding cannot bring a longer number back into range.
+  // A sum past 2^53 stays past it, so rounding cannot bring a longer number back into range.
   if (fractional || value > Number.MAX_SAFE_INTEGER || (negative && value === 0)) {
     throw fault("JSON_NUMBER", "not a whole number within ±(2^53-1)", start);
   }

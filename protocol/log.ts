@@ -1,8 +1,8 @@
 /**
  * The one form of a log line in all processes: a JSON object with `at`, `level`, `process`,
- * `event`, `message` and a context. Where the journal reads, its priority stands before the object.
- * Pure: the caller writes the lines. Sources: sd-daemon(3) for the prefixes, systemd.exec(5) for
- * JOURNAL_STREAM; docs/events.md.
+ * `event`, `message` and a context. If the journal reads the line, its priority stands before the
+ * object. Pure: the caller writes the lines. Sources: sd-daemon(3) for the prefixes,
+ * systemd.exec(5) for JOURNAL_STREAM; docs/events.md.
  */
 import type { agentEvents, gatewayEvents, Level } from "./events.ts";
 
@@ -24,7 +24,8 @@ interface Context<E> {
 type Say<E> = (context: Context<E>, message: string) => void;
 
 /**
- * A pino logger as our rooms see it: an event at another level than the table's does not compile.
+ * A pino logger as our modules see it. A call with an event of another level than the table's does
+ * not compile.
  */
 type EventLog<T extends Table> = { readonly [L in Level]: Say<NamesAt<T, L>> };
 
@@ -36,7 +37,7 @@ export type GatewayLog = EventLog<typeof gatewayEvents>;
 /** @public */
 export type ProcessName = "signer" | "courier" | "gateway" | "crypto";
 
-/** Texts of a context are cut here. */
+/** Longest text of a context; longer ones are cut. */
 const textCharactersMax = 512;
 const digits: Readonly<Record<string, number>> = { debug: 7, info: 6, warn: 4, error: 3 };
 
@@ -87,7 +88,7 @@ export function priorityOf(level: unknown): string {
 const levelPattern = /^\{"level":"(debug|info|warn|error)"/;
 
 /**
- * A line of pino with its priority before it.
+ * Puts the priority in front of a line of pino.
  * @public
  */
 export function withPriority(line: string): string {
@@ -95,9 +96,9 @@ export function withPriority(line: string): string {
 }
 
 /**
- * Whether this device and inode are the stream that the service manager connected to the journal.
- * `variable` is $JOURNAL_STREAM; its presence alone proves nothing, since a child with another
- * stderr inherits it too.
+ * True if this device and inode are the stream that the service manager connected to the journal.
+ * `variable` is $JOURNAL_STREAM. Its presence proves nothing, because a child with another stderr
+ * inherits the variable too.
  * @public
  */
 export function isJournalStream(

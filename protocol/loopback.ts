@@ -1,8 +1,8 @@
-/** Addresses of this machine alone, where plain http does no harm. Pure. */
+/** Recognises addresses of this machine, for which plain http does no harm. Pure. */
 
 /**
- * Whether a host is localhost, 127.0.0.0/8 or ::1. `host` is a URL's hostname, or an address to
- * listen on; a URL has already brought other spellings of an IPv4 address into dotted form.
+ * True if a host is localhost, 127.0.0.0/8 or ::1. `host` is a URL's hostname, or an address to
+ * listen on. A URL has already brought other spellings of an IPv4 address into dotted form.
  * @public
  */
 export function isLoopback(host: string): boolean {

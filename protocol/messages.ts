@@ -1,7 +1,7 @@
 /**
- * What agent and gateway say to each other, as types. The bytes around them are `envelope.ts`; the
- * rules are docs/protocol.md sections 4 to 7. Every payload is one JSON object, parsed by the
- * strict parser after its signature was verified. Hashes and keys are lower-case hex; times are
+ * The messages between agent and gateway, as types. The bytes around them are `envelope.ts`; the
+ * rules are docs/protocol.md sections 4 to 7. Every payload is one JSON object, and the strict
+ * parser reads it after its signature was verified. Hashes and keys are lower-case hex; times are
  * milliseconds since 1970; amounts are decimal strings of the currency.
  */
 
@@ -24,7 +24,8 @@ export interface Head {
 }
 
 /**
- * Kinds of envelope: the byte on the wire, and who signs it. The names are part of what is signed.
+ * Kinds of envelope: the byte on the wire; the comment names the key that signs. The names are part
+ * of the signed bytes.
  * @public
  */
 export const envelopeKinds = {
@@ -41,7 +42,7 @@ export const envelopeKinds = {
 export type EnvelopeKind = keyof typeof envelopeKinds;
 
 /**
- * First frame on a link: the gateway asks who is there.
+ * First frame on a link, with which the gateway asks for the agent's identity.
  * @public
  */
 export interface Challenge {
@@ -57,7 +58,7 @@ export interface Hello {
   readonly agent: string;
   readonly epoch: number;
   readonly answers: string; // the challenge's nonce
-  // 32 random bytes made by the SIGNER for this run; the welcome must answer it
+  // 32 random bytes that the SIGNER makes for this run; the welcome must repeat them
   readonly nonce: string;
   readonly software: string;
   readonly open: readonly OpenSlots[];
@@ -65,7 +66,7 @@ export interface Hello {
 }
 
 /**
- * Tokens of one account between which withdrawals of the agent's ledger are open, as far as the
+ * The range of slots of one account with open withdrawals in the agent's ledger, as far as the
  * courier serves them.
  * @public
  */
@@ -77,8 +78,8 @@ export interface OpenSlots {
 }
 
 /**
- * The gateway's greeting: what it durably knows of this agent. The signer signs nothing before it
- * has seen one for its run.
+ * The gateway's welcome, with the durable state that it has of this agent. The signer signs nothing
+ * before a welcome for its own run.
  * @public
  */
 export interface Welcome {
@@ -94,8 +95,8 @@ export interface Welcome {
 }
 
 /**
- * A list of jobs. Each job is the exact text that was chained; resending keeps the text and renews
- * echo and time.
+ * A list of jobs. Each job is the exact text whose hash is in the chain of jobs. Sending a job
+ * again keeps the text; `echo` and the time are new.
  * @public
  */
 export interface Jobs {
@@ -105,12 +106,12 @@ export interface Jobs {
   readonly echo: Head | null;
   readonly at: number;
   readonly jobs: readonly string[]; // JSON texts of Job, rising sequence
-  readonly signatures: readonly string[]; // of each text, by the gateway
+  readonly signatures: readonly string[]; // the gateway's signature of each text
 }
 
 /**
- * One job: one withdrawal asked of one agent. `jobHash(text)` of this one is `previous` of the
- * next.
+ * One job: a request to one agent for one withdrawal. The field `previous` of the next job is
+ * `jobHash(text)` of this one.
  * @public
  */
 export interface Job {
@@ -121,35 +122,39 @@ export interface Job {
   readonly sequence: number; // 1, 2, 3, … per agent without gaps
   readonly previous: string; // hash of job sequence-1; 64 zeros for the first
   readonly issuedAt: number;
-  readonly expiresAt: number; // after this only a refusal may follow while nothing is signed
+  readonly expiresAt: number; // after this time only a refusal may follow, if nothing is signed yet
   readonly mode: JobMode;
   readonly transactionId: string;
   readonly orderId: string;
   readonly currency: string;
   readonly amount: string; // decimal string in canonical form
-  // canonical form of the chain; "" when manual, and always in a sweep and a top-up: the agent
-  // alone says where those go
+  // canonical form of the chain; "" when manual, and always in a sweep and a top-up, for which only
+  // the agent chooses the destination
   readonly address: string;
   readonly tag: string;
-  /**
-   * The address for deposits that a sweep empties or a top-up fills, with its place; else absent.
-   */
+  /** The deposit address that a sweep empties or a top-up fills, with its index; else absent. */
   readonly depositIndex?: number;
   readonly depositAddress?: string;
   /**
-   * For a sweep: the slot that its address gives next, as the gateway knows it; absent where the
-   * chain counts none.
+   * For a sweep: the next slot of its address, as the gateway knows it; absent if the chain has no
+   * account nonce.
    */
   readonly depositNext?: string;
 }
 
 /**
- * The gateway's database durably holds the ledger's entries up to this head. Opens the release
- * gate. `ended`: withdrawals that the chain has ended for good, as the gateway's own nodes agree;
- * the signer forgets their bytes on this word alone. `dead`: signed transactions that no block can
- * take any more and none has, as the gateway's own nodes agree; left out where there is none, as it
- * always is where a slot excludes. `unreachable`: open sweeps whose slot the chain's final count
- * cannot reach, all of them in each ack; left out where there is none.
+ * Confirms that the gateway's database durably holds the ledger's entries up to this head. Opens
+ * the release gate.
+ *
+ * `ended`: withdrawals that are final on chain, as the gateway's own nodes agree; the signer
+ * deletes their bytes only after this statement.
+ *
+ * `dead`: signed transactions that are in no block and that no block can take any more, as the
+ * gateway's own nodes agree. Left out if there is none, and always if a slot excludes a second
+ * payment.
+ *
+ * `unreachable`: open sweeps whose slot the chain's final count cannot reach, all of them in each
+ * ack. Left out if there is none.
  * @public
  */
 export interface Ack {
@@ -159,8 +164,8 @@ export interface Ack {
   readonly ended: readonly string[]; // transaction ids
   readonly dead?: readonly string[]; // hashes of transactions, as the signed entry has them
   readonly unreachable?: readonly string[]; // transaction ids
-  // no address for deposits at or above this place has left, or leaves before the signer holds a
-  // higher one; left out where the signer holds enough
+  // no deposit address at or above this index has left, or leaves before the signer holds a higher
+  // ceiling; left out if the signer's ceiling is high enough
   readonly ceiling?: number;
   readonly at: number;
 }
@@ -176,23 +181,23 @@ export interface Beat {
 }
 
 /**
- * Ledger facts the gateway needs, in ledger order, under the signer's signature; resent until
- * acknowledged.
+ * Records of the ledger that the gateway needs, in ledger order, under the signer's signature. Sent
+ * again until acknowledged.
  * @public
  */
 export interface Statement {
   readonly agent: string;
   readonly epoch: number;
-  readonly greeted: string; // Welcome.challenge of the newest welcome that the signer took; "" while it has taken none
-  readonly after: number; // the receiver holds the ledger up to this seq, no less and no more
-  // hash of that record: of this very ledger, not of a copy that went another way; zeros for 0
+  readonly greeted: string; // Welcome.challenge of the newest welcome that the signer took; "" before the first
+  readonly after: number; // seq of the last record that the receiver must hold, no more and no fewer
+  // hash of that record, which tells this ledger from a copy that went another way; zeros for 0
   readonly previous: string;
   readonly head: Head; // covers every entry
   readonly at: number;
-  // digest of the limits that the signer goes by in this run; said after each greeting, left out
-  // elsewhere
+  // digest of the limits that are in force in this run; sent after each welcome, left out elsewhere
   readonly policy?: string;
-  // the order that opened this ledger; said until its opening is acknowledged, left out elsewhere
+  // the order that began this recovered ledger; sent until the recovery is acknowledged, left out
+  // elsewhere
   readonly opened?: string;
   readonly entries: readonly Entry[];
 }
@@ -225,7 +230,8 @@ export interface DecisionEntry {
 }
 
 /**
- * A transaction was signed for the withdrawal; not yet released when the gateway first reads this.
+ * A transaction was signed for the withdrawal. Its bytes are not yet released when the gateway
+ * first reads this.
  * @public
  */
 export interface SignedEntry {
@@ -240,16 +246,20 @@ export interface SignedEntry {
   readonly txHash: string;
   readonly feeMax: string; // the most this version can cost, base units of the native coin
   /**
-   * Chain time, milliseconds since 1970, at whose passing no block takes it any more. There exactly
-   * where the chain's family excludes a second payment by waiting.
+   * Chain time in milliseconds since 1970 after which no block takes the transaction any more.
+   * Present exactly if the chain's family excludes a second payment by expiry.
    */
   readonly until?: number;
-  /** It pays nothing, to the account itself: a person's cancel. Left out of what pays. */
+  /**
+   * The transaction is an operator's cancel: a zero payment to the account itself. Left out for a
+   * payment.
+   */
   readonly cancel?: true;
 }
 
 /**
- * What the courier saw on chain: a claim, never proof; the gateway looks for itself.
+ * An observation of the courier on chain. It is a claim, never proof; the gateway looks with its
+ * own nodes.
  * @public
  */
 export interface ObservedEntry {
@@ -257,18 +267,18 @@ export interface ObservedEntry {
   readonly seq: number;
   readonly at: number;
   readonly transactionId: string;
-  /** dead: no block can take this transaction any more, and none has it. */
+  /** dead: no block has this transaction, and none can take it any more. */
   readonly stage: "broadcast" | "included" | "final" | "dead";
   /**
-   * Set when final. lost: another transaction consumed the token; cancelled: a payment of nothing
-   * to oneself did, of the agent's own.
+   * Set when final. lost: another transaction used the slot. cancelled: the agent's own zero
+   * payment to itself used the slot.
    */
   readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
   readonly txHash: string;
 }
 
 /**
- * The signer adopted an account's first counter.
+ * The signer adopted the first slot of an account.
  * @public
  */
 export interface AdoptedEntry {
@@ -281,7 +291,7 @@ export interface AdoptedEntry {
 }
 
 /**
- * Something a person must see; `locked` when the signer stopped signing over it.
+ * An event that an operator must see; `locked` if the signer stopped signing because of it.
  * @public
  */
 export interface AlarmEntry {
@@ -293,8 +303,8 @@ export interface AlarmEntry {
 }
 
 /**
- * A person at the agent stopped new signatures, or lets them go on. Orders are still taken and
- * decided.
+ * An operator at the agent stopped new signatures, or allows them again. The agent still takes and
+ * decides jobs.
  * @public
  */
 export interface PausedEntry {
@@ -305,7 +315,7 @@ export interface PausedEntry {
 }
 
 /**
- * The ledger holds that no address for deposits at or above this place has left.
+ * The ledger records that no deposit address at or above this index has left.
  * @public
  */
 export interface CeilingEntry {
@@ -316,8 +326,9 @@ export interface CeilingEntry {
 }
 
 /**
- * A new ledger was opened by this order, in the statement's epoch: from this entry on jobs are
- * taken. What stands before it in the epoch is told again, for a gateway that may have lost it.
+ * This order began a recovered ledger, in the statement's epoch. The agent takes jobs from this
+ * entry on. Entries before it in the epoch repeat older records for a gateway that may have lost
+ * them.
  * @public
  */
 export interface OpenedEntry {
@@ -325,16 +336,16 @@ export interface OpenedEntry {
   readonly seq: number;
   readonly at: number;
   readonly order: string; // Recovery.order
-  // Recovery.held: by this and the newest job the gateway knows its own order
+  // Recovery.held; with the newest job it lets the gateway recognise its own order
   readonly held: Head | null;
-  readonly sequence: number; // Recovery.jobs: the agent asks for those after it
+  readonly sequence: number; // Recovery.jobs; the agent asks for the jobs after it
   readonly jobHash: string; // zeros exactly when sequence is 0
 }
 
 /**
- * A job at its place in the chain, told again to a gateway that may have lost it: the gateway knows
- * it by its own signature. A job that only repeated an order has no text here; its place is taken
- * all the same.
+ * A job at its position in the chain, sent again to a gateway that may have lost it. The gateway
+ * recognises the job by its own signature. A job that only repeated an order has no text here, but
+ * its position is taken.
  * @public
  */
 export interface AskedEntry {
@@ -342,7 +353,7 @@ export interface AskedEntry {
   readonly seq: number;
   readonly at: number;
   readonly transactionId: string;
-  // 0 where it stands in no chain any more: it was asked before the ledger was opened
+  // 0 if the job is in no chain any more, because it was asked before the recovery of the ledger
   readonly sequence: number;
   readonly jobHash: string;
   readonly job: string; // exact text, or "" with its signature
@@ -350,8 +361,8 @@ export interface AskedEntry {
 }
 
 /**
- * What pairing binds, sent as exact text under a MAC with the API secret (docs/protocol.md section
- * 3).
+ * The values that pairing binds, sent as exact text under a MAC with the API secret
+ * (docs/protocol.md section 3).
  * @public
  */
 export interface PairingTranscript {
@@ -362,7 +373,7 @@ export interface PairingTranscript {
   readonly linkKey: string; // Ed25519 public key, hex
   readonly wallet: string; // fingerprint of all accounts
   readonly networks: readonly string[]; // CAIP-2 of every configured chain, sorted
-  readonly accounts: readonly PairedAccount[]; // of each family the hot one, then the one for deposits
+  readonly accounts: readonly PairedAccount[]; // for each family the hot account, then the account for deposits
   // sorted by id; the gateway refuses to pair when its own table differs
   readonly currencies: readonly PairedCurrency[];
   readonly nonce: string;
@@ -370,19 +381,19 @@ export interface PairingTranscript {
 }
 
 /**
- * An account of the wallet, as others know it. Each account's own key signs the transcript that
- * names it.
+ * An account of the wallet as the gateway knows it. Each account's own key signs the transcript
+ * that names the account.
  * @public
  */
 export interface PairedAccount {
   readonly family: string; // a name of the chains' own table
   readonly purpose: "hot" | "deposits";
-  readonly id: string; // hot: its address; deposits: the text that its addresses are derived from
+  readonly id: string; // hot: its address; deposits: the text from which its addresses are derived
 }
 
 /**
- * The agent's own row for a currency it has a policy for; `maxFee` is what the gateway reserves
- * beside the amount.
+ * The agent's own row for a currency that has a policy. The gateway reserves `maxFee` in addition
+ * to the amount.
  * @public
  */
 export interface PairedCurrency {

@@ -1,8 +1,8 @@
 /**
- * Pairing: what binds an agent to a gateway before either has a key of the other. The agent proves
- * the API secret with a MAC over the transcript, and each key that the transcript names with a
- * signature: the signer's, the link's, and one for each account of the wallet. The gateway's answer
- * is grant.ts. HKDF is RFC 5869, HMAC RFC 2104. docs/protocol.md section 3.
+ * Pairing binds an agent to a gateway before either has a key of the other. The agent proves the
+ * API secret with a MAC over the transcript. Each key that the transcript names signs the
+ * transcript: the signer's, the link's, and one for each account of the wallet. The gateway's
+ * answer is grant.ts. HKDF is RFC 5869, HMAC RFC 2104. docs/protocol.md section 3.
  */
 import { createHash, createHmac, hkdfSync, type KeyObject, sign, timingSafeEqual, verify } from "node:crypto";
 import { decimalMax } from "./amount.ts";
@@ -25,14 +25,14 @@ export const transcriptBytesMax = 65536;
 export interface ApiKey {
   readonly keyId: string;
   readonly secret: Uint8Array; // UTF-8 bytes of the secret's text; the caller wipes them
-  readonly fingerprint: string; // of the gateway's key, hex
+  readonly fingerprint: string; // fingerprint of the gateway's key, hex
 }
 
 const apiKeyBytes = 18 + 1 + 43 + 1 + 32;
 
 /**
  * Splits `<keyId>.<secret>.<fingerprint>`: k_ and 16 hex digits, 43 characters base64url (32
- * bytes), 32 hex digits. Given bytes, it never makes the secret a string; the result owns its own
+ * bytes), 32 hex digits. From bytes, the secret never becomes a string; the result owns its own
  * copy.
  * @throws AgentError PAIRING_API_KEY, which says nothing about the text.
  * @public
@@ -57,7 +57,7 @@ function apiKeyFault(why = ""): AgentError {
   return new AgentError("PAIRING_API_KEY", "none", `apiKey is not keyId.secret.fingerprint${why}`);
 }
 
-/** Base64url, and the last of 43 characters carries only four bits: one text per secret. */
+/** Base64url. The last of 43 characters carries only four bits, so each secret has only one text. */
 function isSecret(secret: Uint8Array): boolean {
   const plain = secret.every(
     (byte) =>
@@ -96,8 +96,8 @@ export function transcriptMac(secret: Uint8Array, transcript: string): string {
 }
 
 /**
- * Whether `mac` is the transcript's, compared in constant time. False for anything that is not a
- * MAC at all.
+ * True if `mac` is the transcript's; compares in constant time. False for any text that is not a
+ * MAC.
  * @public
  */
 export function transcriptMacFits(secret: Uint8Array, transcript: string, mac: string): boolean {
@@ -106,8 +106,8 @@ export function transcriptMacFits(secret: Uint8Array, transcript: string, mac: s
 }
 
 /**
- * What the process with the keys makes of a transcript: the signer's signature, and for each
- * account, in the transcript's order, the proof of its key in the form of its family. All hex.
+ * The signatures of the signer process over a transcript: its own, and for each account, in the
+ * transcript's order, the proof of the account's key in the form of its family. All hex.
  * @public
  */
 export interface TranscriptProofs {
@@ -116,8 +116,8 @@ export interface TranscriptProofs {
 }
 
 /**
- * The body of the pairing request: the transcript's exact text, its MAC, and what each key made of
- * it.
+ * The body of the pairing request: the transcript's exact text, its MAC, and the signature of each
+ * key.
  * @public
  */
 export interface SealedTranscript extends TranscriptProofs {
@@ -127,9 +127,9 @@ export interface SealedTranscript extends TranscriptProofs {
 }
 
 /**
- * Makes the body of the pairing request: `secret` is the one inside apiKey, `linkKey` the private
- * half of the one that the transcript names, `proven` comes from the process with the keys. The
- * same input gives the same body.
+ * Makes the body of the pairing request. `secret` is the secret inside apiKey, `linkKey` the
+ * private half of the link key that the transcript names, `proven` the result of the signer
+ * process. The same input gives the same body.
  * @public
  */
 export function sealTranscript(
@@ -150,8 +150,8 @@ export function signTranscript(transcript: string, key: KeyObject): string {
 }
 
 /**
- * Whether `signature` is one of `publicKey` (hex) over the transcript. False for anything that is
- * not a signature at all.
+ * True if `signature` is a signature of `publicKey` (hex) over the transcript. False for any text
+ * that is not a signature.
  * @throws AgentError ENVELOPE_KEY for an unusable key.
  * @public
  */
@@ -166,8 +166,8 @@ function signedTranscript(transcript: string): Uint8Array {
 }
 
 /**
- * The 32 bytes that the key of each account signs: they name this pairing alone, and no transaction
- * has such a digest.
+ * The 32 bytes that the key of each account signs. The digest belongs only to this pairing, and no
+ * transaction has such a digest.
  * @public
  */
 export function accountDigestOf(transcript: string): Uint8Array {
@@ -190,20 +190,20 @@ const sealedTranscript: Reader<SealedTranscript> = object({
  * @public
  */
 export function parseSealedTranscript(body: string | Uint8Array): SealedTranscript {
-  // Every quote of the transcript is escaped once more inside the body.
+  // The body escapes every quote of the transcript a second time.
   const limits = { bytesMax: transcriptBytesMax * 2, stringBytesMax: transcriptBytesMax };
   return sealedTranscript(parseJson(body, limits), "request");
 }
 
 /**
- * SHA-256 of the transcript's text under its domain, hex: what a grant names.
+ * SHA-256 of the transcript's text under its domain, hex; a grant names this hash.
  * @public
  */
 export function transcriptHashOf(transcript: string): string {
   return domainHash("transcript", Buffer.from(transcript));
 }
 
-/** Visible ASCII; an extended private key, of whatever family, is never sent. */
+/** Visible ASCII. An extended private key of any family is never sent. */
 const accountId = string({ min: 1, max: 128, pattern: /^(?![a-zA-Z]prv)[\x21-\x7e]+$/ });
 
 const pairedAccount: Reader<PairedAccount> = object({
@@ -212,7 +212,7 @@ const pairedAccount: Reader<PairedAccount> = object({
   id: accountId,
 });
 
-/** Which families there are the gateway says; here a family comes once. */
+/** The gateway decides which families exist. This check only refuses a family that occurs twice. */
 function isInPairs(accounts: readonly PairedAccount[]): boolean {
   const families = new Set(accounts.map(({ family }) => family));
   const isPaired = accounts.every(
@@ -244,9 +244,9 @@ const transcriptShape: Reader<PairingTranscript> = object({
 });
 
 /**
- * Reads a transcript and checks it against itself: two different usable keys, one hot account and
- * then one for deposits of each family, the fingerprint made from them,
- * networks and currency ids sorted without repeats, every currency on a named network.
+ * Reads a transcript and checks that it agrees with itself. The two keys are usable and differ.
+ * Each family has one hot account and then one for deposits, and the fingerprint is made from them.
+ * Networks and currency ids are sorted without repeats, and every currency is on a named network.
  * @throws AgentError JSON_*, ENVELOPE_KEY, PAIRING_TRANSCRIPT.
  * @public
  */
@@ -275,7 +275,7 @@ export function parseTranscript(text: string | Uint8Array): PairingTranscript {
   return transcript;
 }
 
-/** By UTF-16 units, which for these ASCII names is the order of their bytes. */
+/** Compares by UTF-16 units; for these ASCII names the order equals the order of their bytes. */
 function rises(texts: readonly string[]): boolean {
   return texts.every((text, index) => index === 0 || (texts[index - 1] as string) < text);
 }

@@ -1,7 +1,7 @@
 /**
- * Payloads of verified envelopes, from bytes or text to the types of messages.ts. Strict: every
- * field is present, known and bounded, and a change of a type there does not compile here.
- * docs/protocol.md sections 4 to 6.
+ * Parses payloads of verified envelopes, from bytes or text, into the types of messages.ts. The
+ * parsers are strict: every field is present, known and bounded. If a type changes there, this file
+ * does not compile. docs/protocol.md sections 4 to 6.
  */
 import { gatewayFrameBytesMax } from "./envelope.ts";
 import * as fields from "./fields.ts";
@@ -17,8 +17,8 @@ import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string
 export const jobsPerFrameMax = 256;
 
 /**
- * Most accounts of which a hello names open slots: its frame is small, for it is read before
- * anybody is known.
+ * Most accounts for which a hello names open slots. The frame of a hello is small, because the
+ * gateway reads it before it has authenticated the agent.
  * @public
  */
 export const openAccountsMax = 16;
@@ -36,26 +36,26 @@ export const jobTextBytesMax = 4096;
 export const entriesPerStatementMax = 512;
 
 /**
- * Most withdrawals that one acknowledgement calls ended.
+ * Most withdrawals that one acknowledgement names as ended.
  * @public
  */
 export const endedPerAckMax = 256;
 
 /**
- * Most signed transactions that one acknowledgement calls dead.
+ * Most signed transactions that one acknowledgement names as dead (void).
  * @public
  */
 export const deadPerAckMax = 256;
 
 /**
- * Most sweeps that one acknowledgement says the chain cannot reach: more than are ever open at
- * once.
+ * Most sweeps that one acknowledgement names as unreachable: more than are ever open at the same
+ * time.
  * @public
  */
 export const unreachablePerAckMax = 64;
 
 /**
- * Most versions of one withdrawal, the first included: the signer makes no more, and the gateway
+ * Most attempts of one withdrawal, the first included. The signer makes no more, and the gateway
  * takes no more.
  * @public
  */
@@ -237,7 +237,8 @@ const statement: Reader<Statement> = object(
 );
 
 /**
- * Every parser below. @throws AgentError JSON_* (JSON_SHAPE for what is JSON but not this payload).
+ * Parses a challenge. Every parser below throws the same codes.
+ * @throws AgentError JSON_* (JSON_SHAPE for JSON that is not this payload).
  * @public
  */
 export function parseChallenge(payload: Uint8Array | string): Challenge {
@@ -266,8 +267,8 @@ export function parseWelcome(payload: Uint8Array | string): Welcome {
 }
 
 /**
- * The jobs inside stay texts: hash each with `jobHashOf`, then `parseJob`. Sequences are not
- * checked here.
+ * The jobs inside stay texts: the caller hashes each with `jobHashOf`, then uses `parseJob`.
+ * Sequences are not checked here.
  * @public
  */
 export function parseJobs(payload: Uint8Array | string): Jobs {
@@ -277,8 +278,8 @@ export function parseJobs(payload: Uint8Array | string): Jobs {
 }
 
 /**
- * One job's text. The amount is canonical, its precision is not known here. An empty address only
- * when manual.
+ * Parses one job's text. The amount is canonical; its precision is not known here. The address may
+ * be empty only in a manual job.
  * @public
  */
 export function parseJob(text: Uint8Array | string): Job {
@@ -321,7 +322,7 @@ export function parseStatement(payload: Uint8Array | string): Statement {
   const value = statement(parseJson(payload, statementLimits), "statement");
   let last = value.after;
   for (const [index, item] of value.entries.entries()) {
-    // One record may have several entries; none lies in what the receiver has.
+    // One record may have several entries. No entry is from a record that the receiver already has.
     if (item.seq < last || item.seq <= value.after) {
       throw shapeFault(`statement.entries[${index}].seq`, "must not fall and lie after statement.after");
     }

@@ -1,8 +1,8 @@
 /**
- * Whether 32 bytes are a public key that Ed25519 can rely on: a point of the curve in canonical
- * form and not of small order, under which one signature fits many messages. RFC 8032 section
- * 5.1.3; node's own check covers none of this. Works on public data only, so it need not be
- * constant in time.
+ * Checks that 32 bytes are a public key on which Ed25519 can rely: a point of the curve in
+ * canonical form and not of small order. Under a point of small order one signature fits many
+ * messages. RFC 8032 section 5.1.3; node's own check covers none of this. Works only on public
+ * data, so the time need not be constant.
  */
 
 const prime = 2n ** 255n - 19n;

@@ -1,7 +1,7 @@
 /**
- * The recovery order: what the gateway's database holds of one agent, told to one run of its
- * signer, in as many parts as it takes. It changes nothing by itself: it is kept until the agent's
- * own operator says yes to it. docs/protocol.md section 8.
+ * The recovery order: the state of one agent in the gateway's database, sent to one run of its
+ * signer in as many parts as needed. The order changes nothing by itself: the signer keeps it until
+ * the agent's own operator accepts it. docs/protocol.md section 8.
  */
 import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";
@@ -23,7 +23,7 @@ export const recoveryPartsMax = 1024;
 export const recoveryWithdrawalsMax = 10_000;
 
 /**
- * Most spends that one order names, the newest ones.
+ * Most outgoing transactions that one order names, the newest ones.
  * @public
  */
 export const recoverySpendsMax = 64;
@@ -33,7 +33,7 @@ const spentMax = 128;
 const perPartMax = 1024;
 
 /**
- * The first slot of an account that the database has given to nobody.
+ * The first slot of an account that the database has not assigned to a withdrawal.
  * @public
  */
 export interface RecoveryAccount {
@@ -43,23 +43,23 @@ export interface RecoveryAccount {
 }
 
 /**
- * What final withdrawals of the last 24 hours came to, so that a forgotten day still counts against
- * its limits.
+ * Sums of the final withdrawals of the last 24 hours. With them a day that the ledger lost still
+ * counts against its limits.
  * @public
  */
 export interface RecoverySpent {
-  readonly currency: string; // or that of its sweeps or top-ups, as `laneOf` names it
+  readonly currency: string; // the currency, or the limit group of its sweeps or top-ups as `laneOf` names it
   readonly units: string;
   readonly feesUnits: string; // the most they can have cost
 }
 
 /**
- * One withdrawal for which something was signed, with all that was ever signed for it.
+ * One withdrawal with at least one signature, and all transactions that were ever signed for it.
  * @public
  */
 export interface RecoveryWithdrawal {
   readonly job: string; // the exact text of a Job
-  readonly signature: string; // of that text, by the gateway
+  readonly signature: string; // the gateway's signature of that text
   readonly address: string; // destination in force
   readonly account: string; // paying address
   readonly slot: string;
@@ -67,7 +67,7 @@ export interface RecoveryWithdrawal {
 }
 
 /**
- * A signed version. `until` and `cancel` as its signed entry had them.
+ * A signed attempt. `until` and `cancel` are the same as in its signed entry.
  * @public
  */
 export interface RecoveryVersion {
@@ -79,7 +79,7 @@ export interface RecoveryVersion {
 
 /**
  * A final transaction of the account that no withdrawal of the database explains, as the gateway's
- * watcher read it: perhaps a payment that both sides have forgotten.
+ * watcher read it. It may be a payment that both sides have forgotten.
  * @public
  */
 export interface RecoverySpend {
@@ -94,7 +94,7 @@ export interface RecoverySpend {
 }
 
 /**
- * One part of an order. Every part says the same but for `part`, `withdrawals`, `ended` and `at`;
+ * One part of an order. All parts are equal except for `part`, `withdrawals`, `ended` and `at`;
  * accounts, spent and spends stand in part 1.
  * @public
  */
@@ -103,21 +103,21 @@ export interface Recovery {
   readonly wallet: string;
   readonly epoch: number; // the new one
   readonly answers: string; // Hello.nonce
-  // names the recovery and all that the order says: the same order told again has the same name
+  // name of the recovery and of the complete contents: the same order sent again has the same name
   readonly order: string;
   readonly part: number; // 1 … parts
   readonly parts: number;
   readonly held: Head | null; // newest head the gateway held in the epoch before
-  // where the chain of jobs goes on
+  // the job after which the chain of jobs goes on
   readonly jobs: { readonly sequence: number; readonly hash: string };
-  /** No address for deposits at or above this place has left; left out before the first. */
+  /** No deposit address at or above this index has left; left out before the first. */
   readonly ceiling?: number;
   readonly accounts: readonly RecoveryAccount[];
   readonly spent: readonly RecoverySpent[];
   readonly withdrawals: readonly RecoveryWithdrawal[];
   /**
-   * Final ones with a token among those that the hello called open: a ledger that was put back may
-   * not know by which hash.
+   * Final withdrawals with a slot among those that the hello called open. A ledger that was
+   * restored from a backup may not know the hash that used the slot.
    */
   readonly ended: readonly RecoveryWithdrawal[];
   readonly spends: readonly RecoverySpend[]; // newest first
@@ -171,8 +171,8 @@ const recovery: Reader<Recovery> = object(
 );
 
 /**
- * One part. The jobs inside stay texts, as in a list of jobs.
- * @throws AgentError JSON_* (JSON_SHAPE for what is JSON but not this payload)
+ * Parses one part. The jobs inside stay texts, as in a list of jobs.
+ * @throws AgentError JSON_* (JSON_SHAPE for JSON that is not this payload)
  * @public
  */
 export function parseRecovery(payload: Uint8Array | string): Recovery {
@@ -198,8 +198,8 @@ export function parseRecovery(payload: Uint8Array | string): Recovery {
 export const recoveryMarkBytes = 16;
 
 /**
- * The name of an order: the mark that its recovery got when it was begun, then as much of
- * hash("recovery", the contents as JSON).
+ * The name of an order: the mark that the recovery got at its start, then hash("recovery", the
+ * contents as JSON) without its first characters, as many as the mark has.
  * @public
  */
 export function recoveryNameOf(mark: string, contents: object): string {

@@ -1,14 +1,14 @@
 /**
- * Readers that turn a parsed JSON value into one known shape, or refuse: no unknown field, no
- * missing one, no value out of range. Built once, called often. The message names the path of the
- * field, never its value, which may be a secret.
+ * Readers that turn a parsed JSON value into one known shape, or refuse it for an unknown field, a
+ * missing field or a value out of range. A reader is built once and called often. The message names
+ * the path of the field, never its value, which may be a secret.
  */
 import { AgentError } from "./fault.ts";
 import type { JsonValue } from "./json.ts";
 
 /**
- * Turns a value into a T. `path` names the place for people, e.g. `config.policy.eth`. @throws
- * AgentError JSON_SHAPE.
+ * Turns a value into a T. `path` names the location for the operator, e.g. `config.policy.eth`.
+ * @throws AgentError JSON_SHAPE.
  * @public
  */
 export type Reader<T> = (value: JsonValue, path: string) => T;
@@ -19,8 +19,8 @@ type Fields<S extends Shape> = { readonly [K in keyof S]: Read<S[K]> };
 type Flat<T> = { [K in keyof T]: T[K] };
 
 /**
- * The fault of every reader, for readers made elsewhere. `problem` is a phrase such as "must be a
- * string".
+ * The fault of every reader, also for readers of other files. `problem` is a phrase such as "must
+ * be a string".
  * @public
  */
 export function shapeFault(path: string, problem: string): AgentError {
@@ -28,7 +28,7 @@ export function shapeFault(path: string, problem: string): AgentError {
 }
 
 /**
- * An object with every field of `shape`, any of `optional`, and no other.
+ * Reads an object with every field of `shape`, any of `optional`, and no other.
  * @public
  */
 export function object<S extends Shape, O extends Shape = Record<never, never>>(
@@ -68,7 +68,7 @@ export function list<T>(reader: Reader<T>, itemsMax: number): Reader<readonly T[
 }
 
 /**
- * Text of `min` to `max` UTF-16 units (0 to 4096 unless told), matching `pattern` where one is
+ * Reads a text of `min` to `max` UTF-16 units (default 0 to 4096) that matches `pattern`, if one is
  * given.
  * @public
  */
@@ -82,7 +82,7 @@ export function string({ min = 0, max = 4096, pattern }: { min?: number; max?: n
 }
 
 /**
- * A whole number, 0 to 2^53-1 unless told.
+ * Reads a whole number, by default 0 to 2^53-1.
  * @public
  */
 export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {}): Reader<number> {
@@ -125,7 +125,7 @@ export function boolean(): Reader<boolean> {
 }
 
 /**
- * What `reader` reads, or null.
+ * Reads null, or the value that `reader` reads.
  * @public
  */
 export function nullable<T>(reader: Reader<T>): Reader<T | null> {
@@ -159,7 +159,7 @@ function isObject(value: JsonValue): value is { readonly [key: string]: JsonValu
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** A foreign key for a message: short, and nothing a terminal would act on. */
+/** A foreign key for a message: short, and without characters that a terminal acts on. */
 function printable(key: string): string {
   return key.slice(0, 40).replace(/[^\x21-\x7e]/g, "?");
 }

@@ -1,8 +1,8 @@
 /**
- * Where the system's own programs are looked for. The PATH of whoever starts us is no help: a
- * program planted ahead in it would get the secrets that `unshare` hands on, and the lock that
- * `flock` takes. A started program is looked for in its own environment's PATH. Pure. Sources:
- * execvp(3), file-hierarchy(7).
+ * The folders in which the system's own programs are looked for. The PATH of our caller is not
+ * safe: a program planted in front would get the secrets that `unshare` hands on, and the lock that
+ * `flock` takes. The system looks for a started program in the PATH of the environment given to it.
+ * Pure. Sources: execvp(3), file-hierarchy(7).
  */
 
 /**
@@ -12,8 +12,7 @@
 export const systemPath = "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
 
 /**
- * The whole environment for a program of the system, so that nothing else of ours reaches it
- * either.
+ * The complete environment for a program of the system, so no other variable of ours reaches it.
  * @public
  */
 export const systemEnvironment = { PATH: systemPath, LC_ALL: "C" } as const;

@@ -1,5 +1,5 @@
 /**
- * The version of this program, as its people and its peers are told it. A test holds it to
+ * The version of this program, as its operators and its peers see it. A test compares it with
  * package.json.
  */
 
@@ -7,7 +7,7 @@
 export const version = "0.1.0";
 
 /**
- * What `--version` prints, in all programs.
+ * The line that `--version` prints in all programs.
  * @public
  */
 export const programVersion = `autowithdraw ${version}`;

@@ -1,5 +1,5 @@
 /**
- * Makes foreign words safe to print: those of a courier or a node, or a file's name, may hold
+ * Makes foreign text safe to print. Text of a courier or a node, or the name of a file, may hold
  * characters that move a cursor, clear a screen, begin a line or turn the direction of the text.
  * Pure.
  */
@@ -16,7 +16,7 @@ export function visible(text: string): string {
 }
 
 /**
- * As `visible`, for a text of several lines: the line ends stay.
+ * As `visible`, for a text of several lines. The line ends stay.
  * @public
  */
 export function visibleLines(text: string): string {
@@ -39,8 +39,8 @@ function cleaned(value: JsonValue): JsonValue {
 }
 
 /**
- * A path as one word of a shell command, for a hint that a person copies. Null for a path with
- * characters that do not show.
+ * Formats a path as one argument of a shell command, for a hint that an operator copies. Null for a
+ * path with characters that do not show.
  * @public
  */
 export function shellWord(path: string): string | null {

@@ -9,13 +9,17 @@ import type { KeyPaths, PublicNode } from "../family.ts";
 const hardened = 0x80000000;
 /** Depth of m/purpose'/coin'/account', the only xpub that is ever exported. */
 const accountDepth = 3;
-/** Parents kept, oldest out first: deriving one anew costs as much as a child. */
+/**
+ * Most parents that are kept; the oldest goes first. Deriving a parent again costs as much as a
+ * child.
+ */
 const parentsMax = 1024;
 const parents = new Map<string, HDKey>();
 
 /**
- * Where the keys of a family lie: account 0 pays from 0/0, account 1 receives at 0/index. They are
- * two accounts, since an account's extended public key and one leaked child give the account's key.
+ * The derivation paths of a family's keys. Account 0 pays from 0/0, account 1 receives at 0/index.
+ * They are two accounts, because an account's extended public key and one leaked child key give the
+ * account's key.
  * @public
  */
 export function pathsOf(coinType: number): KeyPaths {
@@ -72,7 +76,7 @@ function externalParentOf(xpub: string): HDKey {
 }
 
 function parseXpub(xpub: string): HDKey {
-  // The prefix is looked at first, so that an extended private key pasted by mistake is never
+  // Checks the prefix first, so an extended private key that was pasted by mistake is never
   // decoded.
   if (!xpub.startsWith("xpub") || xpub.length > 120) throw new AgentError("ADDRESS_XPUB", "none", "not an extended public key");
   let account: HDKey;
@@ -90,8 +94,8 @@ function parseXpub(xpub: string): HDKey {
 
 function childOf(parent: HDKey, index: number): HDKey {
   const child = parent.deriveChild(index);
-  // BIP-32: about one index in 2^127 has no child; the library then silently answers with the next
-  // one.
+  // BIP-32: about one index in 2^127 has no child. For such an index the library silently returns
+  // the next child.
   if (child.index !== index) throw new AgentError("ADDRESS_INDEX", "none", "no child at this index", { addressIndex: index });
   return child;
 }

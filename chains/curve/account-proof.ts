@@ -1,9 +1,10 @@
 /**
- * Accounts of the families whose keys lie on secp256k1, and proofs that somebody holds the key of
- * one: the hot address, or the account node behind an extended public key. A proof is r(32) ‖ s(32)
- * ‖ y parity of R(1) as hex, over the digest of the transcript that names the account. No private
- * key, no network. It is checked once a pairing, so noble's speed is enough and the gateway needs
- * no WebAssembly. Sources: SEC 1 version 2, section 4.1.6; docs/protocol.md section 3.2.
+ * Accounts of the families whose keys lie on secp256k1, and proofs that the agent holds the key of
+ * an account: of the hot address, or of the account node behind an extended public key. A proof is
+ * r(32) ‖ s(32) ‖ y parity of R(1) as hex, over the digest of the transcript that names the
+ * account. No private key, no network. A proof is checked once in a pairing, so noble's speed is
+ * enough and the gateway needs no WebAssembly. Sources: SEC 1 version 2, section 4.1.6;
+ * docs/protocol.md section 3.2.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 import type { Accounts, NamedAccount } from "../family.ts";
@@ -13,9 +14,8 @@ const form = /^[0-9a-f]{128}0[01]$/;
 
 /**
  * The accounts of a family that names a compressed public key (33 bytes) by `addressOf`.
- * `proofFits` is false for anything that is not a proof at all; of an account for deposits that has
- * no account's extended public key it throws ADDRESS_XPUB. `proofOf` finds the parity by trying
- * both.
+ * `proofFits` is false for any text that is not a proof. It throws ADDRESS_XPUB if an account for
+ * deposits has no account's extended public key. `proofOf` finds the parity by trying both.
  * @public
  */
 export function accountsBy(addressOf: (publicKey: Uint8Array) => string): Accounts {
@@ -33,8 +33,8 @@ export function accountsBy(addressOf: (publicKey: Uint8Array) => string): Accoun
 }
 
 /**
- * The compressed public key (33 bytes) that made the proof, or null; the malleated half of s is no
- * proof.
+ * The compressed public key (33 bytes) that made the proof, or null. A proof with the malleated
+ * half of s counts as none.
  */
 function signerOf(digest: Uint8Array, proof: string): Uint8Array | null {
   if (!form.test(proof)) return null;

@@ -1,6 +1,6 @@
 /**
- * Points of secp256k1 and the hash that both families on it name an account by. Pure. Sources:
- * SEC 1 version 2, section 2.3.4; Yellow Paper, appendix F.
+ * Points of secp256k1, and the hash by which both families on this curve name an account. Pure.
+ * Sources: SEC 1 version 2, section 2.3.4; Yellow Paper, appendix F.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { keccak_256 } from "@noble/hashes/sha3";
@@ -20,8 +20,8 @@ export function pointOf(publicKey: Uint8Array): Uint8Array {
 }
 
 /**
- * The last 20 bytes of the Keccak-256 of an uncompressed point (65 bytes), without checking that it
- * lies on the curve.
+ * The last 20 bytes of the Keccak-256 of an uncompressed point (65 bytes). Does not check that the
+ * point lies on the curve.
  * @public
  */
 export function hashOfPoint(point: Uint8Array): Uint8Array {

@@ -1,15 +1,15 @@
 /**
- * Whose signature it is: every one is recovered, not only verified. With a wrong parity the bytes
- * are some other, empty account's transaction, and its slot would wait for ever. No private key, no
- * network.
+ * Recovers the sender from every signature instead of only verifying it. With a wrong parity the
+ * bytes would be the transaction of another, empty account, and our slot would wait permanently. No
+ * private key, no network.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { hashOfPoint } from "./point.ts";
 import { isCanonicalSignature, recoverPublicKey } from "./recover.ts";
 
 /**
- * The parts of a signature r(32) ‖ s(32) ‖ y parity(1) over `digest`, once the sender recovered
- * from it is the right one: the address `sender`, whose hash of a point is `hashOf`'s.
+ * The parts of a signature r(32) ‖ s(32) ‖ y parity(1) over `digest`, if the sender recovered from
+ * it is the address `sender`. `hashOf` gives the hash of an address's point.
  * @throws TRANSACTION_SIGNATURE (not 65 bytes, r or s out of range, s in the upper half, a parity
  * beyond 1), TRANSACTION_SENDER (not the sender's), and as `hashOf`
  * @public
@@ -36,8 +36,8 @@ export function senderSignature(
 }
 
 /**
- * The point last seen behind a sender's address: its hash is made once, the point compared each
- * time.
+ * The last point that fitted a sender's address. Its hash is made once; later calls only compare
+ * the point.
  */
 let known: { readonly sender: string; readonly point: Uint8Array } | null = null;
 

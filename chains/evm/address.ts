@@ -9,13 +9,13 @@ import { hashOfPoint, pointOf } from "../curve/point.ts";
 
 const shape = /^0x[0-9a-fA-F]{40}$/;
 const zero = "0".repeat(40);
-/** One payment reads its few addresses a dozen times, and each checksum is a hash. */
+/** One payment reads the same few addresses a dozen times, and each checksum costs a hash. */
 const checksumsMax = 4096;
 const checksums = new Map<string, string>();
 
 /**
  * Reads an address: 0x and 40 hex digits. Mixed case must carry its EIP-55 checksum; all lower and
- * all upper case carry none and are taken. Answers with the EIP-55 form. Refuses with
+ * all upper case carry no checksum and are accepted. Returns the EIP-55 form. Refuses with
  * ADDRESS_FORMAT, ADDRESS_CHECKSUM or ADDRESS_ZERO.
  * @public
  */

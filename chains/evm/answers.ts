@@ -1,7 +1,7 @@
 /**
- * What EVM nodes answer, as types, and the strict readers that turn JSON into them. Offline: values
- * in, values out; whatever has another shape is a fault (NODE_ANSWER), never a default. Source:
- * Ethereum execution-apis, schemas of block, receipt and log.
+ * The answers of EVM nodes, as types, and the strict readers that turn JSON into them. Offline:
+ * values in, values out. An answer of another form is a fault (NODE_ANSWER), never a default.
+ * Source: Ethereum execution-apis, schemas of block, receipt and log.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { addressBytes, addressOfBytes } from "./address.ts";
@@ -19,7 +19,7 @@ export interface Log {
 }
 
 /**
- * A log as `logs` finds it: with its place in the chain.
+ * A log as `logs` finds it, with its block.
  * @public
  */
 export interface PlacedLog extends Log {
@@ -29,7 +29,7 @@ export interface PlacedLog extends Log {
 }
 
 /**
- * A log of whomever: the fields that say whose it is, lower-case hex, "" for one that is odd.
+ * A log of any contract. The fields that identify it are lower-case hex, "" for an odd one.
  * @public
  */
 export interface FoundLog {
@@ -37,7 +37,7 @@ export interface FoundLog {
   readonly topics: readonly string[];
   readonly blockNumber: number;
   readonly blockHash: string;
-  /** All of it. @throws AgentError NODE_ANSWER where a field is odd */
+  /** The complete log. @throws AgentError NODE_ANSWER if a field is odd */
   read(): PlacedLog;
 }
 
@@ -52,11 +52,11 @@ export interface Receipt {
   readonly from: string;
   readonly to: string | null; // null: it created a contract
   readonly logs: readonly Log[];
-  readonly oddLogs?: readonly string[]; // addresses of logs that cannot be read, "" where that is odd too
-  // The cost is read when it is asked for. @throws AgentError NODE_ANSWER where a field is odd
+  readonly oddLogs?: readonly string[]; // addresses of logs that cannot be read; "" if the address is odd too
+  // The cost is read when the caller asks for it. @throws AgentError NODE_ANSWER if a field is odd
   readonly gasUsed: bigint;
   readonly effectiveGasPrice: bigint; // wei per gas
-  readonly dataFee: bigint; // wei that a rollup billed beside the gas, 0 elsewhere
+  readonly dataFee: bigint; // wei that a rollup billed in addition to the gas, 0 elsewhere
 }
 
 /**
@@ -72,19 +72,19 @@ export interface SentTransaction {
 }
 
 /**
- * A transaction of whomever, as its block shows it. Hash and keys are lower-case hex, "" for none
- * or an odd one; every other field is read when it is asked for. @throws AgentError NODE_ANSWER
- * where that field is odd
+ * A transaction of any sender, as its block shows it. Hash and keys are lower-case hex, "" for none
+ * or an odd one. Every other field is read when the caller asks for it.
+ * @throws AgentError NODE_ANSWER if that field is odd
  * @public
  */
 export interface BlockTransaction extends SentTransaction {
   readonly fromKey: string;
   readonly toKey: string;
-  readonly bytes: number; // of its data as text, to bound memory by
+  readonly bytes: number; // size of its data as text, which bounds memory
 }
 
 /**
- * `transactions` is empty unless the full block was asked for.
+ * `transactions` is empty unless the caller asked for the full block.
  * @public
  */
 export interface Block {
@@ -92,7 +92,7 @@ export interface Block {
   readonly hash: string;
   readonly parentHash: string;
   readonly timestamp: number; // seconds since 1970
-  readonly bloom: string; // of its logs, 512 hex digits; "" where the node gives none
+  readonly bloom: string; // bloom of its logs, 512 hex digits; "" if the node gives none
   readonly transactions: readonly BlockTransaction[];
 }
 
@@ -111,7 +111,7 @@ const hashShape = /^0x[0-9a-fA-F]{64}$/;
 const addressShape = /^0x[0-9a-fA-F]{40}$/;
 const bloomShape = /^0x[0-9a-fA-F]{512}$/;
 
-/** An unsigned integer of at most 256 bits, leading zeros or not. */
+/** An unsigned integer of at most 256 bits, with or without leading zeros. */
 export function readQuantity(value: unknown, what: string): bigint {
   if (typeof value !== "string" || !quantityShape.test(value)) throw wrong(what, "a quantity");
   return BigInt(value);
@@ -151,13 +151,11 @@ export function readHead(value: unknown): BlockHead {
   };
 }
 
-/** Root of a tree that holds nothing: Keccak-256 of the RLP of an empty text. */
+/** Root of an empty tree: Keccak-256 of the RLP of an empty text. */
 const emptyRoot = "0x56e81f171bcc55a6ff8345e692c0f86e5b48e01b996cadc001622fb5e363b421";
 const noRoot = `0x${"0".repeat(64)}`;
 
-/**
- * @throws AgentError NODE_NO_BLOCK where the header speaks of transactions and the block shows none
- */
+/** @throws AgentError NODE_NO_BLOCK if the header names transactions and the block shows none */
 export function readBlock(value: unknown, full: boolean): Block {
   const block = readObject(value, "block");
   const shown = {
@@ -202,7 +200,7 @@ export function readReceipt(value: unknown): Receipt {
   };
 }
 
-/** The log, or the address of one that cannot be read. */
+/** The log, or only the address of a log that cannot be read. */
 function readLogOrOdd(value: unknown): Log | string {
   try {
     return readLog(readObject(value, "log"));
@@ -211,13 +209,16 @@ function readLogOrOdd(value: unknown): Log | string {
   }
 }
 
-/** The block that a receipt names, "" for an odd one, and the logs in it, of whomever. */
+/** The block that a receipt names, "" for an odd one, and all logs in the receipt. */
 export function readReceiptLogs(value: unknown): { readonly blockHash: string; readonly logs: readonly FoundLog[] } {
   const receipt = readObject(value, "receipt");
   return { blockHash: keyOf(receipt.blockHash, hashShape), logs: readFoundLogs(receipt.logs) };
 }
 
-/** OP Stack receipts name what was billed beside gas; those of other chains have no such field. */
+/**
+ * OP Stack receipts name the fee that was billed in addition to gas; those of other chains have no
+ * such field.
+ */
 function readDataFee(receipt: Fields, gasUsed: bigint): bigint {
   const figure = (name: string): bigint => {
     const value = receipt[name];
@@ -232,7 +233,7 @@ function readDataFee(receipt: Fields, gasUsed: bigint): bigint {
   });
 }
 
-/** The logs that stand; those marked as removed by a reorganisation are left out. */
+/** The logs that are still valid, without those that a reorganisation removed. */
 export function readFoundLogs(value: unknown): readonly FoundLog[] {
   const logs = readList(value, "logs").map((log) => readObject(log, "log"));
   return logs.filter((log) => log.removed !== true).map(foundLog);
@@ -267,7 +268,7 @@ function readLog(log: Fields): Log {
 
 function readTransaction(value: unknown): BlockTransaction {
   const transaction = readObject(value, "transaction");
-  // Kept alone: the others would only fill the memory.
+  // Keeps only these fields, because the others would only fill the memory.
   const { hash, from, nonce, to, value: wei, input = transaction.data } = transaction;
   return {
     hash: keyOf(hash, hashShape),
@@ -292,7 +293,7 @@ function readTransaction(value: unknown): BlockTransaction {
   };
 }
 
-/** Lower-case hex of a shape; "" for anything else, which is nobody's of ours. */
+/** Lower-case hex that fits `shape`, "" for any other value, which cannot be ours. */
 function keyOf(value: unknown, shape: RegExp): string {
   return typeof value === "string" && shape.test(value) ? value.toLowerCase() : "";
 }

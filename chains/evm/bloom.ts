@@ -1,5 +1,5 @@
 /**
- * The bloom of a block's logs: whether a contract or a topic may be among them. "No" is certain,
+ * The bloom of a block's logs: it says if a contract or a topic may be among them. "No" is certain,
  * "yes" is not. Offline. Source: Ethereum yellow paper, section 4.3.1 (M3:2048).
  */
 import { keccak_256 } from "@noble/hashes/sha3";
@@ -8,7 +8,7 @@ const known = new Map<string, readonly Bit[]>();
 const knownMax = 4_096;
 
 interface Bit {
-  readonly digit: number; // of the bloom's 512 hex digits
+  readonly digit: number; // index among the bloom's 512 hex digits
   readonly mask: number;
 }
 

@@ -64,8 +64,8 @@ export function addressTopic(address: string): string {
 }
 
 /**
- * What a log says when it is a plain ERC-20 Transfer of any contract, else null. Addresses come in
- * EIP-55 form. NFTs share the topic but index the value as well: those have four topics and no
+ * Reads a plain ERC-20 Transfer of any contract from a log, or returns null. Addresses come in
+ * EIP-55 form. NFTs share the topic but index the value as well; their logs have four topics and no
  * data, and are not taken.
  * @public
  */

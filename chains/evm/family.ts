@@ -1,5 +1,5 @@
 /**
- * The EVM family behind the offline door: a slot is the account's nonce, in decimal. Source:
+ * The EVM family behind the offline interface. A slot is the account's nonce, in decimal. Source:
  * docs/architecture.md section 2.
  */
 import { pathsOf } from "../curve/account-node.ts";
@@ -15,7 +15,7 @@ import { paymentUri } from "./payment-uri.ts";
 const nonceForm = /^(?:0|[1-9][0-9]{0,19})$/;
 const nonceMax = 2n ** 64n - 2n;
 
-/** SLIP-44, of Ethereum: every EVM chain takes it. */
+/** Ethereum's coin type in SLIP-44; every EVM chain uses it. */
 const coinType = 60;
 
 const slots: Slots = {

@@ -1,16 +1,16 @@
 /**
- * What a transaction costs beside its gas, by the kind of chain: rollups bill the data that they
- * post on another chain. Offline. Sources: OP Stack specifications (Fjord: fee for data and its
- * upper bound; Isthmus and Jovian: operator fee); Arbitrum Nitro, "Gas and fees" (data is billed in
- * gas of the transaction's own limit).
+ * Costs of a transaction in addition to its gas, by the kind of chain: rollups bill the data that
+ * they post on another chain. Offline. Sources: OP Stack specifications (Fjord: fee for data and
+ * its upper bound; Isthmus and Jovian: operator fee); Arbitrum Nitro, "Gas and fees" (data is
+ * billed in gas of the transaction's own limit).
  */
 import { invariant } from "../../protocol/fault.ts";
 import type { ConfiguredChain } from "../family.ts";
 
 /**
- * ethereum: gas and nothing else. arbitrum: data is billed as gas, so that a plain payment takes
- * more than 21,000 and each one's gas is asked for. op-stack: data is billed beside the gas, and no
- * field of a transaction bounds it.
+ * ethereum bills only gas. arbitrum bills data as gas, so a plain payment takes more than 21,000,
+ * and the agent asks for the gas of each payment. op-stack bills data in addition to the gas, and
+ * no field of a transaction bounds this fee.
  */
 export const feeModels = ["ethereum", "arbitrum", "op-stack"] as const;
 
@@ -18,8 +18,9 @@ export const feeModels = ["ethereum", "arbitrum", "op-stack"] as const;
 export type FeeModel = (typeof feeModels)[number];
 
 /**
- * Rollups by their ids, for a configuration that does not say the model: without it Base would be
- * paid from by the ceilings of Ethereum. Source: docs.arbitrum.io, docs.optimism.io, docs.base.org.
+ * The models of known rollups by chain id, for a configuration that names no model. Without this
+ * table, the agent would pay on Base with the fee caps of Ethereum. Source: docs.arbitrum.io,
+ * docs.optimism.io, docs.base.org.
  */
 const known: ReadonlyMap<number, FeeModel> = new Map<number, FeeModel>([
   ...[42_161, 42_170, 421_614].map((chainId) => [chainId, "arbitrum"] as const),
@@ -27,8 +28,8 @@ const known: ReadonlyMap<number, FeeModel> = new Map<number, FeeModel>([
 ]);
 
 /**
- * By the chain's id, unless the configuration names one: its reader has held that word against
- * `feeModels`.
+ * The model of the configuration, or else the one of the chain's id. The reader of the
+ * configuration has already checked the name against `feeModels`.
  * @public
  */
 export function feeModelOf({ chainId, feeModel }: ConfiguredChain): FeeModel {
@@ -39,14 +40,14 @@ export function feeModelOf({ chainId, feeModel }: ConfiguredChain): FeeModel {
 }
 
 /**
- * Bytes of our longest unsigned transaction: a token's transfer with every number at its length in
- * use. The predeploy adds the signature.
+ * Bytes of our longest unsigned transaction: a token transfer in which every number has the
+ * greatest length in use. The predeploy adds the signature.
  */
 const unsignedBytesMax = 256;
-/** No transfer of ours takes more: an operator's fee grows with the gas. */
+/** No transfer of ours takes more gas; an operator's fee grows with the gas. */
 const gasMost = 1_000_000n;
 /**
- * Twice what the chain says now: a base fee of layer 1 rises by an eighth a block at most, so this
+ * Twice the present fee. A base fee of layer 1 rises by an eighth a block at most, so twice the fee
  * lasts for six of its blocks.
  */
 const dataFeeTimes = 2n;
@@ -58,14 +59,14 @@ export const dataFeeCall = `0xf1c7a58b${word(BigInt(unsignedBytesMax))}`;
 /** getOperatorFee(uint256 gas), since Isthmus. */
 export const operatorFeeCall = `0x275aedd2${word(gasMost)}`;
 
-/** What a version may cost beside its gas, with room, by the word of nodes. */
+/** The most that an attempt may cost in addition to its gas: the figure of the nodes, with room. */
 export function dataFeeWithRoom(dataFee: bigint): bigint {
   return dataFee * dataFeeTimes;
 }
 
 /**
- * What a receipt bills beside gas. The formula for the operator's fee changed with Jovian, whose
- * receipts say how data fills a block.
+ * The fee that a receipt bills in addition to gas. The formula for the operator's fee changed with
+ * Jovian, whose receipts say how much of a block the data fills.
  */
 export function dataFeeOf(receipt: {
   readonly l1Fee: bigint;

@@ -1,7 +1,7 @@
 /**
- * What an EVM payment offers for its way into a block: the first offer, the rule for a dearer
- * version, and the ceilings' figures. Offline. Sources: EIP-1559 (both fees, the base fee's step);
- * geth's and Reth's pools for replacements (a tenth more, both fees).
+ * The fees of an EVM payment: the first offer, the rule for a replacement, and the amounts of the
+ * fee caps. Offline. Sources: EIP-1559 (both fees, the base fee's step); geth's and Reth's mempools
+ * for replacements (a tenth more, both fees).
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
@@ -15,37 +15,39 @@ import { gweiDecimal, nativeDecimal } from "./network.ts";
 const raiseNumerator = 9n;
 const raiseDenominator = 8n;
 /**
- * The tip goes up to this at least before it follows the higher of the nodes' figures no further.
+ * The tip may always rise at least this far; above it, the tip stops following the higher figure of
+ * the nodes.
  */
 const tipStepWei = 1_000_000_000n;
 /**
- * Above what blocks asked for in the worst hours of Ethereum for a plain payment; other chains ask
- * for less, or a configuration says so.
+ * Above the tips that blocks asked for a plain payment in the worst hours of Ethereum. Other chains
+ * ask for less, or a configuration sets its own value.
  */
 const tipMaxGwei = "50";
-/** Named for a payment whose bytes are recorded already: the recorded figures count. */
+/** The gas of a payment whose bytes are recorded already; the recorded figures count. */
 const gasUnknown = 100_000n;
-/** Fees and gas are far below 2^128; more digits are nonsense. */
+/** Fees and gas are far below 2^128; a number with more digits is invalid. */
 const counterForm = /^(?:0|[1-9][0-9]{0,38})$/;
 const fieldNames = ["gasLimit", "maxFeePerGas", "maxPriorityFeePerGas"] as const;
 /**
- * In no byte of the transaction, and each on one kind of rollup alone: `dataFee` is the most in wei
- * that the chain may bill for data beside the gas, `cancelGas` the gas that a cancel would take.
+ * Figures that stand in no byte of the transaction, each on only one kind of rollup. `dataFee` is
+ * the most in wei that the chain may bill for data in addition to the gas, `cancelGas` the gas that
+ * a cancel would take.
  */
 const besideNames = ["dataFee", "cancelGas"] as const;
 
-/** Facts as they are here: decimal strings, gas and wei per gas. */
+/** Transaction parameters of this family: decimal strings, gas and wei per gas. */
 type EvmFacts = Readonly<Record<(typeof fieldNames)[number], string>> &
   Readonly<Partial<Record<(typeof besideNames)[number], string>>>;
 
 /**
- * The figures of `Price`, wei per gas: of tips the lower and the higher of what the nodes suggest.
- * With them the two of rollups, as in the facts.
+ * The figures of `Price` in wei per gas; of the tips, the lowest and the highest suggestion of the
+ * nodes. The two figures of rollups stand here as in the facts.
  */
 type EvmPrice = Readonly<Record<"baseFeePerGas" | "maxPriorityFeePerGas" | "maxPriorityFeePerGasHigh", bigint>> &
   Readonly<Partial<Record<(typeof besideNames)[number], bigint>>>;
 
-/** Of a version that an order told of, nothing but its sum is known. */
+/** Parameters of an attempt of which a recovery order gave only the total fee. */
 const unknownFacts: EvmFacts = { gasLimit: "0", maxFeePerGas: "0", maxPriorityFeePerGas: "0" };
 
 /** @public */
@@ -79,7 +81,7 @@ function known({ facts }: PricedVersion): EvmFacts {
   return facts === null ? unknownFacts : evm(facts);
 }
 
-/** What facts say beyond the bytes, by itself. */
+/** The parameters that stand in no byte of the transaction, separated from the others. */
 export function feesBeside(facts: Facts): { readonly facts: Facts; readonly dataFeeWei: bigint } {
   const { dataFee, cancelGas } = evm(facts);
   const beside = { ...(dataFee === undefined ? {} : { dataFee }), ...(cancelGas === undefined ? {} : { cancelGas }) };
@@ -105,7 +107,7 @@ function typed({ maxFee, tip, work, dataFee }: TypedFees): ReturnType<Fees["type
   return { ok: true, facts: { gasLimit: work ?? "", maxFeePerGas: fee, maxPriorityFeePerGas: priority, ...beside } };
 }
 
-/** Null for what is no amount in gwei. */
+/** Null for a text that is no amount in gwei. */
 function weiOf(gwei: string | undefined): string | null {
   if (gwei === undefined) return "";
   const parsed = parseAmount(gwei, gweiDecimal);
@@ -113,7 +115,7 @@ function weiOf(gwei: string | undefined): string | null {
   return parsed.code === "AMOUNT_ZERO" ? "0" : null;
 }
 
-/** Twice the base fee lasts through six full blocks (EIP-1559: an eighth more each). */
+/** Twice the base fee lasts through six full blocks (EIP-1559: each may raise it by an eighth). */
 function first(price: Price, work: bigint): Facts {
   const market = price as EvmPrice;
   return { ...factsOf(work, marketFee(market), market.maxPriorityFeePerGas), ...besideOf(market) };
@@ -131,9 +133,9 @@ function marketFee({ baseFeePerGas, maxPriorityFeePerGas }: EvmPrice): bigint {
 }
 
 /**
- * Both fees up by an eighth at least; the fee covers the tip. A cancel keeps its gas, or takes what
- * the chain asks for one now. What is billed beside the gas is no offer: the higher figure counts,
- * for one version of them all comes into a block.
+ * Raises both fees by at least an eighth; the maximum fee covers the tip. A cancel keeps its gas,
+ * or takes the gas that the chain asks for a cancel now. The data fee is no offer: the higher
+ * figure counts, because only one attempt of them all gets into a block.
  */
 function dearer(versions: readonly PricedVersion[], asked: Facts, isCancel: boolean): Facts {
   const newest = versions.at(-1);
@@ -165,9 +167,10 @@ function dearerAt(price: Price, versions: readonly PricedVersion[], work: bigint
 }
 
 /**
- * The lower tip is offered first, and it may be the one that is not true: no block takes the
- * payment then. So it nears the higher one, four times as much with each version, but no more than
- * the base fee or a gwei: then the higher one may be the one that is not true.
+ * Chooses the tip of an attempt between the two figures of the nodes. The lower tip is offered
+ * first, but it may be the false one, and then no block takes the payment. So with each attempt the
+ * tip comes nearer to the higher figure, by a step that grows fourfold. The step stays at or below
+ * the base fee or a gwei, the larger of the two, because the higher figure may be the false one.
  */
 function steppedTip({ baseFeePerGas, maxPriorityFeePerGasHigh }: EvmPrice, version: number): bigint {
   const step = larger(baseFeePerGas, tipStepWei) >> BigInt(2 * Math.max(0, 4 - version));
@@ -176,9 +179,9 @@ function steppedTip({ baseFeePerGas, maxPriorityFeePerGasHigh }: EvmPrice, versi
 }
 
 /**
- * Of a version that the gateway told of only the sum is known: the next one offers an eighth more
- * than that for the gas it takes, so that nodes take it in the place of the other, and its bytes
- * are never that one's.
+ * For an attempt from the gateway only the total fee is known. The next attempt offers an eighth
+ * more than that total for its own gas. So nodes accept it as a replacement, and its bytes always
+ * differ from the other's.
  */
 function aboveTold(versions: readonly PricedVersion[], facts: Facts): Facts {
   const told = versions.flatMap(({ facts: own, feeMax }) => (own === null ? [BigInt(feeMax)] : []));
@@ -195,8 +198,8 @@ function leastTip(versions: readonly PricedVersion[]): bigint {
 }
 
 /**
- * A node takes a replacement only where both fees rise. Twice the dearest is tried first, then the
- * least that nodes ask.
+ * A node takes a replacement only if both fees rise. Tries twice the highest fee first, then the
+ * least that nodes ask for.
  */
 function unstick(
   versions: readonly PricedVersion[],
@@ -208,9 +211,9 @@ function unstick(
   const [fee, tip] = [mostOf(versions, "maxFeePerGas"), mostOf(versions, "maxPriorityFeePerGas")];
   const isKnown = versions.every(({ facts }) => facts !== null);
   const isNamed = wish.maxFeePerGas !== "" && wish.maxPriorityFeePerGas !== "";
-  // An opened ledger keeps slots on which nothing was signed yet.
+  // A recovered ledger keeps slots on which nothing is signed yet.
   if (newest === undefined && !isNamed) return refuse("UNSTICK_FEES", "nothing was signed on this nonce yet");
-  // Of a version that a recovery took over only the hash and the highest fee are known.
+  // For an attempt that a recovery took over only the hash and the highest fee are known.
   if (!isKnown && !isNamed) return refuse("UNSTICK_FEES", "the fees of an earlier version are not known here");
   const own = newest === undefined ? "0" : known(newest).gasLimit;
   const { dataFee, ...beside } = highestBeside(versions.map(known));
@@ -232,14 +235,17 @@ function unstick(
   return { ok: true, facts: [named(2n * fee + 1n, 2n * tip + 1n), named(least.fee, least.tip)] };
 }
 
-/** A version with less gas would fail on chain, or never be taken. */
+/** An attempt with less gas would fail on chain, or no block would take it. */
 function tooLittle({ facts, contract, destination, amountUnits }: Description): string | null {
   const floor = gasFloorOf({ contract, destination, amountUnits });
   const { gasLimit } = evm(facts);
   return BigInt(gasLimit) >= floor ? null : `${gasLimit} gas, at least ${floor}`;
 }
 
-/** On a chain that bills data beside the gas, a version without a figure for it has no ceiling. */
+/**
+ * On a chain that bills data in addition to the gas, an attempt without a figure for this fee has
+ * no fee cap.
+ */
 function unbounded(chain: ConfiguredChain, facts: Facts): string | null {
   if (feeModelOf(chain) !== "op-stack" || evm(facts).dataFee !== undefined) return null;
   return "nothing says what the chain may bill for data";
@@ -268,7 +274,7 @@ function gwei(wei: string): string {
   return formatAmount(BigInt(wei), gweiDecimal);
 }
 
-/** Rounded up, and by one at least: nodes want both fees strictly higher, even from nothing. */
+/** Rounds up, and raises by at least one: nodes want both fees strictly higher, even from zero. */
 function raise(fee: bigint): bigint {
   return larger((fee * raiseNumerator + raiseDenominator - 1n) / raiseDenominator, fee + 1n);
 }

@@ -1,6 +1,6 @@
 /**
- * Gas that a transfer needs at the least, reckoned from its own bytes: below it no block takes the
- * transaction, or the block takes it and the payment fails. Offline; no node is asked. Sources:
+ * The least gas that a transfer needs, computed from its own bytes. With less gas no block takes
+ * the transaction, or the block takes it and the payment fails. Offline; asks no node. Sources:
  * EIP-2028 (call data), EIP-7623 (floor price of call data).
  */
 import { encodeTransferCall } from "./erc20.ts";
@@ -12,21 +12,21 @@ import { encodeTransferCall } from "./erc20.ts";
  */
 export const gasPlain = 21_000n;
 /**
- * No known token moves money for less than this with a fresh receiver's balance to write: 21,000
- * for the transaction, 20,000 for one storage slot, the call itself. What a call leaves over comes
- * back, so a limit above the need costs nothing.
+ * No known token moves money for less gas than this if the receiver's balance is new: 21,000 for
+ * the transaction, 20,000 for one storage slot, and the call itself. The chain returns unused gas,
+ * so a limit above the need costs nothing.
  */
 const gasTokenMin = 45_000n;
 /**
- * EIP-2028: a zero byte costs 4, another 16; in EIP-7623's tokens 1 and 4, each of them 10 in the
- * floor.
+ * EIP-2028: a zero byte costs 4, another byte 16. In tokens of EIP-7623 they count 1 and 4, and
+ * each token costs 10 in the floor.
  */
 const gasPerToken = 4n;
 const gasPerTokenFloor = 10n;
 
 /**
- * What the bytes cost before any code runs: EIP-2028's price or EIP-7623's floor, whichever is
- * higher.
+ * The cost of the bytes before any code runs: EIP-2028's price or EIP-7623's floor, the higher of
+ * the two.
  */
 export function intrinsicGas(data: Uint8Array): bigint {
   let zeros = 0;

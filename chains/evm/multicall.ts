@@ -1,7 +1,7 @@
 /**
- * Many balances in one call, by the contract Multicall3: its call data, and the strict reading of
- * what it returns. Offline. Sources: mds1/multicall3 (one address on every chain, from a signed
- * transaction that nobody has the key of); Solidity contract ABI specification.
+ * Reads many balances in one call, by the contract Multicall3: makes the call data, and strictly
+ * reads the returned bytes. Offline. Sources: mds1/multicall3 (one address on every chain, from a
+ * signed transaction whose key nobody has); Solidity contract ABI specification.
  */
 import { encodeBalanceCall } from "./erc20.ts";
 
@@ -12,9 +12,9 @@ const aggregateSelector = "82ad56cb";
 /** getEthBalance(address), a function of the contract itself. */
 const coinBalanceSelector = "4d2301cc";
 const word = (value: number): string => value.toString(16).padStart(64, "0");
-/** One call: target, flag, place of its data, length, and 36 bytes of data with their padding. */
+/** One call: target, flag, offset of its data, length, and 36 bytes of data with their padding. */
 const callBytes = 192;
-/** One answer: flag, place, length, one word. */
+/** One answer: flag, offset, length, one word. */
 const answerBytes = 128;
 const digitsPerWord = 64;
 
@@ -23,7 +23,7 @@ export interface AskedBalance {
   readonly contract: string; // "" for the chain's coin
 }
 
-/** As 0x hex. Every balance has to be told for any to be. */
+/** The call data as 0x hex. The call fails as a whole if any single balance fails. */
 export function encodeBalances(asked: readonly AskedBalance[]): string {
   const places = asked.map((_, at) => word(asked.length * 32 + at * callBytes));
   const calls = asked.map(({ account, contract }) => {
@@ -36,7 +36,10 @@ export function encodeBalances(asked: readonly AskedBalance[]): string {
   return `0x${aggregateSelector}${word(32)}${word(asked.length)}${places.join("")}${calls.join("")}`;
 }
 
-/** The balances in order; null for anything but one word for each, as the contract writes it. */
+/**
+ * The balances in order. Null unless the answer has exactly one word for each, in the form that the
+ * contract writes.
+ */
 export function decodeBalances(returned: string, count: number): readonly bigint[] | null {
   const head = word(32) + word(count) + Array.from({ length: count }, (_, at) => word(count * 32 + at * answerBytes)).join("");
   const body = returned.slice(2 + head.length);

@@ -1,6 +1,6 @@
 /**
- * What all EVM chains have in common: how a network is named, and how many decimals its own coin
- * and gwei have. Pure. Source: CAIP-2, EIP-155.
+ * Properties that all EVM chains share: the names of networks, and the decimals of the native coin
+ * and of gwei. Pure. Source: CAIP-2, EIP-155.
  */
 
 /**
@@ -10,13 +10,13 @@
 export const nativeDecimal = 18;
 
 /**
- * Digits after the point of an amount in gwei, which prices of gas are spoken of in.
+ * Digits after the point of an amount in gwei, the usual unit of gas prices.
  * @public
  */
 export const gweiDecimal = 9;
 
 /**
- * Of the names of EVM networks, CAIP-2.
+ * Namespace of EVM networks in CAIP-2.
  * @public
  */
 export const namespace = "eip155";

@@ -1,19 +1,19 @@
 /**
- * Final blocks by the word of several nodes. Nodes have to agree on the block and its transactions;
- * what each of them shows of a stranger's transaction is its own affair, and only what concerns us
- * is compared there. Touches nodes through node.ts alone.
+ * Final blocks by agreement of several nodes. Nodes have to agree on the block and its list of
+ * transactions. Their fields of a foreign transaction may differ; only the transactions of our
+ * addresses are compared there. Touches nodes only through node.ts.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { agreement } from "../providers/node-agreement.ts";
 import type { Block, BlockTransaction } from "./answers.ts";
 import type { EvmNodes } from "./node.ts";
 
-/** `others`: the same block as further nodes show it, where they show it in other words. */
+/** `others`: the same block as further nodes show it, if their fields differ. */
 export interface AgreedBlock extends Block {
   readonly others?: readonly Block[];
 }
 
-/** Bytes of a transaction beside its data. */
+/** Bytes of a transaction in addition to its data. */
 const fieldBytes = 500;
 
 /** @throws AgentError NODE_DISAGREE, or a node's fault when too few answered */
@@ -40,7 +40,7 @@ export async function agreedBlock(each: readonly EvmNodes[], number: number): Pr
   }
 }
 
-/** The fields of a transaction that count for a payment or a spend. */
+/** The fields of a transaction that count for a payment or an outgoing transaction. */
 export type Fields = (one: BlockTransaction) => readonly unknown[];
 export const asPayment: Fields = ({ hash, toKey, valueUnits }) => [hash, toKey, `${valueUnits}`];
 export const asSpend: Fields = ({ hash, fromKey, toKey, nonce, valueUnits, input }) => [
@@ -48,8 +48,8 @@ export const asSpend: Fields = ({ hash, fromKey, toKey, nonce, valueUnits, input
 ];
 
 /**
- * The transactions of a block that `isOurs` names, which each node has to show alike in these
- * fields. @throws AgentError NODE_DISAGREE, or NODE_ANSWER for one of ours with an odd field
+ * The transactions of a block that `isOurs` selects. Every node must show these fields alike.
+ * @throws AgentError NODE_DISAGREE, or NODE_ANSWER if one of our transactions has an odd field
  */
 export function alike(
   block: AgreedBlock,
@@ -67,8 +67,8 @@ export function alike(
 }
 
 /**
- * Bytes of a block that is kept, roughly; without end for one that nodes show in several words,
- * which is asked for again.
+ * Approximate bytes of a kept block. Infinite for a block that nodes show in different words, so
+ * such a block is not kept and is asked for again.
  */
 export function bytesOf({ transactions, others = [] }: AgreedBlock): number {
   if (others.length > 0) return Number.POSITIVE_INFINITY;
@@ -79,7 +79,7 @@ function headKey({ number, hash, parentHash, transactions }: Block): string {
   return JSON.stringify([number, hash, parentHash, transactions.map((one) => one.hash)]);
 }
 
-/** For any sender: an odd transaction is equal to itself alone. */
+/** A key for any sender: a transaction with odd fields is equal only to itself. */
 function shownKey(one: BlockTransaction): readonly unknown[] {
   try {
     return asSpend(one);

@@ -1,7 +1,7 @@
 /**
- * One node, looked at by itself before anything depends on it: which chain it serves, how far it
- * is, what its clock's blocks say, and how the tokens on it count. Bounded in time and questions;
- * whatever does not answer is part of the view, never an error.
+ * Examines one node before any process depends on it: which chain it serves, its height, the time
+ * of its blocks, and the decimals of the tokens. Bounded in time and questions. A question without
+ * an answer is part of the view, never an error.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Lack, NodeView } from "../nodes.ts";
@@ -18,15 +18,15 @@ export interface NodeQuestion {
   readonly confirmations: number | "finalized";
   readonly feeModel: FeeModel;
   readonly contracts: readonly string[];
-  readonly timeoutMs: number; // of one exchange
+  readonly timeoutMs: number; // time limit of one exchange
 }
 
 const decimalsMax = 255n;
-/** So many blocks show a chain's pace. */
+/** Number of blocks that show a chain's pace. */
 const paceBlocks = 20;
 
 /**
- * Asks one node. Rejects for bugs alone.
+ * Asks one node. Rejects only for bugs.
  * @public
  */
 export async function lookAtNode(question: NodeQuestion): Promise<NodeView> {
@@ -51,7 +51,10 @@ export async function lookAtNode(question: NodeQuestion): Promise<NodeView> {
   }
 }
 
-/** By a pool of its own: what the other learned of the node's limits is not to hide any of them. */
+/**
+ * Uses a pool of its own, because limits that the other pool learned of the node must not hide a
+ * gap.
+ */
 async function probed(question: NodeQuestion, head: number): Promise<readonly Lack[]> {
   const { url, chainId, timeoutMs } = question;
   const options = { urls: [url], chainId: BigInt(chainId), timeoutMs, log: () => undefined };
@@ -63,7 +66,7 @@ async function probed(question: NodeQuestion, head: number): Promise<readonly La
   }
 }
 
-/** Milliseconds between two blocks by the newest ones; null where the node does not say. */
+/** Milliseconds between two blocks by the newest ones; null if the node does not say. */
 async function paceOf(nodes: EvmNodes, { number, timestamp }: { number: number; timestamp: number }): Promise<number | null> {
   if (number < paceBlocks) return null;
   try {
@@ -76,8 +79,8 @@ async function paceOf(nodes: EvmNodes, { number, timestamp }: { number: number; 
 }
 
 /**
- * The hash of the block that every one of these nodes should have alike, by address as `lookAtNode`
- * shows it; "" where a node does not say. Rejects for bugs alone.
+ * The hash of the block that all of these nodes should share, by address as `lookAtNode` shows it;
+ * "" if a node gives none. Rejects only for bugs.
  * @public
  */
 export async function blockHashAt(
@@ -96,7 +99,7 @@ export async function blockHashAt(
   }
 }
 
-/** Null when the node did not say; -1 when what it says is no count of decimals. */
+/** Null if the node did not answer; -1 if the answer is no number of decimals. */
 async function decimalsOf(nodes: EvmNodes, contract: string): Promise<number | null> {
   try {
     if ((await nodes.code(contract, "latest")) === "0x") return -1;
@@ -105,8 +108,8 @@ async function decimalsOf(nodes: EvmNodes, contract: string): Promise<number | n
     return decimals >= 0n && decimals <= decimalsMax ? Number(decimals) : -1;
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    // An error of the node's own about this call is the contract's answer; anything else is the
-    // node's trouble.
+    // A node's error about this call is the contract's answer; any other error is a failure of the
+    // node.
     return error.code === "NODE_ERROR" ? -1 : null;
   }
 }

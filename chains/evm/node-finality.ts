@@ -1,7 +1,7 @@
 /**
- * What is final on chain, on the word of min(2, configured) nodes that say the same: the final
- * block, counters of an account, and the receipt of a transaction in a block that is canonical at
- * or below the final one. Anything less is "not yet" or a fault.
+ * Finds the final state of the chain, by agreement of min(2, configured) nodes: the final block,
+ * counters of an account, and the receipt of a transaction in a block that is canonical at or below
+ * the final one. With less agreement the answer is "not yet" or a fault.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { BlockId, Counters } from "../nodes.ts";
@@ -21,13 +21,13 @@ export interface Finality {
   counters(address: string): Promise<Counters>;
 }
 
-/** Receipts that enough nodes showed alike to the last field, lately. */
+/** Receipts that enough nodes recently showed alike to the last field. */
 export interface SeenReceipts {
   get(txHash: string): Receipt | undefined;
   put(receipt: Receipt): void;
 }
 
-/** Of one with more logs than a payment has, the nodes are asked again. */
+/** A receipt with more logs than a payment has is not kept; the nodes are asked again. */
 export function createSeenReceipts(): SeenReceipts {
   const byHash = new Map<string, Receipt>();
   return {
@@ -43,8 +43,8 @@ export function createSeenReceipts(): SeenReceipts {
 }
 
 /**
- * `confirmations`: with N, the final block is head - N + 1 (genesis is always final); "finalized"
- * takes the chain's own word.
+ * Makes the interface. With `confirmations` N, the final block is head - N + 1 (genesis is always
+ * final); "finalized" takes the final block of the chain itself.
  */
 export function createFinality(pool: NodePool, confirmations: number | "finalized", seen: SeenReceipts): Finality {
   const share = createSharing();
@@ -73,16 +73,16 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
       pool.lookAround((node) => askHead(pool, node));
       const settled = await pool.all(finalNumber);
       const numbers = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b - a);
-      // The highest number that enough nodes have reached: one that lags or runs ahead alone moves
-      // nothing.
+      // The highest number that enough nodes have reached. A single node that lags or runs ahead
+      // has no effect.
       const number = numbers[pool.witnessesMin - 1];
       if (number === undefined) throw firstFault(settled);
       return { number, hash: await hashAt(number) };
     });
 
   /**
-   * Whether the block it stands in is canonical, at or below the final one: "early" while it is
-   * above.
+   * Says if the receipt's block is canonical and at or below the final one; "early" while the block
+   * is above.
    */
   const standing = async ({ blockNumber, blockHash }: Receipt): Promise<"early" | "final" | "gone"> => {
     const final = await finalBlock();
@@ -94,8 +94,8 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
   return {
     finalBlock,
     finalReceipt: async (txHash) => {
-      // A block's hash covers its receipts: one that enough nodes showed alike stays as it is while
-      // its block stands.
+      // A block's hash covers its receipts, so a receipt that enough nodes showed alike stays valid
+      // while its block stands.
       const known = seen.get(txHash);
       if (known !== undefined && (await standing(known)) === "final") return known;
       const receipt = await agreedReceipt(pool, txHash);
@@ -119,8 +119,8 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
 }
 
 /**
- * Heads and pools differ from node to node for a while, the final block does not. @throws the fault
- * when it does
+ * Heads and mempools differ between nodes for a while, but the final block does not. @throws the
+ * fault if the final block differs
  */
 function reached(settled: readonly Settled<bigint[]>[], witnesses: number, fault: AgentError): Counters {
   const told = settled.flatMap((one) => (one.ok ? [one.value as [bigint, bigint, bigint]] : []));
@@ -149,8 +149,8 @@ export function receiptQuestion(txHash: string) {
 }
 
 /**
- * Null while fewer than enough nodes have one. @throws NODE_DISAGREE when enough have one and no
- * two are the same
+ * Null while too few nodes have a receipt. @throws NODE_DISAGREE if enough have one and no two are
+ * the same
  */
 async function agreedReceipt(pool: NodePool, txHash: string): Promise<Receipt | null> {
   const settled = await pool.all((node) => pool.ask(node, receiptQuestion(txHash)));
@@ -163,7 +163,7 @@ async function agreedReceipt(pool: NodePool, txHash: string): Promise<Receipt | 
   return alike;
 }
 
-/** The first that so many of them are like, to the last field; null for none. */
+/** The first receipt that is equal on so many nodes, to the last field; null if there is none. */
 export function receiptAlike(receipts: readonly Receipt[], witnesses: number): Receipt | null {
   if (witnesses === 1) return receipts[0] ?? null;
   const votes = new Map<string, number>();
@@ -195,8 +195,8 @@ function firstFault(settled: readonly { readonly ok: boolean; readonly error?: A
 }
 
 /**
- * Callers that ask the same while the answer is under way share it: a thousand receipts want one
- * final block.
+ * Callers with the same question share an answer that is on its way, because a thousand receipts
+ * need the same final block.
  */
 function createSharing(): <T>(key: string, job: () => Promise<T>) => Promise<T> {
   const underWay = new Map<string, Promise<unknown>>();

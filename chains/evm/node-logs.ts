@@ -1,8 +1,8 @@
 /**
- * Transfers in a run of blocks by the word of one node, proven: a list of logs says nothing of what
- * it leaves out, and a node that lags, or another machine behind its address, answers an empty one.
- * So each list is held against the blooms of the headers, and where a bloom speaks of logs that are
- * not there, against the receipts of the block. Touches nodes through node.ts alone. Sources:
+ * Transfers in a run of blocks from one node, with proof. A list of logs does not show which logs
+ * it leaves out, and a node that lags, or another machine behind its address, answers with an empty
+ * list. So each list is compared with the blooms of the headers. If a bloom shows logs that the
+ * list lacks, the receipts of the block decide. Touches nodes only through node.ts. Sources:
  * EIP-234 (logs by block hash); Ethereum yellow paper, section 4.3.1.
  */
 import { AgentError } from "../../protocol/fault.ts";
@@ -16,7 +16,7 @@ import type { EvmNodes } from "./node.ts";
 const blocksMax = 32;
 const provenAtOnce = 4;
 /**
- * Providers that cut a list without a word cut it at such a length. Source: ethers-io/ethers.js
+ * Providers that cut a list without notice cut it at such a length. Source: ethers-io/ethers.js
  * #1389.
  */
 const cutLengths = new Set([100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000]);
@@ -24,20 +24,21 @@ const cutLengths = new Set([100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_00
 export type Transfers = (blocks: readonly Block[], contracts: readonly string[]) => Promise<readonly FoundLog[]>;
 
 /**
- * All Transfer events of these contracts in these blocks, which follow one another, whomever they
- * pay: the question is the same for any number of watched addresses. @throws AgentError
- * NODE_NO_BLOCK while the node lags behind the blocks, NODE_DISAGREE for logs of other blocks
+ * Reads all Transfer events of these contracts in these blocks, which follow one another, to any
+ * receiver. So the question is the same for any number of watched addresses.
+ * @throws AgentError NODE_NO_BLOCK while the node lags behind the blocks, NODE_DISAGREE for logs of
+ * other blocks
  */
 export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Transfers {
   const span = new Span(blocksMax);
-  let isBloomTrue = true; // false on a chain whose headers do not tell of their logs
+  let isBloomTrue = true; // false on a chain whose headers have no bloom of their logs
 
   function mayBeIn(block: Block, contract: string): boolean {
     if (block.transactions.length === 0) return false;
     return block.bloom === "" || !isBloomTrue || (mayHold(block.bloom, contract) && mayHold(block.bloom, transferTopic));
   }
 
-  /** Contracts whose logs should be in the list and are not. */
+  /** Contracts whose logs should be in the list but are not. */
   const missing = (block: Block, contracts: readonly string[], logs: readonly FoundLog[]): readonly string[] =>
     contracts.filter((contract) => mayBeIn(block, contract) && !logs.some(({ address }) => address === contract));
 
@@ -78,7 +79,7 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
   };
 }
 
-/** A node may not know the question by hash, or not the block. */
+/** The node may not support the question by hash, or may not have the block. */
 function unanswered(fault: unknown): null {
   if (fault instanceof AgentError && fault.code !== "NODE_CLOSED") return null;
   throw fault;

@@ -1,6 +1,6 @@
 /**
- * Many balances at one block from one node: by one call of a contract where the chain has it at
- * that block. Touches nodes through node.ts alone.
+ * Reads many balances at one block from one node, by one call of a contract if the chain has the
+ * contract at that block. Touches nodes only through node.ts.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { Span } from "../providers/node-span.ts";
@@ -10,7 +10,10 @@ import type { EvmNodes } from "./node.ts";
 /** The answer stays below the bound of a call's answer. */
 const balancesMax = 250;
 
-/** Null where the node or the chain cannot say so many in one call: they are asked one by one. */
+/**
+ * Null if the node or the chain cannot return so many in one call; then the caller asks for each
+ * balance.
+ */
 export type ManyBalances = (asked: readonly AskedBalance[], block: number) => Promise<readonly bigint[] | null>;
 
 export function createManyBalances(nodes: Pick<EvmNodes, "code" | "call">): ManyBalances {

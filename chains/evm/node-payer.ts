@@ -1,7 +1,7 @@
 /**
- * The questions of whoever pays, to EVM nodes: facts per block, gas for one payment, places and
- * verdicts of transactions. Turns the nodes' words into the door's and decides nothing. Reaches the
- * network only through node.ts.
+ * The questions of payments to EVM nodes: transaction parameters per block, gas for one payment,
+ * locations and outcomes of transactions. Turns the nodes' answers into the interface's and decides
+ * nothing. Reaches the network only through node.ts.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Found, PaidFrom, PaidToken, PayerNodes, SignedVersion, Verdict, WantedPayment } from "../nodes.ts";
@@ -12,24 +12,24 @@ import type { EvmNodes } from "./node.ts";
 import { outcomeOf, type Sent } from "./verdict.ts";
 
 /**
- * A destination seen without code stays so for this long; contracts appear at used addresses almost
- * never.
+ * A destination without code is taken to stay so for this long; contracts almost never appear at
+ * used addresses.
  */
 const plainMs = 60_000;
 const plainMax = 4096;
 /**
- * How long the account's own code is taken to be as last read (EIP-7702 changes it by a
+ * Time for which the last reading of the account's own code is used (EIP-7702 changes the code by a
  * transaction).
  */
 const accountCodeMs = 60_000;
 /** Accounts whose code and funds are remembered. */
 const accountsMax = 256;
-/** Receipts looked for at once from which on the account's count is asked for first. */
+/** From this number of receipts on, the account's count is asked for first. */
 const countedFrom = 4;
 
 /**
- * `tokens`: those whose balances count among the facts. `clock` in milliseconds, never
- * running back.
+ * `tokens`: the tokens whose balances are part of the facts. `clock` in milliseconds, never running
+ * back.
  * @public
  */
 export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock: () => number): PayerNodes {
@@ -56,10 +56,11 @@ export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock
     };
     const counted = tokens.map(async (token) => {
       try {
-        // A token that counts otherwise than configured has no funds here: nothing of it is signed.
+        // A token with other decimals than configured has no funds here, so nothing in it is
+        // signed.
         if (await decimals.confirmed(token)) await read(token.contract);
       } catch (error) {
-        // A contract that is none, or answers nonsense, stops its own currency and no other: its
+        // A contract that is no token, or gives an invalid answer, stops only its own currency: its
         // balance stays unknown.
         if (!(error instanceof AgentError)) throw error;
       }
@@ -93,7 +94,7 @@ export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock
       const used = await usedNonces(nodes, account, wanted.length);
       return Promise.all(
         wanted.map(async ({ slot, txHashes }) => {
-          // Most of what is looked for is in no block yet: one count says so of all of them.
+          // Most of these transactions are in no block yet. One count shows this for all of them.
           if (Number(slot) >= used) return nowhere;
           return placeOf(nodes, txHashes).catch(unanswered);
         }),
@@ -111,10 +112,7 @@ export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock
   };
 }
 
-/**
-/**
- * What a payment's call needs, with room. `clock` as for `createPayer`.
- */
+/** The gas that a payment's call needs, with room. `clock` as for `createPayer`. */
 export function createWork(
   nodes: Pick<EvmNodes, "hasCode" | "estimateGas" | "feeModel">,
   clock: () => number,
@@ -140,15 +138,15 @@ export function createWork(
 }
 
 /**
- * A quarter more: the state a transaction meets in its block is not the one it was estimated on.
- * Twice as much where data is billed as gas, whose price follows another chain's. The gas that a
- * transaction leaves over comes back.
+ * Adds a quarter, because the state in a transaction's block differs from the state of the
+ * estimate. Doubles the gas on a chain that bills data as gas, whose price follows another chain's.
+ * The chain returns unused gas.
  */
 function withRoom(gas: bigint, isDataInGas: boolean): bigint {
   return isDataInGas ? gas * 2n : (gas * 5n + 3n) / 4n;
 }
 
-/** The gas of a call, with room. */
+/** The estimated gas of a call, with room. */
 async function estimated(
   nodes: Pick<EvmNodes, "estimateGas" | "feeModel">,
   call: Parameters<EvmNodes["estimateGas"]>[0],
@@ -157,7 +155,7 @@ async function estimated(
   return estimate.ok ? { ok: true, gas: withRoom(estimate.gas, isBilledAsGas(nodes)) } : estimate;
 }
 
-/** On a chain that bills data as gas, the gas of a payment of nothing to oneself. */
+/** The gas of a zero payment to the account itself, on a chain that bills data as gas. */
 async function askCancelGas(nodes: EvmNodes, account: string): Promise<{ readonly cancelGas?: bigint }> {
   if (!isBilledAsGas(nodes)) return {};
   const answer = await estimated(nodes, { from: account, to: account, valueWei: 0n, data: "0x" });
@@ -171,7 +169,7 @@ function isBilledAsGas({ feeModel }: Pick<EvmNodes, "feeModel">): boolean {
 
 const nowhere: Found = { place: null, isDoubtful: false };
 
-/** On the word of enough nodes; null where no contract of a token stands. */
+/** The decimals on which enough nodes agree; null if the address has no token contract. */
 async function decimalsOf(nodes: EvmNodes, contract: string): Promise<bigint | null> {
   const answer = await nodes.agreedCall(contract, decimalsCall);
   if (answer === null || !/^0x[0-9a-f]{64}$/.test(answer)) return null;
@@ -179,8 +177,8 @@ async function decimalsOf(nodes: EvmNodes, contract: string): Promise<bigint | n
 }
 
 /**
- * From which nonce on nothing of the account is in a block; infinity where few are looked for, or
- * nobody can say.
+ * The nonce from which on no transaction of the account is in a block. Infinity if only few are
+ * looked for, or if no node answers.
  */
 async function usedNonces(nodes: EvmNodes, account: string, wanted: number): Promise<number> {
   if (wanted < countedFrom) return Number.POSITIVE_INFINITY;
@@ -206,7 +204,8 @@ function unanswered(error: unknown): null {
 }
 
 /**
- * The hash of a version is that of bytes which were read back, so its call is known without asking.
+ * The hash of an attempt belongs to bytes that were read back, so its call is known without a
+ * question.
  */
 async function verdictOf(nodes: EvmNodes, payment: PaidFrom, versions: readonly SignedVersion[]): Promise<Verdict | null> {
   const receipts = await Promise.all(versions.map(({ txHash }) => nodes.finalReceipt(txHash)));

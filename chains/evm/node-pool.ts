@@ -1,6 +1,5 @@
 /**
- * Several EVM nodes of one chain as one: the pool that every family has, with questions in
- * JSON-RPC.
+ * Joins several EVM nodes of one chain: the pool that every family has, with questions in JSON-RPC.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { NodeLog } from "../nodes.ts";
@@ -36,13 +35,13 @@ export interface NodePool extends Omit<Pool<Rpc>, "exchange"> {
    * fault of the exchange
    */
   ask<T>(node: PoolNode, question: Question<T>): Promise<T>;
-  /** The raw envelope, for writes. Same faults, but an error object is a value. */
+  /** The raw envelope, for writes. Throws the same faults, but returns an error object as a value. */
   exchange(node: PoolNode, method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope>;
 }
 
-const callsMax = 64; // in one batch: below the limits of every client's defaults (erigon's 100 is the lowest)
+const callsMax = 64; // most calls in one batch, below the default limits of every client (erigon's 100 is the lowest)
 const batchBytesMax = 16 * 1024 * 1024;
-/** Answers that are one quantity, one hash or one small object. */
+/** Bound for answers with one quantity, one hash or one small object. */
 const smallAnswerBytesMax = 64 * 1024;
 
 export function createPool(options: PoolOptions): NodePool {
@@ -61,8 +60,8 @@ export function createPool(options: PoolOptions): NodePool {
     pool.exchange(node, (rpc) => rpc.call(method, params, call));
 
   /**
-   * Twice the same question in one go would stand twice in one batch: its answer serves both, and
-   * nodes charge by the call.
+   * The same question in the same tick would stand in a batch twice. One answer serves both,
+   * because nodes charge by the call.
    */
   function exchangeOnce(node: PoolNode, { method, params, answerBytesMax = smallAnswerBytesMax }: Question<unknown>) {
     const key = JSON.stringify([pool.nodes.indexOf(node), answerBytesMax, method, params]);
@@ -88,7 +87,7 @@ export function createPool(options: PoolOptions): NodePool {
 }
 
 /**
- * Words of a node that has forgotten the state of a block. Sources: ethereum/go-ethereum #16471 and
+ * Texts of a node that has deleted the state of a block. Sources: ethereum/go-ethereum #16471 and
  * #20874, ethereum-optimism/op-geth #220, NethermindEth/nethermind #9408, 0xPolygon/bor #1303,
  * blockscout/blockscout #5594; besu, erigon and reth in their own sources.
  */
@@ -105,11 +104,14 @@ const chainQuestion: Question<bigint> = {
   read: (result) => readQuantity(result, "chain id"),
 };
 
-/** A read that a provider refuses for want of quota is a failure of the node, in any shape. */
+/**
+ * A read that a provider refuses because the quota is used up is a failure of the node, in any
+ * form.
+ */
 async function read(rpc: Rpc, method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope> {
   const envelope = await rpc.call(method, params, options);
   if (envelope.ok) return envelope;
-  // For logs the same code says as often that there are too many.
+  // For logs, the same code often means that there are too many.
   const rpcCode = method === "eth_getLogs" ? 0 : envelope.code;
   const fault = quotaFault(rpcCode, envelope.message, rpc.origin);
   if (fault !== null) throw fault;

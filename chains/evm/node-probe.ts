@@ -1,7 +1,7 @@
 /**
- * Puts every question to one node that a payment and a deposit put, at the same blocks, before
- * anything depends on it: states at the final block, counts, gas, fees, logs, receipts and batches.
- * Sends nothing to the chain. Questions without an answer are part of the result.
+ * Asks one node every question that payments and deposits ask, at the same blocks, before any
+ * process depends on the node: states at the final block, counts, gas, fees, logs, receipts and
+ * batches. Sends nothing to the chain. Questions without an answer are part of the result.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Lack } from "../nodes.ts";
@@ -14,7 +14,7 @@ import type { NodePool, Question } from "./node-pool.ts";
 import { balanceQuestion, codeQuestion, countQuestion, gasQuestion, oracleQuestion, tipQuestion } from "./node-questions.ts";
 import { hasOtherTip } from "./node-tip.ts";
 
-/** The content of the questions, and their chain. */
+/** The values that the questions use, and their chain. */
 export interface ProbeQuestion {
   readonly url: string;
   readonly confirmations: number | "finalized";
@@ -23,17 +23,17 @@ export interface ProbeQuestion {
   readonly timeoutMs: number;
 }
 
-/** An address that nobody has the key of. */
+/** An address whose key nobody has. */
 const nobody = `0x${"0".repeat(40)}`;
 const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 const blockBytesMax = 32 * 1024 * 1024;
-/** As many calls as a payment's look at a block has at least. */
+/** Number of calls that a payment's read of a block has at least. */
 const batchCalls = 8;
 const batchBytesMax = 64 * 1024;
 
 type Need = Lack["neededBy"];
 
-/** `head` is the node's newest block. Rejects for bugs alone. */
+/** The questions that the node does not answer. `head` is its newest block. Rejects only for bugs. */
 export async function lacksOf(pool: NodePool, head: number, question: ProbeQuestion): Promise<readonly Lack[]> {
   const lacks: Lack[] = [];
   const [node] = pool.nodes;
@@ -84,7 +84,7 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   throw new AgentError("NODE_ANSWER", "none", "the node answered no object");
 }
 
-/** The hash of one of its transactions, "" where it has none. */
+/** The hash of one of the block's transactions, "" if the block has none. */
 function blockQuestion(number: number): Question<string> {
   return {
     ...{ method: "eth_getBlockByNumber", params: [hexOf(number), true], answerBytesMax: blockBytesMax },
@@ -107,7 +107,7 @@ function logsQuestion(number: number, contracts: readonly string[]): Question<nu
   return { method: "eth_getLogs", params: [filter], answerBytesMax: blockBytesMax, read: () => null };
 }
 
-/** The node's words where it answers no batch, "" where it does, or gives no answer at all. */
+/** The node's text if it refuses batches; "" if it answers them, or does not answer at all. */
 function batchRefusal({ url, timeoutMs }: ProbeQuestion): Promise<string> {
   const calls = Array.from({ length: batchCalls }, (_, at) => ({
     jsonrpc: "2.0",

@@ -1,6 +1,6 @@
 /**
- * Questions about a chain's present, as methods with readers of their answers: asked of one node,
- * or of several that must agree.
+ * Questions about a chain's present state, as methods with readers of their answers. They go to one
+ * node, or to several that must agree.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { type BlockHead, readData, readHead, readQuantity } from "./answers.ts";
@@ -9,12 +9,12 @@ import { gasPriceOracle } from "./fee-model.ts";
 import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 
 /**
- * Contract code is at most 24,576 bytes (EIP-170), twice that as hex; call results are held to the
- * same.
+ * Contract code is at most 24,576 bytes (EIP-170), twice as many characters in hex; call results
+ * have the same bound.
  */
 export const dataBytesMax = 128 * 1024;
 
-/** The node's newest head; remembered as the newest it showed. */
+/** The node's newest head. The pool remembers it as the newest that this node showed. */
 export async function askHead(pool: NodePool, node: PoolNode): Promise<BlockHead> {
   const head = await pool.ask(node, { method: "eth_getBlockByNumber", params: ["latest", false], read: readHead });
   pool.sawHead(node, head.number, head.timestamp * 1000);
@@ -74,7 +74,7 @@ export function gasQuestion({ from, to, valueWei, data }: GasCall): Question<big
   return { method: "eth_estimateGas", params, read: (result) => readQuantity(result, "gas estimate") };
 }
 
-/** How many transactions of the account lie at or below the block that `tag` names. */
+/** The number of transactions of the account at or below the block that `tag` names. */
 export function countQuestion(address: string, tag: string): Question<bigint> {
   const read = (result: unknown): bigint => readQuantity(result, "transaction count");
   return { method: "eth_getTransactionCount", params: [address, tag], read };

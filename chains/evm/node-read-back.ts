@@ -1,8 +1,9 @@
 /**
  * Reads a signed transaction back with code that shares nothing with the code that built it
  * (ethers), before a byte of it reaches a node: chain, nonce, destination, value, call, fees and
- * hash. ethers is loaded on the first use: most of a quiet courier's memory. Its decoder and its
- * hash are enough; its whole Transaction costs five times as much. Source: EIP-1559, EIP-2718.
+ * hash. ethers is loaded on the first use, because it is most of a quiet courier's memory. Its
+ * decoder and its hash are enough; its complete Transaction class costs five times as much. Source:
+ * EIP-1559, EIP-2718.
  */
 import type { Interface, RlpStructuredData } from "ethers";
 import type { IndependentReading, Said } from "../nodes.ts";
@@ -14,8 +15,8 @@ interface Ethers {
 }
 
 /**
- * The type byte, and what the signed list has: the nine fields of the unsigned one, then y parity,
- * r and s.
+ * The type byte, and the number of fields of the signed list: the nine fields of the unsigned one,
+ * then y parity, r and s.
  */
 const typeText = "0x02";
 const fieldCount = 12;
@@ -23,7 +24,7 @@ const fieldCount = 12;
 let loading: Promise<Ethers> | null = null;
 
 /**
- * As the door says; the chain's id is part of the network's name (CAIP-2).
+ * In the interface's form; the chain's id is part of the network's name (CAIP-2).
  * @public
  */
 export const readBack: IndependentReading = async (raw, said) => {
@@ -60,7 +61,7 @@ function compare({ read, hashOf, token }: Ethers, raw: string, { payment, facts,
     ["maxFeePerGas", numberOf(fee), figure(facts, "maxFeePerGas")],
     ["maxPriorityFeePerGas", numberOf(tip), figure(facts, "maxPriorityFeePerGas")],
     ["y parity", parity === "0x" || parity === "0x01", true],
-    // Of the bytes that go out, not of what the reader would make of them again.
+    // Hashes the bytes that go out, not bytes that the reader encoded again.
     ["hash", hashOf(Buffer.from(raw.slice(2), "hex")), txHash],
   ];
   const wrong = checks.find(([, said, expected]) => said !== expected);

@@ -1,6 +1,6 @@
 /**
- * All logs of one block by the receipts of its transactions: what a list of logs leaves out is seen
- * here. Touches nodes through node-pool.ts alone. Source: Ethereum execution-apis,
+ * All logs of one block from the receipts of its transactions, which also show logs that a list
+ * leaves out. Touches nodes only through node-pool.ts. Source: Ethereum execution-apis,
  * eth_getBlockReceipts, which not every node has.
  */
 import { AgentError } from "../../protocol/fault.ts";
@@ -15,8 +15,8 @@ const receiptsAtOnce = 32;
 type Logs = ReturnType<typeof readReceiptLogs>;
 
 /**
- * @throws AgentError NODE_NO_BLOCK while the node has not each of them in this very block, or a
- * fault of the exchange
+ * @throws AgentError NODE_NO_BLOCK until the node has each of them in this very block, or a fault
+ * of the exchange
  */
 export async function logsByReceipts(
   pool: NodePool,
@@ -26,7 +26,7 @@ export async function logsByReceipts(
 ): Promise<readonly FoundLog[]> {
   const { number, hash, transactions } = block;
   const together = (await ofBlock(pool, node, number, answerBytesMax)) ?? [];
-  // A node without that method, and one that lags, is asked for each.
+  // A node without that method, or one that lags, is asked for each receipt.
   const isWhole = together.length >= transactions.length;
   const receipts = isWhole
     ? together
@@ -36,7 +36,7 @@ export async function logsByReceipts(
   throw new AgentError("NODE_NO_BLOCK", "none", "the node has not all receipts of the block yet", { number });
 }
 
-/** Null where the node does not answer this question. */
+/** Null if the node does not answer this question. */
 async function ofBlock(pool: NodePool, node: PoolNode, number: number, answerBytesMax: number): Promise<readonly Logs[] | null> {
   try {
     return await pool.ask(node, {

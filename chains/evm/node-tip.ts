@@ -1,7 +1,7 @@
 /**
- * The word of one node on the tip that payments offer now. The question for it is no part of every
- * node; one that lacks it names a price of gas, or the rewards of its newest blocks, as wallets
- * take them. Source: Ethereum execution-apis (eth_maxPriorityFeePerGas, eth_gasPrice,
+ * Reads the tip that payments offer now from one node. Not every node answers the question for the
+ * tip. From others the tip comes from the gas price, or from the rewards of the newest blocks, as
+ * wallets do it. Source: Ethereum execution-apis (eth_maxPriorityFeePerGas, eth_gasPrice,
  * eth_feeHistory); reported at ethereum/go-ethereum #23479, ethers-io/ethers.js #4490,
  * floating/frame #659.
  */
@@ -10,19 +10,22 @@ import { type BlockHead, readQuantity } from "./answers.ts";
 import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 import { askHead, gasPriceQuestion, tipQuestion } from "./node-questions.ts";
 
-/** Blocks whose rewards are asked for, and which of a block's transactions tells its reward. */
+/**
+ * Number of blocks whose rewards are asked for, and the percentile of a block's transactions that
+ * gives its reward.
+ */
 const historyBlocks = 10;
 const historyPercentile = 50;
-/** The rewards of the blocks that hold transactions, wei per gas; an empty block says nothing. */
+/** The rewards of the blocks with transactions, wei per gas. An empty block is left out. */
 const historyQuestion: Question<readonly bigint[]> = {
   method: "eth_feeHistory",
   params: [`0x${historyBlocks.toString(16)}`, "latest", [historyPercentile]],
   read: readRewards,
 };
 
-/** A node that refuses a question by a status or with an odd answer lacks it as well. */
+/** A node that refuses a question by a status or with an odd answer does not support it either. */
 const lackingCodes: ReadonlySet<string> = new Set(["NODE_ERROR", "NODE_HTTP", "NODE_ANSWER"]);
-/** After so many tips of another way a node is asked for the tip itself again. */
+/** After this number of tips by another way, the node is asked for the tip itself again. */
 const plainAgainAfter = 64;
 
 type Way = (pool: NodePool, node: PoolNode, head: Promise<BlockHead>) => Promise<bigint>;
@@ -30,7 +33,7 @@ type Way = (pool: NodePool, node: PoolNode, head: Promise<BlockHead>) => Promise
 const byPrice: Way = async (pool, node, head) => {
   const [price, { baseFeePerGas }] = await Promise.all([pool.ask(node, gasPriceQuestion), head]);
   if (price > baseFeePerGas) return price - baseFeePerGas;
-  // A price without a tip in it is the base fee alone.
+  // A gas price without a tip in it is only the base fee.
   try {
     return await byHistory(pool, node, head);
   } catch (error) {
@@ -42,14 +45,14 @@ const byHistory: Way = async (pool, node) => middleOf(await pool.ask(node, histo
 const ways: readonly Way[] = [(pool, node) => pool.ask(node, tipQuestion), byPrice, byHistory];
 
 /**
- * Which way each node answers by, so that what it lacks is not asked for every time.
+ * Remembers the way by which each node answers, so an unsupported question is not asked every time.
  */
 export class Tips {
   readonly #taken = new Map<PoolNode, { readonly way: number; times: number }>();
 
   /**
-   * Wei per gas, by one node. `head` is its newest block.
-   * @throws AgentError the fault of the plain question where no other way is answered
+   * Wei per gas, from one node. `head` is its newest block.
+   * @throws AgentError the fault of the plain question if the node answers in no other way
    */
   async ask(pool: NodePool, node: PoolNode, head: Promise<BlockHead>): Promise<bigint> {
     const taken = this.#taken.get(node);
@@ -77,7 +80,7 @@ export class Tips {
   }
 }
 
-/** Whether the node tells a tip in any other way than the plain one. Rejects for bugs alone. */
+/** True if the node gives a tip in any way other than the plain question. Rejects only for bugs. */
 export async function hasOtherTip(pool: NodePool, node: PoolNode): Promise<boolean> {
   for (const way of ways.slice(1)) {
     try {
@@ -102,7 +105,7 @@ function readRewards(result: unknown): readonly bigint[] {
   return inUse.map((one) => readQuantity(Array.isArray(one) ? one[0] : one, "reward"));
 }
 
-/** The lower of two in the middle, 0 of none. */
+/** The median; the lower of two middle values, 0 for an empty list. */
 function middleOf(values: readonly bigint[]): bigint {
   const sorted = [...values].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? 0n;

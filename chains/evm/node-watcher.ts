@@ -1,8 +1,8 @@
 /**
- * The questions of the gateway's watcher, to EVM nodes. Whatever moves money's state (final blocks
- * and their content, logs, receipts, balances) is taken only on the word of min(2, configured)
- * nodes that say the same; what only shows progress is one node's word. Touches chain nodes through
- * node.ts, and nothing else.
+ * The questions of the gateway's watcher to EVM nodes. Data that changes the state of money (final
+ * blocks and their content, logs, receipts, balances) needs the same answer of min(2, configured)
+ * nodes. Data that only shows progress may come from one node. Touches chain nodes only through
+ * node.ts.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Payment } from "../family.ts";
@@ -22,20 +22,22 @@ import { createWork } from "./node-payer.ts";
 import { asksForCode, type Evidence, judgeConsumer, judgePayout, type VersionEvidence } from "./verdict.ts";
 
 /**
- * Nodes answer a window of logs as one text: blocks with thousands of transactions fit, an endless
+ * Nodes answer a window of logs as one text. Blocks with thousands of transactions fit; an endless
  * answer does not.
  */
 const answerBytesMax = 32 * 1024 * 1024;
 const timeoutMs = 15_000;
 const questionsAtOnce = 32;
-/** So many balances are worth a call of the contract that tells them together. */
+/**
+ * From this number of balances on, one call of the contract that returns them together is cheaper.
+ */
 const manyMin = 4;
-/** Balances of one wave: some batches for each node. */
+/** Balances that are read at the same time: some batches for each node. */
 const balancesAtOnce = 256;
-/** A payment that is ordered now is signed by the market of minutes later. */
+/** A payment that is ordered now is signed at the fees of some minutes later. */
 const costNumerator = 3n;
 const costDenominator = 2n;
-/** Place of a payment in the native coin, which leaves no log. */
+/** Log index of a payment in the native coin, which leaves no log. */
 const nativeIndex = -1;
 const topicPadding = `0x${"0".repeat(24)}`;
 
@@ -46,8 +48,8 @@ interface WatchedNodes {
 }
 
 /**
- * As the watcher asks them: agreement on blocks, logs and balances is made here, by one door a
- * node.
+ * The nodes as the watcher asks them: one interface for each node, whose answers on blocks, logs
+ * and balances are compared here.
  */
 interface Reader {
   readonly together: EvmNodes;
@@ -174,7 +176,7 @@ async function nativePayments(
   return found.filter((payment) => payment !== null);
 }
 
-/** By the word of one node, or of one of several: only what is ours is compared. */
+/** Token payments by one node, or by several: only payments to our addresses are compared. */
 async function tokenPayments(
   transfers: Transfers,
   blocks: readonly WatchedBlock[],
@@ -183,14 +185,14 @@ async function tokenPayments(
 ): Promise<readonly SeenPayment[]> {
   const byKey = new Map(contracts.map((contract) => [contract.toLowerCase(), contract]));
   const logs = await transfers(blocks.map(contentOf), contracts);
-  // Some nodes count logs in each transaction, so the hash belongs to the name of a payment.
+  // Some nodes count logs within each transaction, so the name of a payment includes the hash.
   const found = new Map<string, SeenPayment>();
   for (const one of logs) {
     const address = index.find(receiverKeyOf(one));
     if (address === undefined) continue;
     const log = one.read();
     const transfer = readTransferLog(log);
-    // A transfer of nothing is noise that others send to be seen.
+    // A transfer of zero is noise that others send to get attention.
     if (transfer === null || transfer.amountUnits === 0n) continue;
     const { txHash, logIndex, blockNumber: block, blockHash } = log;
     const contract = byKey.get(one.address) as string;
@@ -208,7 +210,7 @@ async function tokenPayments(
   return [...found.values()];
 }
 
-/** The receiver of a plain Transfer as it stands in its topic; "" for another event. */
+/** The receiver of a plain Transfer as its topic has it; "" for another event. */
 function receiverKeyOf({ topics }: FoundLog): string {
   const to = topics[2] ?? "";
   return topics.length === 3 && to.startsWith(topicPadding) ? `0x${to.slice(topicPadding.length)}` : "";
@@ -231,7 +233,10 @@ function spendsIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly 
   });
 }
 
-/** Whom a transaction says it pays: of a call that is no plain transfer, the contract itself. */
+/**
+ * The receiver that a transaction names. For a call that is no plain transfer, this is the contract
+ * itself.
+ */
 function paidBy({ to, input, valueUnits }: BlockTransaction): Pick<Spend, "receiver" | "contract" | "amountUnits"> {
   const call = decodeTransferCall(Buffer.from(input.slice(2), "hex"));
   if (call === null || to === null) return { receiver: to ?? "", contract: "", amountUnits: valueUnits };
@@ -248,9 +253,9 @@ async function judgeSpend(reader: Reader, payment: Payment, spend: Spend): Promi
 }
 
 /**
- * Code that stood at an address when a transaction of this block ran: before the block, or else at
- * its end, since a delegation (EIP-7702) may be set in the very block, and be gone when the block
- * is read. "0x" for none, null when the nodes cannot say.
+ * The code at an address when a transaction of this block ran: the code before the block, or else
+ * at its end. A delegation (EIP-7702) may be set in this very block, and be gone when the block is
+ * read. "0x" for none, null if the nodes do not answer.
  */
 async function codeThen({ each }: Reader, address: string, block: number): Promise<string | null> {
   const codeAt = (number: number): Promise<string> =>
@@ -281,7 +286,7 @@ function sharedQuestions(
         try {
           return (await together.counters(account)).final;
         } catch (error) {
-          // Nodes often differ in their pools; without agreement the count is simply not known.
+          // Nodes often differ in their mempools. Without agreement the count is unknown.
           if (error instanceof AgentError) return null;
           throw error;
         }

@@ -1,7 +1,7 @@
 /**
- * What a payment's price, gas and place are taken from: figures that min(2, configured) nodes give
- * alike or within reason, so that one lying node of two sets none of them. A node whose figure
- * stands apart is named in the log; without agreement there is no figure.
+ * Reads the fees, gas and inclusion of a payment: figures on which min(2, configured) nodes agree,
+ * exactly or within a margin, so one lying node of two cannot set any of them. The log names a node
+ * whose figure is far from the others. Without agreement there is no figure.
  */
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import type { NodeLog } from "../nodes.ts";
@@ -24,9 +24,9 @@ import {
 import { Tips } from "./node-tip.ts";
 
 /**
- * Wei per gas. Tips differ from node to node without a lie, so both ends are told: the lower is
- * offered first, and the higher is the most that a payment goes up to which no block has taken.
- * `dataFee` in wei, on a chain that bills data beside the gas: the most for any payment, with room.
+ * Wei per gas. Honest nodes suggest different tips, so both ends are given. A payment offers the
+ * lower first and goes up to the higher at most while no block takes it. `dataFee` in wei, on a
+ * chain that bills data in addition to the gas: the most for any payment, with room.
  * @public
  */
 export interface Fees {
@@ -37,7 +37,7 @@ export interface Fees {
 }
 
 /**
- * A receipt that enough nodes show alike, or null; `isShown` when any node shows one at all.
+ * A receipt on which enough nodes agree, or null; `isShown` if at least one node shows a receipt.
  * @public
  */
 export interface Shown {
@@ -50,34 +50,34 @@ export interface Witnessed {
   estimateGas(call: GasCall): Promise<{ readonly ok: true; readonly gas: bigint } | Refusal>;
   agreedBalance(address: string, contract: string, block: number): Promise<bigint>;
   hasCode(address: string): Promise<boolean>;
-  /** What a call returns now, as 0x hex; null when the contract refuses it. */
+  /** The result of a call now, as 0x hex; null if the contract refuses it. */
   agreedCall(to: string, data: string): Promise<string | null>;
   shownReceipt(txHash: string): Promise<Shown>;
   /**
-   * The highest count of the account's transactions in blocks that any node says: no nonce from
-   * there on is in one.
+   * The highest count of the account's transactions in blocks from any node. No nonce from this
+   * count on is in a block.
    */
   usedNonces(address: string): Promise<bigint>;
 }
 
 /**
- * A base fee rises by an eighth a block at most (EIP-1559): twice as high is six blocks later. Wei
- * of slack for tiny ones.
+ * A base fee rises by an eighth a block at most (EIP-1559), so twice the fee means six blocks
+ * later. Wei of slack for tiny fees.
  */
 const baseFeeSpread = { times: 2n, slack: 100n };
 /**
- * As the base fee: it follows the base fees of layer 1. Wei of slack for a chain that bills next to
- * nothing.
+ * As the base fee, because it follows the base fees of layer 1. Wei of slack for a chain that bills
+ * next to nothing.
  */
 const dataFeeSpread = { times: 2n, slack: 1_000n };
 /**
- * One and the same call costs about the same at two heads; a first payment to a receiver costs less
- * than twice a second.
+ * The same call costs about the same at two heads. A first payment to a receiver costs less than
+ * twice a second one.
  */
 const gasSpread = { times: 2n, slack: 0n };
 /**
- * Tips differ widely among honest nodes; one this many times as high as another's is named, and
- * bounded by policy.
+ * Tips differ widely between honest nodes. A tip this many times as high as another is named in the
+ * log; the policy bounds it.
  */
 const tipNamedTimes = 10n;
 
@@ -89,8 +89,8 @@ interface Said<T> {
 type Spread = typeof baseFeeSpread;
 
 /**
- * Reads that several nodes must answer alike. `log` hears of a node that stands apart, once until
- * it agrees again.
+ * Makes the reads that several nodes must answer alike. `log` gets a node whose figure stands
+ * apart, one entry until it agrees again.
  */
 export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts, feeModel: FeeModel): Witnessed {
   const apart = new Set<string>();
@@ -109,7 +109,8 @@ export function createWitnessed(pool: NodePool, log: NodeLog, seen: SeenReceipts
   };
 
   /**
-   * The figures of the largest group that lies within the spread; the dearer group of two as large.
+   * The figures of the largest group that lies within the spread; of two groups of the same size,
+   * the one with the higher figures.
    * @throws NODE_DISAGREE
    */
   const within = <T>(what: string, said: readonly Said<T>[], figureOf: (value: T) => bigint, spread: Spread): readonly T[] => {
@@ -184,7 +185,9 @@ async function askMarket(pool: NodePool, node: PoolNode, feeModel: FeeModel, tip
   return { base, tip, data };
 }
 
-/** One node's word, 0 where the chain bills none. Before Isthmus there is no operator's fee. */
+/**
+ * The data fee from one node, 0 if the chain bills none. Before Isthmus there is no operator's fee.
+ */
 async function askDataFee(pool: NodePool, node: PoolNode, feeModel: FeeModel): Promise<bigint> {
   if (feeModel !== "op-stack") return 0n;
   const operatorFee = pool.ask(node, oracleQuestion(operatorFeeCall)).catch(nullIfRefused);

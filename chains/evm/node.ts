@@ -1,7 +1,7 @@
 /**
- * The EVM family's only door to a network: reads the chain through several nodes, and broadcasts.
- * Every answer is parsed or a fault; an error is never turned into a number, and a node's words
- * only choose the next question. Reads may be asked again, on the same node or another;
+ * The EVM family's only access to a network: reads the chain through several nodes, and broadcasts.
+ * Every answer is parsed or a fault. An error is never turned into a number, and a node's text only
+ * chooses the next question. A read may be repeated, on the same node or another;
  * eth_sendRawTransaction goes to each node at most once per call. Source: Ethereum execution-apis
  * (eth_ methods).
  */
@@ -26,8 +26,8 @@ export interface EvmNodesOptions {
   readonly chainId: number | bigint;
   readonly confirmations: number | "finalized";
   readonly feeModel?: FeeModel; // default ethereum
-  readonly timeoutMs?: number; // of one exchange, default 5000
-  // of blocks and logs, default 4 MiB; everything else is bounded lower
+  readonly timeoutMs?: number; // time limit of one exchange, default 5000
+  // bound for blocks and logs, default 4 MiB; every other answer has a lower bound
   readonly answerBytesMax?: number;
   readonly log?: NodeLog;
   readonly clock?: () => number; // milliseconds, never running back
@@ -48,22 +48,22 @@ export type LogPlace = { readonly fromBlock: number; readonly toBlock: number } 
 /**
  * All methods reject with an AgentError of effect none: NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP,
  * NODE_ANSWER, NODE_ANSWER_SIZE, NODE_ERROR, NODE_WRONG_CHAIN, NODE_NO_BLOCK, NODE_NONE,
- * NODE_CLOSED; `broadcast` alone never rejects. Those that want several nodes to say the same
- * reject with NODE_DISAGREE as well. Asking twice is harmless everywhere.
+ * NODE_CLOSED. Only `broadcast` never rejects. Methods that need several equal answers reject with
+ * NODE_DISAGREE as well. Every method may be called twice without harm.
  * @public
  */
 export interface EvmNodes extends Witnessed {
   readonly feeModel: FeeModel;
   status(): readonly NodeStatus[];
   /**
-   * Asks every node for its chain id; a wrong one is kept out until it answers right. Rejects when
-   * no node is right.
+   * Asks every node for its chain id. A node with a wrong id is kept out until its answer is right.
+   * Rejects if no node is right.
    */
   checkChain(): Promise<void>;
   head(): Promise<BlockHead>;
   /**
-   * The newest block that counts as final by `confirmations`, on the word of min(2, configured)
-   * nodes.
+   * The newest block that counts as final by `confirmations`, on which min(2, configured) nodes
+   * agree.
    */
   finalBlock(): Promise<BlockId>;
   /** Three counts of an account, equal on min(2, configured) nodes. */
@@ -73,17 +73,17 @@ export interface EvmNodes extends Witnessed {
   /** Transactions that the account sent, up to the end of the block. */
   sent(address: string, block: number): Promise<bigint>;
   /**
-   * At the end of the block; "0x" for an account without code. Nodes forget the state of old blocks
-   * and say so, NODE_ERROR.
+   * The code at the end of the block; "0x" for an account without code. Nodes delete the state of
+   * old blocks and then answer NODE_ERROR.
    */
   code(address: string, block: number | "latest"): Promise<string>;
   /**
-   * Hands signed bytes (hex, with or without 0x) to every node and resolves with the first good
-   * news, else with what all said. "unsent" means that surely no node saw them; everything but
-   * accepted and known leaves open whether they will be included.
+   * Hands signed bytes (hex, with or without 0x) to every node. Resolves with the first success, or
+   * else with the answers of all nodes. "unsent" means that surely no node received the bytes.
+   * After every outcome other than accepted and known, the chain may or may not include them.
    */
   broadcast(raw: string): Promise<BroadcastAnswer>;
-  /** One node's word; null when no node has one. */
+  /** The receipt from one node; null if no node has one. */
   receipt(txHash: string): Promise<Receipt | null>;
   /**
    * Null until min(2, configured) nodes have the same receipt, in a block that is canonical at or
@@ -92,14 +92,14 @@ export interface EvmNodes extends Witnessed {
   finalReceipt(txHash: string): Promise<Receipt | null>;
   /** NODE_NO_BLOCK when no node has it (yet). */
   block(number: number, options: { readonly full: boolean }): Promise<Block>;
-  /** One node's list, which says nothing of logs that it leaves out. */
+  /** The list of one node, which may leave out logs without notice. */
   logs(filter: LogFilter): Promise<readonly FoundLog[]>;
   /**
-   * All logs of a block by the receipts of all its transactions, each in this very block.
-   * NODE_NO_BLOCK while the node has not all of them.
+   * All logs of a block from the receipts of all its transactions, each in this very block.
+   * NODE_NO_BLOCK until the node has all of them.
    */
   blockLogs(block: Block): Promise<readonly FoundLog[]>;
-  /** What the call returns, as 0x hex; nothing is changed on chain. */
+  /** The result of the call, as 0x hex; nothing changes on chain. */
   call(to: string, data: string, block: number | "latest"): Promise<string>;
   close(): void;
 }
@@ -197,7 +197,7 @@ async function send(pool: NodePool, node: PoolNode, raw: string, txHash: string)
   }
 }
 
-/** A node's own error, which is a refusal unless it says that the bytes or their slot are known. */
+/** A node's error. It counts as a refusal unless it says that the bytes or their slot are known. */
 function refusedBy(node: PoolNode, text: string): BroadcastAnswer {
   const outcome = classifyBroadcastError(text);
   const said = { outcome, text, node: node.rpc.origin };
@@ -212,7 +212,8 @@ function blockAt(block: Block, number: number): Block {
 }
 
 /**
- * Nodes behind a balancer have answered with logs of other filters; one such log spoils the answer.
+ * Nodes behind a balancer have answered with logs of other filters; one such log makes the complete
+ * answer invalid.
  */
 function logWithin(log: FoundLog, filter: LogFilter): FoundLog {
   const isThere =

@@ -1,16 +1,16 @@
 /**
- * RLP, the byte format of Ethereum transactions: encoder, and a strict decoder that takes canonical
- * bytes only, so that one value has one encoding and no byte stays unread. No network, no disk.
+ * RLP, the byte format of Ethereum transactions: an encoder, and a strict decoder that takes only
+ * canonical bytes. So one value has one encoding, and no byte stays unread. No network, no disk.
  * Source: Ethereum Yellow Paper, appendix B.
  */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 
 export type RlpItem = Uint8Array | readonly RlpItem[];
 
-/** Fields, access list, entry, storage keys, key (EIP-2930): what lies deeper is no transaction. */
+/** Fields, access list, entry, storage keys, key (EIP-2930). A deeper item is no transaction. */
 const depthMax = 5;
 
-/** `before` bytes are left free in front of it. */
+/** The first `before` bytes of the result are left free. */
 export function encodeRlp(item: RlpItem, before = 0): Uint8Array {
   const bytes = new Uint8Array(before + sizeOf(item));
   writeItem(item, bytes, before);
@@ -39,7 +39,7 @@ export function integerBytes(value: bigint): Uint8Array {
   return new Uint8Array(Buffer.from(hex.length % 2 === 0 ? hex : `0${hex}`, "hex"));
 }
 
-/** Big-endian bytes without the zeros in front: views into what is given. */
+/** Big-endian bytes without leading zeros; the result is a view into `bytes`. */
 export function shortest(bytes: Uint8Array): Uint8Array {
   let first = 0;
   while (bytes[first] === 0) first += 1;
@@ -78,7 +78,7 @@ function bytesOf(length: number): number {
   return Math.ceil((32 - Math.clz32(length)) / 8);
 }
 
-/** @returns where the next item begins */
+/** @returns the offset at which the next item begins */
 function writeItem(item: RlpItem, bytes: Uint8Array, at: number): number {
   if (!(item instanceof Uint8Array)) {
     let next = writeHeader(0xc0, bodySizeOf(item), bytes, at);
@@ -130,8 +130,8 @@ function bodyOf(bytes: Uint8Array, start: number, limit: number, offset: number)
     const size = short - 55;
     const field = bytes.slice(from, Math.min(from + size, limit));
     if (field.length !== size) throw new RlpFormat("bytes end early");
-    // Four bytes of length are more than any buffer here can hold; longer fields would not fit a
-    // number exactly.
+    // Four bytes of length exceed any buffer here; longer length fields would not fit a number
+    // exactly.
     const declared = integerOf(field, 4);
     if (declared === null) throw new RlpFormat("length with a leading zero, or too long");
     if (declared < 56n) throw new RlpFormat("short length in the long form");

@@ -1,13 +1,11 @@
-/**
- * How calls of one tick are put into batches, and how many of them one node bears in one. Pure.
- */
+/** Puts the calls of one tick into batches, and learns the batch size that a node accepts. Pure. */
 
-/** Answers to batches of the full size before the next one is larger by a call. */
+/** Number of answered batches of the full size before the next batch may be one call larger. */
 const answersToGrow = 16;
 
 /**
- * Halved when the node refuses a batch, down to one call; grown slowly, a call after many answers,
- * since each try above what the node bears is a refusal.
+ * The batch size of one node. It is halved if the node refuses a batch, down to one call. It grows
+ * slowly, by one call after many answers, because each try above the node's limit is a refusal.
  */
 export class BatchSize {
   readonly #max: number;
@@ -39,8 +37,8 @@ interface Sized {
 }
 
 /**
- * Reads and writes apart, no more than `callsMax` in one, no more answer bytes than `bytesMax`
- * together. Order is kept.
+ * Keeps reads and writes apart, at most `callsMax` in one batch and at most `bytesMax` answer bytes
+ * together. Keeps the order.
  */
 export function splitCalls<C extends Sized>(calls: readonly C[], callsMax: number, bytesMax: number): C[][] {
   const batches: C[][] = [];

@@ -1,7 +1,7 @@
 /**
  * Reads the text of a JSON-RPC answer into one envelope per call. No network: text in, values out.
- * Source: JSON-RPC 2.0, sections 5 and 6. Error texts are cut and cleaned here, since they reach
- * logs and people.
+ * Source: JSON-RPC 2.0, sections 5 and 6. Error texts are cut and cleaned here, because they reach
+ * logs and operators.
  */
 
 import { parseForeign } from "../../protocol/foreign-json.ts";
@@ -22,12 +22,15 @@ interface Unreadable {
   readonly isBatchFault: true;
 }
 
-/** An answer above this size may hold more values than memory bears, and they are counted first. */
+/**
+ * The values of an answer above this size are counted first, because the answer may hold more than
+ * memory bears.
+ */
 const countedMin = 1024 * 1024;
 
 /**
- * One envelope per id; an id that came twice is left out. The key null holds an answer that names
- * no call.
+ * Returns one envelope per id, and leaves out an id that occurs twice. The key null holds an answer
+ * that names no call.
  */
 export function readEnvelopes(
   status: number,
@@ -57,7 +60,7 @@ export function readEnvelopes(
     byId.set(read.id, read.envelope);
   }
   for (const id of doubled) byId.delete(id);
-  // Nodes refuse a whole batch with one error object that names no call.
+  // Nodes refuse a complete batch with one error object that names no call.
   const isLoneRefusal = !Array.isArray(value) && byId.has(null);
   if (isLoneRefusal && !isSuccess) return bad("refused");
   return { ok: true, byId };

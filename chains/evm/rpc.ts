@@ -1,8 +1,8 @@
 /**
  * JSON-RPC over HTTP to one node: keep-alive connections, the calls of one tick gathered into
- * batches, every answer bounded in time and size. Reads may be asked twice; a write is sent at most
- * once. May reach that node and nothing else. Source: JSON-RPC 2.0, section 6 (batch). Whatever a
- * node answers, each call settles on its own.
+ * batches, every answer bounded in time and size. A read may be repeated; a write is sent at most
+ * once. Reaches only this node. Source: JSON-RPC 2.0, section 6 (batch). Each call settles by
+ * itself, for any answer of the node.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { readQuota } from "../providers/node-quota.ts";
@@ -11,22 +11,22 @@ import { BatchSize, splitCalls } from "./rpc-batch.ts";
 import { type Envelope, readEnvelopes } from "./rpc-envelope.ts";
 
 export interface RpcOptions {
-  readonly url: string; // http or https; user, password and path are kept to ourselves
+  readonly url: string; // http or https; user, password and path are never shown
   readonly timeoutMs: number; // for one HTTP exchange, connecting included
   readonly callsMax: number; // in one batch
-  readonly batchBytesMax: number; // answer of one batch; a call that allows more goes alone
+  readonly batchBytesMax: number; // answer of one batch; a call that allows more is sent without others
 }
 
 export interface RpcCallOptions {
   readonly answerBytesMax: number;
-  // never asked twice; a fault says effect unknown unless no byte can have left
+  // never repeated; a fault says effect unknown unless no byte can have left
   readonly isWrite?: boolean;
 }
 
 export interface Rpc {
   /**
-   * Scheme, host and port: all of the address that may be shown, since paths of hosted nodes hold
-   * keys.
+   * Scheme, host and port: the only part of the address that may be shown, because paths of hosted
+   * nodes hold keys.
    */
   readonly origin: string;
   /**
@@ -35,7 +35,10 @@ export interface Rpc {
    * NODE_CLOSED; effect is none for reads
    */
   call(method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope>;
-  /** Fails what is under way (NODE_CLOSED) and every later call. Calling twice is harmless. */
+  /**
+   * Fails the calls that are under way (NODE_CLOSED) and every later call. Calling twice is
+   * harmless.
+   */
   close(): void;
 }
 
@@ -48,8 +51,8 @@ interface Pending extends RpcCallOptions {
 }
 
 /**
- * How long calls wait for company while answers are awaited: an exchange costs more than most of
- * its calls.
+ * Time for which calls wait for others while answers are awaited, because an exchange costs more
+ * than most of its calls.
  */
 const gatherMs = 4;
 
@@ -64,8 +67,8 @@ export function createRpc(options: RpcOptions): Rpc {
   let isClosed = false;
 
   /**
-   * At once while nothing is under way; else what comes until an answer does, or a little later,
-   * shares a batch.
+   * Sends at once while no answer is awaited. Otherwise calls share a batch until the next answer,
+   * or for a short time.
    */
   function enqueue(call: Pending): void {
     queue.push(call);
@@ -81,7 +84,7 @@ export function createRpc(options: RpcOptions): Rpc {
     for (const batch of splitCalls(calls, size.calls, options.batchBytesMax)) send(batch);
   }
 
-  /** `rest` waits for what becomes of this batch, which was made smaller for it. */
+  /** `rest` waits for the result of this batch, which was made smaller because of a refusal. */
   function send(batch: readonly Pending[], rest: readonly Pending[] = [], refusals = 0): void {
     const exchange = post({ target, ...postOf(batch), timeoutMs: options.timeoutMs }, (outcome) => {
       underWay.delete(exchange);
@@ -98,7 +101,7 @@ export function createRpc(options: RpcOptions): Rpc {
     }
     if (batch.length > 1) size.answered(batch.length);
     for (const call of batch) {
-      // A lone answer without an id is how nodes refuse a request that they could not read.
+      // Nodes refuse a request that they could not read with one answer without an id.
       const envelope = envelopes.byId.get(call.id) ?? (batch.length === 1 ? envelopes.byId.get(null) : undefined);
       if (envelope === undefined) failCall(call, { ...noAnswer, isBatchFault: batch.length > 1 });
       else call.resolve(envelope);
@@ -107,10 +110,10 @@ export function createRpc(options: RpcOptions): Rpc {
   }
 
   /**
-   * A node that refuses a batch, in any words and with any status, or answers one with nonsense,
-   * gets smaller ones until it copes, down to single calls. The rest is sent in the size that it
-   * copes with; a node that refuses two single calls as well refuses all. A provider that counts
-   * calls may never bear so many at once.
+   * Reduces the batch size for a node that refuses a batch with any text or status, or gives an
+   * invalid answer, down to single calls. The rest is sent in the size that the node then accepts.
+   * A node that also refuses two single calls refuses all. A provider that counts calls may never
+   * accept so many at the same time.
    */
   function failBatch(batch: readonly Pending[], failure: Failure, rest: readonly Pending[], refusals: number): void {
     const isBatchFault = failure.isBatchFault && batch.length > 1;
@@ -161,7 +164,7 @@ export function createRpc(options: RpcOptions): Rpc {
   };
 }
 
-/** The envelopes by id, or why the node gave the batch no answer as a batch. */
+/** The envelopes by id, or the reason why the node did not answer the batch as a batch. */
 function answersTo(
   batch: readonly Pending[],
   outcome: Outcome,
@@ -184,7 +187,7 @@ function faultOf(call: Pending, { code, message, isUnsent, quietMs }: Failure, n
   return new AgentError(code, effect, message, { node, ...(quietMs === undefined ? {} : { quietMs }) });
 }
 
-/** Words of an error that each call of a batch has got. Source: INFURA/infura, jsonrpsee #744. */
+/** Texts of an error that each call of a batch has got. Source: INFURA/infura, jsonrpsee #744. */
 const batchWords = /\bbatch(?:es|ed|ing)?\b/i;
 
 const noAnswer = failure("NODE_ANSWER", "the node left this call without an answer");

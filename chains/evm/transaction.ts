@@ -1,7 +1,7 @@
 /**
- * EIP-1559 transfers of native coin and ERC-20 tokens: build, describe back from the bytes alone,
- * digest, attach a signature. Offline: no network, no disk, no private key. What `describe` cannot
- * account for to the last byte, it refuses. Sources: EIP-1559, EIP-2718 (type byte), EIP-2930
+ * EIP-1559 transfers of native coin and ERC-20 tokens: build, describe back only from the bytes,
+ * digest, attach a signature. Offline: no network, no disk, no private key. `describe` refuses
+ * bytes that it cannot explain to the last byte. Sources: EIP-1559, EIP-2718 (type byte), EIP-2930
  * (access list), EIP-2681 (nonce bound), EIP-2 (low s).
  */
 import { keccak_256 } from "@noble/hashes/sha3";
@@ -29,8 +29,8 @@ export interface Transfer {
 }
 
 /**
- * What the bytes say, addresses in EIP-55 form; feeMaxWei = gasLimit × maxFeePerGas, the most it
- * can cost.
+ * The content of the bytes, addresses in EIP-55 form. feeMaxWei = gasLimit × maxFeePerGas, the most
+ * that the fee can be.
  * @public
  */
 export type Description = Transfer & { readonly feeMaxWei: bigint };
@@ -45,7 +45,7 @@ export type Cancel = Omit<Transfer, "contract" | "destination" | "amountUnits"> 
 const dynamicFeeType = 0x02;
 /** chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gasLimit, to, value, data, accessList. */
 const fieldCount = 9;
-/** The longest transfer has fewer than 200 bytes; what is much longer is not read at all. */
+/** The longest transfer has fewer than 200 bytes. A much longer text is not read. */
 const unsignedBytesMax = 512;
 /** EIP-2681: the highest nonce an account can use. */
 const nonceMax = 2n ** 64n - 2n;
@@ -92,7 +92,7 @@ function bytesOf(transfer: Transfer, leastUnits: bigint): Uint8Array {
 }
 
 /**
- * Reads an unsigned transaction back, from the bytes alone. Refuses whatever is not exactly a
+ * Reads an unsigned transaction back, only from the bytes. Refuses every text that is not exactly a
  * transfer as `buildTransfer` makes it: TRANSACTION_TYPE, TRANSACTION_RLP, TRANSACTION_FIELD,
  * TRANSACTION_CALL, TRANSACTION_ACCESS_LIST, ADDRESS_ZERO.
  * @public
@@ -102,8 +102,8 @@ export function describe(unsigned: Uint8Array): Described {
 }
 
 /**
- * As `describe`, for a cancel of `account` (EIP-55) alone: whatever pays anything, or anybody else,
- * is refused.
+ * As `describe`, but only for a cancel of `account` (EIP-55). Refuses a transaction that pays an
+ * amount or another receiver.
  * @public
  */
 export function describeCancel(unsigned: Uint8Array, account: string): Described {
@@ -147,8 +147,8 @@ export function digestOf(unsigned: Uint8Array): Uint8Array {
 }
 
 /**
- * Puts the signature r(32) ‖ s(32) ‖ y parity(1) into the transaction, once the sender (an address)
- * recovered from it is the right one.
+ * Puts the signature r(32) ‖ s(32) ‖ y parity(1) into the transaction, if the sender recovered from
+ * it is the address `sender`.
  * @returns the raw transaction, 0x02 ‖ rlp([… fields, yParity, r, s]), and its hash as 0x hex,
  * lower case
  * @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER, or a code of `describe` when the bytes are not

@@ -1,4 +1,7 @@
-/** What an EVM account signs, behind the door: EIP-1559 transactions as the family's bytes. */
+/**
+ * The transactions that an EVM account signs, behind the interface: EIP-1559 transactions as the
+ * family's bytes.
+ */
 import type { Described, Description, Facts, Payment, Transactions } from "../family.ts";
 import { feesBeside } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";

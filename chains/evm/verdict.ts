@@ -1,7 +1,7 @@
 /**
- * The rule for "paid", for whoever asks: pure functions from final, agreed evidence to one verdict.
- * Completed only for exactly this payment; failed only when it has become impossible for ever;
- * everything else stays open, at worst for a person. Sources: EIP-20 (Transfer);
+ * The one rule for "paid": pure functions from final, agreed evidence to one outcome. Completed
+ * only for exactly this payment. Failed only if this payment has become impossible permanently.
+ * Every other state stays open, at worst until an operator decides. Sources: EIP-20 (Transfer);
  * docs/architecture.md sections 2 (truth) and 8.
  */
 import { AgentError } from "../../protocol/fault.ts";
@@ -10,16 +10,16 @@ import type { Judgement, PaidFrom, Verdict } from "../nodes.ts";
 import type { Receipt, SentTransaction } from "./answers.ts";
 import { readTransferLog, transferTopic } from "./erc20.ts";
 
-/** The part of a transaction that says whom it pays. */
+/** The fields of a transaction that name its receiver. */
 export type Sent = Pick<SentTransaction, "to" | "valueUnits" | "input">;
 
-/** A transaction and its receipt, both at or below the final block, as enough nodes gave them. */
+/** A transaction and its receipt, both at or below the final block, as enough nodes returned them. */
 export interface FinalTransaction {
   readonly receipt: Receipt;
   readonly transaction: SentTransaction;
 }
 
-/** One signed version: in a block by one node's word, final by agreement. */
+/** One signed attempt: included in a block by one node's answer, final by agreement. */
 export interface VersionEvidence {
   readonly txHash: string;
   readonly includedIn: number | null; // block number
@@ -28,15 +28,15 @@ export interface VersionEvidence {
 
 export interface Evidence {
   readonly versions: readonly VersionEvidence[];
-  readonly finalCount: bigint | null; // the account's counter at the final block; null when not agreed
+  readonly finalCount: bigint | null; // the account's count at the final block; null when not agreed
 }
 
 /**
- * What a final transaction did to a payment. Native: a successful call of the receiver with exactly
- * this value. ERC-20: one Transfer of the contract in the whole transaction, from the account, of
- * exactly this amount; a token that takes a fee, from whomever, or moves more than that is not the
- * payment that was asked for. Cancelled: the account paid itself nothing, and nothing else
- * happened.
+ * The effect of a final transaction on a payment. Native: a successful call of the receiver with
+ * exactly this value. ERC-20: one Transfer of the contract in the complete transaction, from the
+ * account, of exactly this amount. A token that takes a fee, or moves more than this from any
+ * address, does not make the payment that was asked for. Cancelled: a zero payment of the account
+ * to itself, and nothing else.
  */
 export function outcomeOf(payment: PaidFrom, sent: Sent, receipt: Receipt): Verdict["outcome"] {
   if (receipt.status !== 1) return "reverted";
@@ -73,8 +73,8 @@ export function judgePayout(payment: Payment, evidence: Evidence): Judgement {
 }
 
 /**
- * Whether a successful consumer's own words cannot say whom it paid, so that the code at its `to`
- * decides: a plain transfer of coins runs whatever code is there then, and that may pass them on.
+ * True if the data of a successful transaction does not show its receiver, so the code at its `to`
+ * decides. A plain transfer of coins runs the code at its destination, which may pass the coins on.
  */
 export function asksForCode(payment: Payment, { transaction, receipt }: FinalTransaction): boolean {
   const { to, input } = transaction;
@@ -83,8 +83,8 @@ export function asksForCode(payment: Payment, { transaction, receipt }: FinalTra
 
 /**
  * Judges a withdrawal by a final transaction of its account and nonce that is none of its known
- * versions. `code` is what stood at its `to` when it ran, "0x" for none, null when it was not asked
- * for or the nodes cannot say.
+ * attempts. `code` is the code at `to` when the transaction ran: "0x" for none, null if nobody
+ * asked for it or the nodes do not answer.
  */
 export function judgeConsumer(payment: Payment, final: FinalTransaction, code: string | null): Judgement {
   const { transaction, receipt } = final;
@@ -128,8 +128,8 @@ function paysNothing({ account }: PaidFrom, sent: Sent, receipt: Receipt): boole
 }
 
 /**
- * Null stands for a Transfer in a form this contract should not have. @throws AgentError
- * NODE_ANSWER where a log that may be one cannot be read
+ * Null stands for a Transfer in a form that this contract should not have.
+ * @throws AgentError NODE_ANSWER if a log that may be a Transfer cannot be read
  */
 function transfersOf(contract: string, receipt: Receipt): readonly ReturnType<typeof readTransferLog>[] {
   const isOdd = receipt.oddLogs?.some((address) => address === "" || address === contract.toLowerCase());

@@ -1,8 +1,8 @@
 /**
  * Currencies of the EVM chains by name: the coin of each chain, USDT and USDC. An id names asset
- * and network and is never used for another. Contracts and their decimals are held against an
- * EIP-55 checksum and viem's list by test/chains/presets.test.ts, and against the contract itself
- * by agent and gateway while they run.
+ * and network and is never used for another. test/chains/presets.test.ts compares contracts and
+ * their decimals with an EIP-55 checksum and viem's list. Agent and gateway compare them with the
+ * contract itself while they run.
  */
 import type { CurrencyPreset } from "./preset.ts";
 

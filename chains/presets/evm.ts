@@ -1,6 +1,6 @@
 /**
- * EVM chains by name. Ids, coins, block times and explorers are held against viem's definitions by
- * test/chains/presets.test.ts; docs/chains.md says what was compared with which page.
+ * EVM chains by name. test/chains/presets.test.ts compares ids, coins, block times and explorers
+ * with viem's definitions; docs/chains.md names the page for each figure.
  */
 import type { ChainLines, ChainPreset } from "./preset.ts";
 

@@ -1,11 +1,11 @@
 /**
- * The shape of a preset: a chain or a currency by name, as lines that a configuration could hold
- * itself, and beside each figure where it comes from. Types alone. A family adds its own file.
+ * The type of a preset: a chain or a currency by name, as lines that a configuration could hold
+ * itself, and the source of each figure. Only types. A family adds its own file.
  */
 import type { JsonValue } from "../../protocol/json.ts";
 import type { FamilyName } from "../family.ts";
 
-/** As in `chains` of a configuration, without the nodes: those are each person's own. */
+/** As in `chains` of a configuration, without the nodes, which each merchant chooses. */
 export interface ChainLines {
   readonly family: FamilyName;
   readonly chainId: number | string;
@@ -16,15 +16,15 @@ export interface ChainLines {
 
 /** @public */
 export interface ChainPreset {
-  readonly name: string; // for people
+  readonly name: string; // name for the operator
   readonly isTest: boolean; // its coins are worth nothing
   readonly lines: ChainLines;
   readonly blockMs: number; // usual time between two blocks
   readonly finalSeconds: number; // usual time until a block is final by `confirmations`
-  /** Cautious ceilings of fees in the chain's coin, where its price is not known. */
+  /** Cautious fee caps in the chain's coin, for use without a price. */
   readonly maxFee: string;
   readonly maxFeePerDay: string;
-  /** By line of `lines`, and of the other figures. */
+  /** The sources, by line of `lines`, and those of the other figures. */
   readonly sources: Readonly<Record<string, string>>;
 }
 
@@ -34,7 +34,7 @@ export interface CurrencyLines {
   readonly symbol: string;
   readonly decimal: number;
   readonly contract?: string; // absent for the chain's coin
-  readonly market: string; // ticker where prices are asked; "" has no market
+  readonly market: string; // ticker for price questions; "" has no market
   readonly minPaymentAmount: string;
 }
 
@@ -42,7 +42,7 @@ export interface CurrencyLines {
 export interface CurrencyPreset {
   readonly chain: string; // a chain's preset
   readonly lines: CurrencyLines;
-  readonly source: string; // of contract and decimals
-  /** So much of a token bears ten times what its sweep costs, where fees are high. */
+  readonly source: string; // source of contract and decimals
+  /** This amount of a token is ten times the cost of its sweep, at times of high fees. */
   readonly sweepLeast?: string;
 }

@@ -1,6 +1,6 @@
 /**
- * Tron's networks and their currencies by name. Ids are held against viem's definitions by
- * test/chains/presets.test.ts; docs/chains.md says what was compared with which page.
+ * Tron's networks and their currencies by name. test/chains/presets.test.ts compares ids with
+ * viem's definitions; docs/chains.md names the page for each figure.
  */
 import type { ChainPreset, CurrencyPreset } from "./preset.ts";
 

@@ -1,21 +1,22 @@
 /**
- * Watched addresses by the bytes that nodes write, so that a stranger's address is put into no
- * other form to find out that it is a stranger's. Touches nothing itself.
+ * Watched addresses by the bytes that nodes write, so a foreign address is recognised without a
+ * conversion to another form. Touches nothing itself.
  */
 import type { AddressBook } from "../nodes.ts";
 
-/** Addresses taken in before other work has its turn. */
+/** Number of addresses that are added before other work has its turn. */
 const takenAtOnce = 5_000;
 
 /** @public */
 export interface AddressIndex {
-  /** The watched address with these bytes, as the book spells it. */
+  /** The watched address with these bytes, in the spelling of the book. */
   find(key: string): string | undefined;
 }
 
 /**
- * One index a book, which takes in what the book has more than before: a book only grows, and gives
- * its addresses in the order that it got them. `keyOf` of an address: its bytes as text.
+ * Keeps one index for each book, and adds the addresses that the book has got since the last call.
+ * A book only grows, and returns its addresses in the order in which it got them. `keyOf` of an
+ * address: its bytes as text.
  * @public
  */
 export function createIndexes(keyOf: (address: string) => string): (book: AddressBook) => Promise<AddressIndex> {

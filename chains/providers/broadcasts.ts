@@ -1,16 +1,16 @@
-/** One answer to signed bytes out of those of several nodes. Pure. */
+/** Merges the answers of several nodes to signed bytes into one. Pure. */
 import type { BroadcastAnswer, BroadcastOutcome } from "../nodes.ts";
 
 /**
- * The most useful outcome first; unsent only when every node says so, and expired only when none
- * says anything that leaves it open.
+ * The most useful outcome comes first. The result is unsent only if every node says so, and expired
+ * only if no answer leaves the outcome open.
  */
 const order: readonly BroadcastOutcome[] = [
   ...(["accepted", "known", "slot-consumed", "underpriced", "funds", "unknown", "expired", "unsent"] as const),
 ];
 
 /**
- * One answer out of those of all nodes. Of none: unsent.
+ * Merges the answers of all nodes into one. Without any answer: unsent.
  * @public
  */
 export function mergeBroadcasts(answers: readonly BroadcastAnswer[]): BroadcastAnswer {
@@ -21,7 +21,10 @@ export function mergeBroadcasts(answers: readonly BroadcastAnswer[]): BroadcastA
   return { outcome: "unsent", text: "no node is in use" };
 }
 
-/** A node that gave no answer may have taken the bytes; one that a price could cure gives hope. */
+/**
+ * A node that gave no answer may have taken the bytes. A refusal that a higher fee can cure leaves
+ * the outcome open.
+ */
 function merged({ refusal: _own, ...found }: BroadcastAnswer, answers: readonly BroadcastAnswer[]): BroadcastAnswer {
   const open = answers.filter(({ outcome }) => outcome !== "unsent");
   if (open.length === 0 || open.some(({ refusal }) => refusal === undefined)) return found;
@@ -31,7 +34,7 @@ function merged({ refusal: _own, ...found }: BroadcastAnswer, answers: readonly 
 }
 
 /**
- * The first good news, else one answer out of all. `send` never rejects but for a bug.
+ * The first success, else one merged answer of all nodes. `send` rejects only for a bug.
  * @public
  */
 export function firstGood<N>(nodes: readonly N[], send: (node: N) => Promise<BroadcastAnswer>): Promise<BroadcastAnswer> {

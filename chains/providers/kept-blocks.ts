@@ -1,7 +1,7 @@
 /**
- * Agreed blocks, each asked for once: who asks while the answer is under way shares it, and lately
- * agreed ones are kept. A chain that breaks the rule that final blocks stay empties the memory.
- * Bounded by number and by weight. Touches nothing itself.
+ * Agreed blocks, each asked for only once: callers share an answer that is under way, and recently
+ * agreed blocks are kept. A chain that changes a final block empties the memory. Bounded by number
+ * and by weight. Touches nothing itself.
  */
 
 interface Agreed {
@@ -11,7 +11,9 @@ interface Agreed {
 }
 
 const keptMax = 64;
-/** Bytes of all that is kept, as `weightOf` counts them; a block above it is not kept. */
+/**
+ * Bound for the bytes of all kept blocks, as `weightOf` counts them. A block above it is not kept.
+ */
 const weightMax = 64 * 1024 * 1024;
 
 /** @public */
@@ -29,7 +31,7 @@ export class KeptBlocks<B extends Agreed> {
     return this.#kept.get(number)?.block;
   }
 
-  /** The block, asked for where it is neither kept nor under way. */
+  /** The block; asks for it if it is neither kept nor under way. */
   ask(number: number, job: () => Promise<B>): Promise<B> {
     const known = this.get(number);
     if (known !== undefined) return Promise.resolve(known);
@@ -42,7 +44,7 @@ export class KeptBlocks<B extends Agreed> {
     return asked;
   }
 
-  /** Takes the word of enough nodes: another hash than was kept empties the memory. */
+  /** Takes the agreed hash of a block. A hash other than the kept one empties the memory. */
   stands({ number, hash }: Pick<Agreed, "number" | "hash">): void {
     const known = this.get(number);
     if (known !== undefined && known.hash !== hash) this.#clear();

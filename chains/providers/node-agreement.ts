@@ -1,11 +1,11 @@
 /**
- * One answer out of those of several nodes, each asked by itself. Reaches the network through its
- * callers alone.
+ * Merges the answers of several nodes, each asked without the others, into one. Reaches the network
+ * only through its callers.
  */
 import { AgentError } from "../../protocol/fault.ts";
 
 /**
- * The first answer that min(2, configured) nodes give alike. Asks no more nodes than it needs while
+ * The first answer on which min(2, configured) nodes agree. Asks no more nodes than needed while
  * they agree.
  * @throws AgentError NODE_DISAGREE, or a node's fault when too few answered.
  * @public

@@ -1,8 +1,8 @@
 /**
- * Whether the tokens of a payer count their units as configured: USDT has 6 decimals on one chain
- * and 18 on another, and a wrong figure pays a millionfold. Asked once until a contract has
- * answered as configured; one that answers otherwise is asked again later. Source: EIP-20,
- * decimals(), which TRC-20 takes over.
+ * Checks that the tokens of a hot wallet have the configured decimals: USDT has 6 decimals on one
+ * chain and 18 on another, and a wrong figure would multiply a payment by a million. A contract
+ * that confirmed its decimals is not asked again; a contract with another answer is asked again
+ * later. Source: EIP-20, decimals(), which TRC-20 takes over.
  */
 import type { PaidToken } from "../nodes.ts";
 
@@ -11,14 +11,15 @@ const askAgainMs = 30_000;
 
 /** @public */
 export interface Decimals {
-  /** False for a token that counts otherwise. @throws AgentError NODE_* while nobody can say */
+  /** False for a token with other decimals. @throws AgentError NODE_* while no node can answer */
   confirmed(token: PaidToken): Promise<boolean>;
-  /** Why tokens are not to be paid with, by contract. */
+  /** The reason why a token must not be used for payments, by contract. */
   unfit(): ReadonlyMap<string, string>;
 }
 
 /**
- * `decimalsOf` on the word of enough nodes; null where no contract of a token stands.
+ * `decimalsOf` needs the agreement of enough nodes and returns null if the address has no token
+ * contract.
  * @public
  */
 export function createDecimals(decimalsOf: (contract: string) => Promise<bigint | null>, clock: () => number): Decimals {

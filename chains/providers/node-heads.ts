@@ -1,13 +1,16 @@
 /**
- * The newest head of one node as it was seen to move: how high it was, when it last rose, and how
- * fast the chain makes blocks by these heads. Pure: the clock is passed in.
+ * The newest head of one node and its movement: its height, the time of its last rise, and the
+ * chain's block time by these heads. Pure: the clock is passed in.
  */
 import type { HeadView } from "../nodes.ts";
 
-/** A highest block that a node has left is forgotten after this time: its chain has begun again. */
+/**
+ * After this time, a highest block that a node has left is forgotten, because its chain has begun
+ * again.
+ */
 const highestMs = 3_600_000;
 /**
- * A node whose head is older than the best one's by this is asked after the others: below the
+ * A node whose head is this much older than the best one is asked after the others. Below the
  * shortest limit of a warning.
  */
 const behindMs = 30_000;
@@ -53,7 +56,7 @@ export class Heads {
     };
   }
 
-  /** Whether another node's head is so much newer that this node is to be asked after it. */
+  /** True if another node's head is so much newer that this node is asked after it. */
   isBehind(best: Heads): boolean {
     return this.#first !== null && best.#atMs - this.#atMs > behindMs;
   }

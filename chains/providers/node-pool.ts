@@ -1,19 +1,22 @@
 /**
- * Several nodes of one chain as one: who is asked first, who rests after a failure, who is kept out
- * because it serves another chain, and how many must say the same. No node's word is trusted beyond
- * what its caller demands here. Knows no protocol: a family brings its clients.
+ * Joins several nodes of one chain: which node is asked first, which rests after a failure, which
+ * is kept out because it serves another chain, and how many must agree. An answer is only trusted
+ * as far as the caller demands here. Knows no protocol: a family brings its clients.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { NodeLog, NodeStatus } from "../nodes.ts";
 import { Heads } from "./node-heads.ts";
 
 /**
- * One node's connection, as its family speaks to it.
+ * The connection to one node, in its family's protocol.
  * @public
  */
 export interface Client {
   readonly origin: string; // scheme, host and port only
-  /** A provider that has refused every question for some time, while those still wait. */
+  /**
+   * The refusal of a provider that has refused every question for some time while those questions
+   * still wait.
+   */
   refusal?(): Refusal | null;
   close(): void;
 }
@@ -27,7 +30,7 @@ export interface Refusal {
 /** @public */
 export interface PoolOptions<C extends Client, A> {
   readonly clients: readonly C[];
-  readonly chain: string; // that every node has to serve, as `chainOf` says it
+  readonly chain: string; // chain that every node must serve, as `chainOf` returns it
   /** One exchange. */
   readonly askChain: (client: C) => Promise<A>;
   readonly chainOf: (answer: A, client: C) => string;
@@ -41,9 +44,9 @@ export interface PoolNode<C extends Client> {
   chain: "unchecked" | "right" | "wrong";
   checking: Promise<void> | null;
   failures: number; // in a row
-  outAt: number | null; // first of them, or since it was seen on another chain
+  outAt: number | null; // time of the first failure, or since the node showed another chain
   restUntil: number;
-  quiet: { readonly untilMs: number; readonly fault: AgentError } | null; // it asked to be left alone
+  quiet: { readonly untilMs: number; readonly fault: AgentError } | null; // the provider asked for no questions until then
   detail: string;
   readonly heads: Heads;
 }
@@ -56,35 +59,35 @@ export interface NodePool<C extends Client> {
   readonly nodes: readonly PoolNode<C>[];
   readonly witnessesMin: number; // min(2, configured)
   /**
-   * One exchange with one node, once it serves the right chain. @throws NODE_WRONG_CHAIN, or the
-   * fault of the exchange
+   * One exchange with one node, after a check that the node serves the right chain. @throws
+   * NODE_WRONG_CHAIN, or the fault of the exchange
    */
   exchange<T>(node: PoolNode<C>, talk: (client: C) => Promise<T>): Promise<T>;
   /** A newest head that the node showed. `atMs` is the block's own time, 0 for unknown. */
   sawHead(node: PoolNode<C>, number: number, atMs: number): void;
   /**
-   * Asks each awake node for its head that has not shown one lately, and waits for none of them. An
-   * answer is for `sawHead`.
+   * Asks each awake node without a recent head for its head, and does not wait for the answers. An
+   * answer goes to `sawHead`.
    */
   lookAround(askHead: (node: PoolNode<C>) => Promise<unknown>): void;
   /**
-   * Counts a failure that its answer showed. A fault whose context has `quietMs` has the node left
-   * alone for so long, or until its rest is over where that is 0.
+   * Counts a failure that the node's answer showed. A fault with `quietMs` in its context stops
+   * questions to the node for that time; 0 means until the end of its rest.
    */
   fail(node: PoolNode<C>, error: AgentError): void;
   /**
-   * One node after the other until one knows; null when those that answered all said null. @throws
-   * the first fault
+   * Asks one node after the other until one has the answer; null if all that answered returned
+   * null. @throws the first fault
    */
   first<T>(job: (node: PoolNode<C>) => Promise<T | null>): Promise<T | null>;
   /**
-   * Every node that is not resting; all of them when those would be too few. With `graceMs`, nodes
-   * that have not answered so long after enough others are left out.
+   * Asks every node that is not resting, or all nodes if those would be too few. With `graceMs`,
+   * leaves out nodes that have not answered by this time after enough others.
    */
   all<T>(job: (node: PoolNode<C>) => Promise<T>, graceMs?: number): Promise<readonly Settled<T>[]>;
   /**
-   * As soon as `witnessesMin` nodes gave answers with one key. @throws NODE_DISAGREE, or a fault
-   * when too few answered
+   * Resolves when `witnessesMin` nodes gave answers with the same key. @throws NODE_DISAGREE, or a
+   * fault when too few answered
    */
   agree<T>(job: (node: PoolNode<C>) => Promise<T>, keyOf: (value: T) => string, what: string): Promise<T>;
   /** Asks every node for its chain. @throws the first fault when no node is right */
@@ -95,7 +98,7 @@ export interface NodePool<C extends Client> {
 
 const restFirstMs = 1_000;
 const restMaxMs = 30_000;
-/** A head that was shown within this time is known. */
+/** A head counts as known for this time after the node showed it. */
 const headKnownMs = 5_000;
 
 /** @public */
@@ -111,7 +114,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
   const asking = new Set<PoolNode<C>>(); // for their heads
 
   function ordered(): readonly PoolNode<C>[] {
-    // Among nodes that answer, those with an old head come last: their news is none.
+    // Among nodes that answer, those with an old head come last, because their answers are old.
     const best = nodes.reduce((newest, { heads }) => (heads.isNewerThan(newest) ? heads : newest), new Heads());
     const place = ({ restUntil, heads }: PoolNode<C>): number => (restUntil > options.clock() ? 2 : heads.isBehind(best) ? 1 : 0);
     return [...nodes].sort((a, b) => place(a) - place(b));
@@ -146,7 +149,7 @@ export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>):
       for (const node of nodes) {
         if (node.restUntil > nowMs || node.heads.isKnownSince(headKnownMs, nowMs) || asking.has(node)) continue;
         asking.add(node);
-        // A bug of the question is the caller's own: it asks the same in its own way.
+        // A bug in the question is also a bug of the caller, which asks the same question itself.
         void Promise.allSettled([askHead(node)]).then(() => asking.delete(node));
       }
     },
@@ -215,7 +218,7 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
     const isQuiet = typeof quietMs === "number";
     node.restUntil = clock() + Math.max(restMs, isQuiet ? quietMs : 0);
     if (isQuiet) node.quiet = { untilMs: node.restUntil, fault: error };
-    // Behind the same address may stand another machine when it comes back.
+    // After a failure, another machine may stand behind the same address.
     if (node.chain === "right") node.chain = "unchecked";
     if (node.failures === 1) log("node-failed", { node: node.rpc.origin, code: error.code, message: error.message });
   }
@@ -266,7 +269,7 @@ async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
   }
 }
 
-/** Those that settled by the time that enough had succeeded, and a little later. */
+/** The answers that settled until enough had succeeded, and for `graceMs` after that. */
 function mostOf<T>(answers: readonly Promise<Settled<T>>[], min: number, graceMs: number): Promise<readonly Settled<T>[]> {
   return new Promise((resolve, reject) => {
     const settled: Settled<T>[] = [];
@@ -324,7 +327,7 @@ export function noNode(): AgentError {
 }
 
 /**
- * Why too few nodes gave an answer: the first fault, where there is one.
+ * The reason why too few nodes gave an answer: the first fault, if there is one.
  * @public
  */
 export function firstFault(settled: readonly Settled<unknown>[]): AgentError {

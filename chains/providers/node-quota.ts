@@ -1,36 +1,37 @@
 /**
- * Whether a provider's refusal says that it is asked too much, and for how long it wants quiet. One
- * rule for every family, every HTTP status and every shape of the words. Pure. Sources: RFC 9110,
- * section 10.2.3 (Retry-After); RFC 6585, section 4 (429); EIP-1474, code -32005.
+ * Recognises a provider's refusal because of too many questions, and the time for which the
+ * provider wants none. One rule for every family, every HTTP status and every form of text. Pure.
+ * Sources: RFC 9110, section 10.2.3 (Retry-After); RFC 6585, section 4 (429); EIP-1474, code
+ * -32005.
  */
 
 import { AgentError } from "../../protocol/fault.ts";
 import { statusWords } from "./node-words.ts";
 import { type Failure, failure } from "./rpc-post.ts";
 
-/** The longest quiet that a provider may ask for. */
+/** The longest pause that a provider may ask for. */
 const quietMsMax = 600_000;
-/** So many characters of an answer are searched. */
+/** Number of characters of an answer that are searched. */
 const wordsMax = 512;
 
 const quotaCodes: ReadonlySet<number> = new Set([429, -32005, -32029, -32090, -32097]);
 const quotaWords =
   /\b(?:too many requests|(?:rate|request|frequency|usage|quota|capacity|credits?|throughput|compute units?)[ -]?(?:per \w+ )?(?:count |is |was |has been |limit )?(?:exceeded|reached|exhausted|limited|depleted)|rate[ -]?limit(?:ed|s)?|frequency limit|(?:exceed(?:s|ed)?|over|reached|hit|out of) (?:the |your |its |our |allowed |current |daily |monthly |plan |compute )*(?:units|rps|rate|quota|capacity|credits?|requests?)|(?:daily|monthly) (?:request )?(?:count|limit|quota)|query server is suspended|quota)\b/i;
-/** The same code stands for a question that is too large, which a smaller one mends. */
+/** The same code also means that a question is too large; a smaller question corrects this. */
 const sizeWords =
   /\b(?:block range|range|results?|logs?|response size|batch|payload|too large|too big|max(?:imum)? .{0,20}blocks)\b/i;
 
-/** A refusal: of the answer itself, or of one call within it. */
+/** A refusal of the complete answer, or of one call in it. */
 export interface Refused {
   readonly status: number; // of HTTP
-  readonly retryAfter: string; // whole seconds, "" for none
+  readonly retryAfter: string; // seconds as whole digits, "" for none
   readonly words: string; // the answer's body, or the error's own message
-  readonly rpcCode?: number; // of a JSON-RPC error
+  readonly rpcCode?: number; // code of a JSON-RPC error
 }
 
 /**
- * Milliseconds that the provider wants quiet, 0 where it does not say for how long; null for a
- * refusal that is about something else.
+ * The pause that the provider wants in milliseconds, 0 if it gives no time. Null for a refusal with
+ * another reason.
  * @public
  */
 export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused): number | null {
@@ -47,7 +48,7 @@ export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused):
 }
 
 /**
- * The failure that an answer with a refusal of the HTTP status stands for; null for any other.
+ * The failure for an answer whose HTTP status is a refusal; null for any other answer.
  * @public
  */
 export function readQuota(answer: { status: number; retryAfter: string; body: string }): Failure | null {
@@ -58,7 +59,7 @@ export function readQuota(answer: { status: number; retryAfter: string; body: st
 }
 
 /**
- * The fault that one call's own error stands for, whatever the HTTP status; null for any other.
+ * The fault for one call's own error, with any HTTP status; null for any other error.
  * @public
  */
 export function quotaFault(rpcCode: number, words: string, node: string): AgentError | null {

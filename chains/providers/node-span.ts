@@ -1,16 +1,17 @@
 /**
- * How much of a range one node answers in one question: halved when it refuses, whatever its words
- * and status are, down to one; grown slowly while it answers. Touches nothing itself.
+ * Learns how large a part of a range one node answers in one question. The size is halved after a
+ * refusal with any text or status, down to one, and grows slowly while the node answers. Touches
+ * nothing itself.
  */
 import { AgentError } from "../../protocol/fault.ts";
 
-/** Answers to questions of the full size before the next one is larger. */
+/** Number of answers to questions of the full size before the next one is larger. */
 const answersToGrow = 16;
 
 /**
- * A refusal that a smaller question may mend at once. A node that is silent or away says nothing of
- * sizes, and one that is asked too much wants no more questions; a smaller one is tried there the
- * next time.
+ * Refusals for which a smaller question may help at once. A time-out or an unreachable node does
+ * not show that the size is wrong, and a node at its quota wants no more questions. For these the
+ * next call tries a smaller size.
  */
 const mendable = new Set(["NODE_ERROR", "NODE_HTTP", "NODE_ANSWER", "NODE_ANSWER_SIZE"]);
 const suspect = new Set(["NODE_TIMEOUT", "NODE_UNREACHABLE", "NODE_QUOTA"]);
@@ -31,8 +32,8 @@ export class Span {
   }
 
   /**
-   * The answers for all items, in order, each of the largest parts that the node answers. Rejects
-   * with the fault of a part that is one item, or that no smaller part mends.
+   * The answers for all items, in order, each in the largest parts that the node answers. Rejects
+   * with the fault of a part with one item, or of a part for which a smaller one does not help.
    */
   async ask<I, T>(items: readonly I[], job: (part: readonly I[]) => Promise<readonly T[]>): Promise<readonly T[]> {
     const found: T[] = [];

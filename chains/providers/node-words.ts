@@ -1,17 +1,18 @@
 /**
- * A node's own words, made fit to be shown: cut, cleaned, and without what may be a key. Linear in
- * the length of what it reads. Pure.
+ * Makes a node's text safe to show: cut, cleaned, and without text that may be a key. Linear in the
+ * length of the text. Pure.
  */
 
-/** Characters of one text that is shown. */
+/** Most characters of a text that is shown. */
 const shownMax = 300;
-/** So much of a foreign text is looked at; an answer in JSON may be longer. */
+/** Most characters of a foreign text that are searched; an answer in JSON may be longer. */
 const readMax = 2_048;
 const jsonMax = 65_536;
 
 /**
- * A text of a node as one line of printable characters. Addresses of the web lose all but their
- * host, and long runs that no chain's hex begins with are left out, since providers repeat keys.
+ * A text of a node as one line of printable characters. Keeps only the host of web addresses, and
+ * removes long runs of characters that do not begin like a chain's hex, because providers repeat
+ * keys.
  * @public
  */
 export function shownWords(text: unknown): string {
@@ -27,8 +28,8 @@ export function shownWords(text: unknown): string {
 }
 
 /**
- * The words in the body of an answer, whatever its shape: of a JSON error, of a page, or the text
- * itself; "" for none.
+ * The text in the body of an answer of any form: of a JSON error, of a page, or the body itself; ""
+ * for none.
  * @public
  */
 export function wordsInBody(body: string): string {
@@ -61,7 +62,7 @@ const statusNames: Readonly<Record<number, string>> = {
 };
 
 /**
- * An HTTP status for a person, with the node's own words where it has any.
+ * Describes an HTTP status for the operator, with the node's own text if there is one.
  * @public
  */
 export function statusWords(status: number, body: string): string {
@@ -71,7 +72,7 @@ export function statusWords(status: number, body: string): string {
   return `HTTP status ${status}${name === undefined ? "" : ` (${name})`}${isSame ? "" : `: ${words}`}`;
 }
 
-/** Null where the value has no words. */
+/** Null if the value has no text. */
 function saidIn(value: unknown): string | null {
   const first = Array.isArray(value) ? value[0] : value;
   if (typeof first === "string") return first;

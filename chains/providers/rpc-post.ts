@@ -1,18 +1,18 @@
 /**
  * One HTTP exchange with one node: a POST over a kept connection, its answer bounded in time and
- * size, and what became of it as a value. May reach that node and nothing else.
+ * size, and the outcome as a value. Reaches only this node.
  */
 import { createOutgoing, type Outgoing, type Outcome as Sent } from "../../outgoing/exchange.ts";
 import { AgentError } from "../../protocol/fault.ts";
 
 /**
- * Where a node stands. User, password and path are kept to ourselves.
+ * The address of a node. User, password and path are never shown.
  * @public
  */
 export interface Target {
   /**
-   * Scheme, host and port: all of the address that may be shown, since paths of hosted nodes hold
-   * keys.
+   * Scheme, host and port: the only part of the address that may be shown, because paths of hosted
+   * nodes hold keys.
    */
   readonly origin: string;
   readonly user: string; // "" for none
@@ -37,15 +37,15 @@ export interface Failure {
     | "NODE_ANSWER_SIZE"
     | "NODE_CLOSED";
   readonly message: string;
-  readonly quietMs?: number; // of NODE_QUOTA: for how long the provider wants to be left alone, 0 for unsaid
+  readonly quietMs?: number; // only for NODE_QUOTA: the pause that the provider wants, 0 if it gives no time
   readonly isUnsent: boolean; // certain that no byte of the request left
-  readonly isCut: boolean; // the connection broke, or no answer of the node's came: asking again may work at once
-  readonly isBatchFault: boolean; // asking one by one may work
+  readonly isCut: boolean; // the connection broke, or no answer of the node came: a second question may work at once
+  readonly isBatchFault: boolean; // the calls may work one by one
 }
 
 /** @public */
 export type Outcome =
-  // `retryAfter` in whole seconds, "" for none
+  // `retryAfter` in seconds as whole digits, "" for none
   { readonly ok: true; readonly status: number; readonly retryAfter: string; readonly body: string } | Failure;
 
 /** @public */
@@ -63,12 +63,9 @@ export interface Post {
   readonly timeoutMs: number; // connecting included
 }
 
-/** Connections to one node; more only queue inside the node. */
+/** Most connections to one node; more would only queue inside the node. */
 const connectionsMax = 16;
-/**
- * Idle connections are closed by us before most servers (5 s) close them, so that a send seldom
- * meets a dead one.
- */
+/** We close idle connections before most servers (5 s) do, so a request seldom meets a closed one. */
 const idleMs = 4_000;
 
 /** @public */
@@ -88,10 +85,10 @@ export const closedText = "the connection to the node was closed by us";
 const gatewayStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /**
- * Whether a body that cannot be read may be another one at once: half a body or a page with a good
- * status, or the word of a gateway before the node. Every other refusal stays the same. Reported at
- * ethers-io/ethers.js #2928 and ChainSafe/lodestar #1599 (half an answer), sigp/lighthouse #5051
- * and ConsenSys-archive/truffle-migrate #36 (a page now and then).
+ * True if an unreadable body may be readable at the next question: half a body or a page with a
+ * good status, or the answer of a proxy in front of the node. Every other refusal stays the same.
+ * Reported at ethers-io/ethers.js #2928 and ChainSafe/lodestar #1599 (half an answer),
+ * sigp/lighthouse #5051 and ConsenSys-archive/truffle-migrate #36 (a page now and then).
  * @public
  */
 export function isPassing(status: number): boolean {
@@ -99,7 +96,7 @@ export function isPassing(status: number): boolean {
 }
 
 /**
- * One POST; `done` is called exactly once, never before `post` has returned.
+ * Sends one POST. Calls `done` exactly once, never before `post` has returned.
  * @public
  */
 export function post({ target, path, headers, body, bytesMax, timeoutMs }: Post, done: (outcome: Outcome) => void): Exchange {
@@ -107,7 +104,7 @@ export function post({ target, path, headers, body, bytesMax, timeoutMs }: Post,
   return target.outgoing.send({ ...request, headers: headers ?? loginOf(target) }, (sent) => done(outcomeOf(sent)));
 }
 
-/** RFC 7617; none where the target names nobody. */
+/** RFC 7617; none if the target has no user. */
 function loginOf({ user, password }: Target): Readonly<Record<string, string>> {
   if (user === "" && password === "") return {};
   return { authorization: `Basic ${Buffer.from(`${user}:${password}`, "utf8").toString("base64")}` };

@@ -1,9 +1,9 @@
 /**
  * Tron addresses: read and check (base58check), from a public key, and deposit addresses under an
- * account xpub. An address is 0x41 ‖ the last 20 bytes of the public key's Keccak-256; the one
- * spelling is base58check, which begins with T. Letters keep their case: there is no lower-case
- * form, and hex is refused, since 20 bytes in hex say no chain. No network, no disk, and no private
- * key. Source: the chain's documentation, "Account address format".
+ * account xpub. An address is 0x41 ‖ the last 20 bytes of the public key's Keccak-256. The only
+ * spelling is base58check, which begins with T. Letters keep their case, because there is no
+ * lower-case form. Hex is refused, because 20 bytes in hex do not name the chain. No network, no
+ * disk, and no private key. Source: the chain's documentation, "Account address format".
  */
 import { base58 } from "@scure/base";
 import { type Refusal, refuse } from "../../protocol/fault.ts";
@@ -11,19 +11,22 @@ import { childKeyOf } from "../curve/account-node.ts";
 import { hashOfPoint, pointOf } from "../curve/point.ts";
 import { sha256 } from "./hash.ts";
 
-/** Every address has 34 characters: the prefix byte fixes the first, and the length. */
+/**
+ * Every address has 34 characters, because the prefix byte fixes the first character and the
+ * length.
+ */
 const shape = /^T[1-9A-HJ-NP-Za-km-z]{33}$/;
 const hexShape = /^(?:0x)?(?:41)?[0-9a-fA-F]{40}$/;
 const lostCase = /^[tT][0-9a-z]{33}$/i;
 const prefix = 0x41;
 const addressBytesCount = 21;
 const checksumBytesCount = 4;
-/** One payment reads its few addresses a dozen times; oldest out first. */
+/** One payment reads the same few addresses a dozen times; the oldest goes first. */
 const readMax = 4096;
 const read = new Map<string, Uint8Array>();
 
 /**
- * Reads an address: T and 33 characters of base58. Answers with the same text. Refuses with
+ * Reads an address: T and 33 characters of base58. Returns the same text. Refuses with
  * ADDRESS_FORMAT, ADDRESS_CHECKSUM or ADDRESS_ZERO.
  * @public
  */
@@ -73,7 +76,7 @@ export function addressBytes(address: string): Uint8Array {
   return (bytesOf(address) ?? new Uint8Array(0)).slice();
 }
 
-/** The bytes of a text in base58check without its checksum, or null when that does not fit. */
+/** The bytes of a text in base58check without its checksum, or null if the checksum does not fit. */
 function bytesOf(text: string): Uint8Array | null {
   const known = read.get(text);
   if (known !== undefined) return known;

@@ -1,8 +1,8 @@
 /**
- * What Tron's nodes answer, as types, and the strict readers that turn JSON into them. Offline:
- * values in, values out; whatever has another shape is a fault (NODE_ANSWER), never a default but
- * where the API itself leaves a field of its default value out. Source: the chain's documentation
- * of its HTTP API.
+ * The answers of Tron's nodes, as types, and the strict readers that turn JSON into them. Offline:
+ * values in, values out. An answer of another form is a fault (NODE_ANSWER). A default only stands
+ * for a field that the API itself leaves out at its default value. Source: the chain's
+ * documentation of its HTTP API.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { addressOfBytes } from "./address.ts";
@@ -16,22 +16,23 @@ export interface BlockHead {
 }
 
 /**
- * A transaction as its block shows it, whoever's. Keys are the 21 bytes of an address in lower-case
- * hex, "" for none or an odd one; addresses (base58check), amount and data are read when they are
- * asked for. @throws AgentError NODE_ANSWER where that field is odd
+ * A transaction of any sender, as its block shows it. Keys are the 21 bytes of an address in
+ * lower-case hex, "" for none or an odd one. Addresses (base58check), amount and data are read when
+ * the caller asks for them.
+ * @throws AgentError NODE_ANSWER if that field is odd
  */
 export interface BlockTransaction {
   readonly txHash: string;
   readonly kind: "coins" | "call" | "other";
   readonly ownerKey: string;
   readonly receiverKey: string; // of coins
-  readonly shown: string; // all that is read of it, to compare by
+  readonly shown: string; // all fields that are read, as one text for comparison
   readonly isDone: boolean; // its result is SUCCESS
   readonly owner: string; // "" for a kind that names none
-  readonly receiver: string; // of coins, else ""
-  readonly amountSun: bigint; // of coins, or sent along with a call
-  readonly contract: string; // of a call, else ""
-  readonly data: string; // of a call, hex
+  readonly receiver: string; // receiver of coins, else ""
+  readonly amountSun: bigint; // amount of coins, or of coins sent along with a call
+  readonly contract: string; // contract of a call, else ""
+  readonly data: string; // data of a call, hex
 }
 
 /** @public */
@@ -39,32 +40,33 @@ export interface Block extends BlockHead {
   readonly transactions: readonly BlockTransaction[];
 }
 
-/** An event of a contract, whoever's: what is odd is "". */
+/** An event of any contract. An odd field is "". */
 export interface Log {
   readonly addressKey: string; // 20 bytes, lower-case hex
   readonly topics: readonly string[]; // 64 hex digits each
   readonly data: string; // hex
 }
 
-/** Coins that a contract sent; the place of an entry counts these alone. */
+/** Coins that a contract sent. Only these entries count for the index of an entry. */
 export interface InternalTransfer {
   readonly receiverKey: string; // as a transaction's
   readonly amountSun: bigint;
 }
 
 /**
- * An entry beside those: it has an amount and moves no coins, or nobody here knows that it does.
+ * Another internal entry. It has an amount but moves no coins, or this program does not know if it
+ * does.
  */
 export interface OtherEntry extends InternalTransfer {
-  readonly note: string; // in the node's words, cut and cleaned; "" where it has none
+  readonly note: string; // the node's note, cut and cleaned; "" if there is none
 }
 
-/** A transaction's receipt. It names its block by number alone. */
+/** A transaction's receipt, which names its block only by number. */
 export interface Receipt {
   readonly txHash: string;
   readonly block: number;
-  readonly isDone: boolean; // nothing in it says that it failed
-  readonly callResult: string; // of a call, "" for anything else
+  readonly isDone: boolean; // no field says that it failed
+  readonly callResult: string; // result of a call, "" for other transactions
   readonly feeSun: bigint;
   readonly logs: readonly Log[];
   readonly internal: readonly InternalTransfer[];
@@ -77,7 +79,7 @@ export interface Account {
   readonly isContract: boolean;
 }
 
-/** What a call would do now. */
+/** The result that a call would have now. */
 export interface Trial {
   readonly isReverted: boolean;
   readonly energy: bigint;
@@ -87,20 +89,20 @@ export interface Trial {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** A block without its transactions; null for one that the node does not have. */
+/** Reads a block without its transactions; null for a block that the node does not have. */
 export function readHead(value: unknown): BlockHead | null {
   const block = readFields(value, "block");
   if (block.blockID === undefined && block.block_header === undefined) return null;
   const hash = readHash(block.blockID, "blockID");
   const header = readFields(readFields(block.block_header, "block_header").raw_data, "block header");
   const number = readCount(header.number ?? 0, "number");
-  // The genesis block is of no time.
+  // The genesis block has no time.
   const timestampMs = readCount(header.timestamp ?? 0, "timestamp");
   if (Number.parseInt(hash.slice(0, 16), 16) !== number) throw wrong("blockID", "begin with the block's number");
   return { number, hash, parentHash: readHash(header.parentHash, "parentHash"), timestampMs };
 }
 
-/** Null for one that the node does not have. */
+/** Null for a block that the node does not have. */
 export function readBlock(value: unknown): Block | null {
   const head = readHead(value);
   if (head === null) return null;
@@ -116,7 +118,7 @@ function readTransaction(value: unknown): BlockTransaction {
   const [contract] = listOf(fieldsOf(transaction.raw_data).contract);
   const { type, parameter } = fieldsOf(contract);
   const kind = type === "TransferContract" ? "coins" : type === "TriggerSmartContract" ? "call" : "other";
-  // Kept alone: the others would only fill the memory.
+  // Keeps only these fields, because the others would only fill the memory.
   const {
     owner_address: owner,
     to_address: to,
@@ -153,12 +155,15 @@ const addressShape = /^41[0-9a-fA-F]{40}$/;
 const eventAddressShape = /^(?:41)?[0-9a-fA-F]{40}$/;
 const hexShape = /^[0-9a-fA-F]*$/;
 
-/** Lower-case hex of a shape; "" for anything else, which is nobody's of ours. */
+/** Lower-case hex that fits `shape`, "" for any other value, which cannot be ours. */
 function keyOf(value: unknown, shape: RegExp): string {
   return typeof value === "string" && shape.test(value) ? value.toLowerCase() : "";
 }
 
-/** For any sender: a value that is no object has no fields, and one that is no list no members. */
+/**
+ * For any sender: a value that is no object has no fields, and a value that is no list has no
+ * members.
+ */
 function fieldsOf(value: unknown): Fields {
   return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
@@ -167,7 +172,7 @@ function listOf(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-/** Null for a transaction that the node shows no receipt of. */
+/** Null for a transaction of which the node shows no receipt. */
 export function readReceipt(value: unknown): Receipt | null {
   const info = readFields(value, "receipt");
   if (info.id === undefined) return null;
@@ -205,8 +210,8 @@ function logOf(value: unknown): Log {
 
 /**
  * Internal entries that move coins, by their notes. Nodes that keep the chain's "featured" entries
- * list staked, delegated and withdrawn TRX in the same place, with an amount and a receiver who
- * gets no coins. A node without that setting keeps these three alone. Source: java-tron,
+ * list staked, delegated and withdrawn TRX in the same list, with an amount and a receiver, but no
+ * coins move. A node without that setting keeps only these three. Source: java-tron,
  * Program.addInternalTx and vm.saveFeaturedInternalTx.
  */
 const notesOfCoins = ["call", "create", "suicide"];
@@ -220,7 +225,7 @@ function entriesOf(list: readonly unknown[]): Pick<Receipt, "internal" | "others
   };
 }
 
-/** An entry without an amount that can be read, or one that was undone, is left out. */
+/** Leaves out an entry without a readable amount, and one that was undone. */
 function entryOf(value: unknown): readonly OtherEntry[] {
   const { transferTo_address: to, callValueInfo, rejected, note } = fieldsOf(value);
   if (rejected === true) return [];
@@ -238,20 +243,21 @@ export function readAccount(value: unknown): Account {
   return { exists: true, balanceSun: readUnits(balance, "balance"), isContract: type === "Contract" };
 }
 
-/** The chain's parameters by name; one that is 0, or off, has no value there. */
+/** The chain's parameters by name. A parameter that is 0, or off, has no value there. */
 export function readParameters(value: unknown): ReadonlyMap<string, bigint> {
   const list = readList(readFields(value, "parameters").chainParameter, "chainParameter");
   return new Map(
     list.map((one) => {
       const { key, value: figure = 0 } = readFields(one, "parameter");
-      // Some are negative to say "off", and none of those is asked for here.
+      // Some parameters are negative to mean "off"; none of those is asked for here.
       return [readText(key, "key"), typeof figure === "number" && figure < 0 ? 0n : readUnits(figure, "value")] as const;
     }),
   );
 }
 
 /**
- * A call that leaves nothing behind. @throws NODE_ERROR with the node's words when it would not try
+ * Reads the result of a call that changes nothing on chain. @throws NODE_ERROR with the node's text
+ * if the node did not try the call
  */
 export function readTrial(value: unknown): Trial {
   const trial = readFields(value, "trial");
@@ -268,7 +274,7 @@ export function readTrial(value: unknown): Trial {
   };
 }
 
-/** A node's words, which come as hex, cut and cleaned for people. */
+/** A node's text, which comes as hex, cut and cleaned for the operator. */
 export function wordsOf(message: unknown): string {
   if (typeof message !== "string") return "";
   const isHex = message.length > 0 && message.length % 2 === 0 && /^[0-9a-f]*$/.test(message);
@@ -308,7 +314,7 @@ function readAddress(value: unknown, what: string): string {
   return address;
 }
 
-/** Below 2^53: heights and times, never money. */
+/** An integer below 2^53: heights and times, never money. */
 function readCount(value: unknown, what: string): number {
   if (typeof value !== "number" || !Number.isSafeInteger(value) || value < 0) throw wrong(what, "a count below 2^53");
   return value;

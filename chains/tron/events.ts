@@ -13,12 +13,13 @@ export interface Transfer {
   readonly to: string;
   readonly toKey: string; // the receiver's 21 bytes, lower-case hex
   readonly amountUnits: bigint;
-  readonly index: number; // of its log in the receipt
+  readonly index: number; // index of its log in the receipt
 }
 
 /**
- * The Transfers of a contract in a receipt, in order; null stands for one in a form that this
- * contract should not have. A token's return value says nothing: USDT's is false.
+ * The Transfers of a contract in a receipt, in order. Null stands for a Transfer in a form that
+ * this contract should not have. The return value of a token call proves nothing: USDT returns
+ * false.
  */
 export function transfersOf(contract: string, { logs }: Receipt): readonly (Transfer | null)[] {
   const key = Buffer.from(addressBytes(contract)).toString("hex").slice(2);

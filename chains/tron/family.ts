@@ -1,9 +1,9 @@
 /**
- * The Tron family behind the offline door: the chain counts no payments of an account, so a slot is
- * an ordinal that the signer gives out, and a second payment is excluded by waiting (waiting.ts).
- * Wallets agree on no payment link: several read `tron:` with an amount of TRX alone, some refuse
- * it, and none names the token and its exact amount. Sources: CAIP-2, SLIP-44; TIP-17 for what a
- * link would be.
+ * The Tron family behind the offline interface. The chain has no account nonce, so a slot is an
+ * ordinal that the signer assigns, and a second payment is excluded by expiry (waiting.ts). Wallets
+ * share no payment link: several read `tron:` with an amount of TRX only, some refuse it, and none
+ * names the token and its exact amount. Sources: CAIP-2, SLIP-44; TIP-17 for the form of such a
+ * link.
  */
 
 import { pathsOf } from "../curve/account-node.ts";
@@ -20,9 +20,9 @@ const ordinalMax = BigInt(Number.MAX_SAFE_INTEGER);
 const slots = {
   first: "0",
   last: `${ordinalMax}`,
-  /** A payment that waits stands in front of none. */
+  /** A waiting payment does not block later ones. */
   blocksLater: false,
-  /** The chain has no count of its own to hold against ours. */
+  /** The chain has no count of its own to compare with ours. */
   isCounted: false,
   read: (text: string): string | null => (ordinalForm.test(text) && BigInt(text) <= ordinalMax ? text : null),
   next: (slot: string): string => `${BigInt(slot) + 1n}`,

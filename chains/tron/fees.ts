@@ -1,7 +1,7 @@
 /**
- * What a Tron payment offers for its way into a block, and the most that it can cost: the fee limit
- * for energy, bandwidth at the price of a byte, and the activation of a receiver. Offline. Sources:
- * the chain's documentation, "Resource model"; java-tron's BandwidthProcessor, and VMActuator's
+ * The fees of a Tron payment, and the most that it can cost: the fee limit for energy, bandwidth at
+ * the price of a byte, and the activation of a receiver. Offline. Sources: the chain's
+ * documentation, "Resource model"; java-tron's BandwidthProcessor, and VMActuator's
  * getAccountEnergyLimitWithFixRatio (the fee limit bounds staked energy as well).
  */
 import { formatAmount } from "../../protocol/amount.ts";
@@ -9,42 +9,43 @@ import { shapeFault } from "../../protocol/shape.ts";
 import type { Facts, Price, TypedFees } from "../family.ts";
 import { nativeDecimal } from "./network.ts";
 
-/** So long a version may wait for a block, from the time of the block it was made by. */
+/** Time that an attempt may wait for a block, from the time of the block from which it was made. */
 const lifeMs = 300_000n;
 /**
- * The fee limit over the energy asked for, in quarters: the price of a popular contract's energy
- * rises by a fifth at most from one maintenance of the chain to the next
+ * The fee limit relative to the energy asked for, in quarters. The energy price of a popular
+ * contract rises by a fifth at most from one maintenance of the chain to the next
  * (getDynamicEnergyIncreaseFactor).
  */
 const energyRoom = { numerator: 5n, denominator: 4n };
 /** The longest transfers, in bytes of bandwidth: every number at its largest. */
 const bandwidthMax = { coin: 277n, token: 350n };
-/** No token moves for less: two balances are written, 5,000 each (the EVM's SSTORE). */
+/** No token transfer takes less energy: two balances are written, 5,000 each (the EVM's SSTORE). */
 const energyTokenMin = 10_000n;
 /**
  * The lowest limit that a token's transfer may carry: the least energy at the price of 2025, 100
- * sun. Below it the payment runs out of energy, fails, and costs its limit all the same.
+ * sun. With a lower limit the payment runs out of energy, fails, and still costs its limit.
  */
 const feeLimitMin = energyTokenMin * 100n;
 /**
- * The price of a byte at present (getTransactionFee). What the signer counts is never less,
- * whatever it is told; a higher price counts as told.
+ * The present price of a byte (getTransactionFee). The signer never counts with a lower price, even
+ * if it is given one, but accepts a higher one.
  */
 const byteSunKnown = 1_000n;
 /**
- * Far above every price that the chain ever had: more is a mistake, and would be counted as spent.
+ * Far above every price that the chain ever had. A higher price is a mistake, and would be counted
+ * as spent.
  */
 const byteSunMax = 1_000_000n;
 /**
- * In TRX: a token's transfer to an account without it takes some 130,000 energy, 16.3 TRX with the
- * room above; 45 bears an energy of almost three times today's price, 2,000 some 120 of those a
- * day.
+ * In TRX. A token's transfer to an account that does not hold the token takes some 130,000 energy:
+ * 16.3 TRX with the room above. The cap of 45 allows almost three times today's energy price, and
+ * 2,000 allow about 120 such transfers a day.
  * @public
  */
 export const ceilings = { maxFee: "45", maxFeePerDay: "2000" } as const;
 const activationSunMax = 100_000_000n;
 const energyMax = 1_000_000_000n;
-/** Named for a payment whose bytes are recorded already: the recorded figures count. */
+/** The energy of a payment whose bytes are recorded already; the recorded figures count. */
 const energyUnknown = 131_000n;
 /** All figures are far below 2^128. */
 const figureForm = /^(?:0|[1-9][0-9]{0,38})$/;
@@ -54,49 +55,46 @@ const names = [
 ];
 
 /**
- * Facts as they are here, in numbers. The first five stand in the bytes; `energy` is what the nodes
- * said that the call takes, `byteSun` the price of a byte of bandwidth, `activationSun` what the
- * chain takes for a receiver that it does not know yet.
+ * The transaction parameters of this family, as numbers. The first five stand in the bytes.
+ * `energy` is the call's energy as the nodes reported it, `byteSun` the price of a byte of
+ * bandwidth, `activationSun` the charge for a receiver that is new on chain.
  */
 export type Figures = Readonly<Record<(typeof names)[number], bigint>>;
 
 /**
- * The market of one moment: of a solidified block its number modulo 2^16, bytes 8 … 15 of its id
- * and its time; the price of energy, of a byte, and of a new account.
+ * The fee market at one moment: number modulo 2^16, bytes 8 … 15 of the id and the time of a
+ * solidified block; the price of energy, of a byte, and of a new account.
  */
 type TronPrice = Readonly<
   Record<"refBlockBytes" | "refBlockHash" | "blockMs" | "energySun" | "byteSun" | "activationSun", bigint>
 >;
 
-/**
- * Work is energy. TRX takes none, and then work says whether the receiver's account has to be made:
- * 0 or 1.
- */
+/** Work is energy. TRX takes none; there work says if the receiver's account must be made: 0 or 1. */
 export const workCoin = 0n;
 export const workActivation = 1n;
 export const workUnknown = energyUnknown;
 
-/** The facts themselves. @throws JSON_SHAPE when one is missing, one too many, or no number */
+/** The facts themselves. @throws JSON_SHAPE if one is missing, unknown or no number */
 export function read(facts: Facts): Facts {
   const isWhole = Object.keys(facts).length === names.length && names.every((name) => figureForm.test(facts[name] ?? ""));
   if (!isWhole) throw shapeFault("facts", `must be decimal ${names.join(", ")}`);
   return facts;
 }
 
-/** As `read`; "" leaves a figure to us. */
+/** As `read`, but "" leaves a figure to the program. */
 export function readWish(facts: Facts): Facts {
   read(Object.fromEntries(Object.entries(facts).map(([name, figure]) => [name, figure || "0"])));
   return facts;
 }
 
 /**
- * Nobody bids for a place in a block: a version is made by the chain's own prices, so a person has
- * no figure to type.
+ * Tron has no fee market. An attempt is made at the chain's own prices, so the operator has no
+ * figure to type.
  */
 export function typed(
   options: TypedFees,
 ): { readonly ok: true; readonly facts: Facts } | { readonly ok: false; readonly problem: string } {
-  const { maxFee, tip, work, dataFee } = options; // a command has other options beside them
+  const { maxFee, tip, work, dataFee } = options; // a command has other options in addition
   const isTyped = [maxFee, tip, work, dataFee].some((option) => option !== undefined);
   const problem = "this chain takes no --max-fee, --tip, --work or --data-fee: a version is made by the chain's own prices";
   if (isTyped) return { ok: false, problem };
@@ -111,14 +109,14 @@ export function factsOf(figures: Figures): Facts {
   return Object.fromEntries(names.map((name) => [name, `${figures[name]}`]));
 }
 
-/** The most that a version may cost, in sun. */
+/** The most that an attempt may cost, in sun. */
 export function most(facts: Facts): bigint {
   const { feeLimitSun, byteSun, activationSun } = figuresOf(facts);
   const bytes = feeLimitSun === 0n ? bandwidthMax.coin : bandwidthMax.token;
   return feeLimitSun + bytes * (byteSun > byteSunKnown ? byteSun : byteSunKnown) + activationSun;
 }
 
-/** Why the figures that the bytes do not carry are none of such a payment, or null. */
+/** The reason why the figures outside the bytes cannot belong to such a payment, or null. */
 export function unfit(contract: string, { energy, byteSun, activationSun }: Figures): string | null {
   const isCoin = contract === "";
   if (isCoin ? energy !== 0n : energy < 1n || energy > energyMax) return "energy is out of range";
@@ -132,7 +130,7 @@ export function workOf(facts: Facts): bigint {
   return activationSun === 0n ? workCoin : workActivation;
 }
 
-/** The offer of a version: it lives five minutes from its block's own time. */
+/** The offer of an attempt, valid for five minutes from its block's own time. */
 export function first(price: Price, work: bigint): Facts {
   const { refBlockBytes, refBlockHash, blockMs, energySun, byteSun, activationSun } = price as TronPrice;
   const energy = work > workActivation ? work : 0n;
@@ -144,7 +142,10 @@ export function first(price: Price, work: bigint): Facts {
   });
 }
 
-/** Why the bytes can never do what they say for so little, or null. `contract` is "" for TRX. */
+/**
+ * The reason why the bytes cannot do their payment for so low a limit, or null. `contract` is ""
+ * for TRX.
+ */
 export function tooLittle(contract: string, facts: Facts): string | null {
   const { feeLimitSun, energy } = figuresOf(facts);
   if (contract === "") return null;
@@ -152,7 +153,7 @@ export function tooLittle(contract: string, facts: Facts): string | null {
   return feeLimitSun < feeLimitMin ? `fee limit ${trx(feeLimitSun)} TRX, at least ${trx(feeLimitMin)}` : null;
 }
 
-/** The offer for a person. */
+/** The offer for the operator, as one line. */
 export function say(facts: Facts): string {
   const { feeLimitSun, energy, activationSun, expirationMs } = figuresOf(facts);
   const call = energy === 0n ? "no energy" : `energy ${energy}, fee limit ${trx(feeLimitSun)} TRX`;
@@ -160,7 +161,7 @@ export function say(facts: Facts): string {
   return `${call}${account}, until ${timeOf(expirationMs)}`;
 }
 
-/** The offer in rows, beside that of an earlier version. */
+/** The offer in rows, next to that of an earlier attempt. */
 export function rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[] {
   const { feeLimitSun, energy, byteSun, activationSun, expirationMs } = figuresOf(facts);
   const was = (field: keyof Figures, text: (value: bigint) => string): string =>
@@ -184,7 +185,7 @@ function trx(sun: bigint): string {
   return formatAmount(sun, nativeDecimal);
 }
 
-/** Times beyond what a date can hold are shown as the number they are. */
+/** A time that a date cannot hold is shown as a number. */
 function timeOf(ms: bigint): string {
   const at = new Date(Number(ms));
   return Number.isNaN(at.getTime()) ? `${ms} ms` : at.toISOString();

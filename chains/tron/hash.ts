@@ -1,6 +1,4 @@
-/**
- * SHA-256: of addresses' checksums and of transactions' ids. Offline. Source: FIPS 180-4.
- */
+/** SHA-256 for checksums of addresses and for ids of transactions. Offline. Source: FIPS 180-4. */
 import { createHash } from "node:crypto";
 
 export function sha256(bytes: Uint8Array): Uint8Array {
@@ -9,7 +7,7 @@ export function sha256(bytes: Uint8Array): Uint8Array {
 
 /**
  * The identity of a transaction, signed or not: SHA-256 of its raw_data, as 64 hex digits in lower
- * case. The signature is no part of it.
+ * case. The signature is not part of the hash.
  * @public
  */
 export function txHashOf(rawData: Uint8Array): string {

@@ -1,6 +1,6 @@
 /**
- * How networks of this family are named: CAIP-2, namespace tron, and the last eight hex digits of
- * the first block's id, e.g. tron:0x2b6653dc. Pure. Source: the chain's documentation, eth_chainId;
+ * The names of this family's networks: CAIP-2, namespace tron, and the last eight hex digits of the
+ * first block's id, e.g. tron:0x2b6653dc. Pure. Source: the chain's documentation, eth_chainId;
  * CAIP-2 registry, tron.
  */
 
@@ -23,8 +23,8 @@ const chainIdMax = 0xffff_ffff;
 const form = /^0x[0-9a-f]{8}$/;
 
 /**
- * A chain's id in its one spelling, 0x and eight hex digits in lower case, from that or from the
- * number; null when the value is no chain's id.
+ * Reads a chain's id in its only spelling, 0x and eight hex digits in lower case, or as the number.
+ * Null if the value is no chain's id.
  * @public
  */
 export function readChainId(value: unknown): string | null {
@@ -41,7 +41,7 @@ export function networkOf(chainId: string): string {
   return `${namespace}:${chainId}`;
 }
 
-/** The chain's id in a network's name; null when the name is none of this family's. */
+/** The chain's id in a network's name; null for a name of another family. */
 export function chainIdOf(network: string): string | null {
   const start = `${namespace}:`;
   const chainId = network.startsWith(start) ? network.slice(start.length) : "";

@@ -1,14 +1,14 @@
 /**
- * What an account holds, on the word of enough nodes. A node tells it of its newest solidified
- * block alone; two nodes that stand at two blocks say two things of an account that much is paid
- * to, and are asked again. Reaches the network through its callers alone.
+ * The balances of an account, by agreement of enough nodes. A node gives balances only of its
+ * newest solidified block. Two nodes at two blocks differ about an account that often receives
+ * payments, and are asked again. Reaches the network only through its callers.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 
 const triesMax = 4;
 
-/** @throws AgentError NODE_DISAGREE when the nodes differ each time, or a node's fault */
+/** @throws AgentError NODE_DISAGREE if the nodes differ each time, or a node's fault */
 export async function agreedBalance(pool: NodePool, ask: (node: PoolNode) => Promise<bigint>, what: string): Promise<bigint> {
   for (let tries = 1; ; tries += 1) {
     try {

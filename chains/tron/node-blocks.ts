@@ -1,7 +1,7 @@
 /**
- * Blocks and receipts by the word of one node, or of min(2, configured) nodes that say the same.
- * What is solidified stays, so agreed blocks are kept a while; a chain that breaks this rule
- * empties the memory. Touches nodes through node-pool.ts alone.
+ * Blocks and receipts from one node, or by agreement of min(2, configured) nodes. A solidified
+ * block does not change, so agreed blocks are kept for a while. A chain that breaks this rule
+ * empties the memory. Touches nodes only through node-pool.ts.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { BlockId } from "../nodes.ts";
@@ -23,7 +23,7 @@ import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 export type Side = "/wallet" | "/walletsolidity";
 
 export interface Blocks {
-  /** The newest head, one node's word. */
+  /** The newest head, from one node. */
   head(): Promise<BlockHead>;
   /** The newest block that enough nodes have solidified, agreed. */
   solidHead(): Promise<BlockHead>;
@@ -31,18 +31,20 @@ export interface Blocks {
   solidHeadAt(number: number): Promise<BlockHead>;
   /** A solidified block, agreed to the last field that is read. @throws NODE_NO_BLOCK */
   solidBlock(number: number): Promise<Block>;
-  /** One node's word, of the newest chain it knows. @throws NODE_NO_BLOCK */
+  /** A block of the newest chain that one node has. @throws NODE_NO_BLOCK */
   block(number: number): Promise<Block>;
   /**
    * The result of `find` for all receipts of a solidified block, exactly those of its transactions.
-   * Nodes have to agree on that, and on nothing else in them.
+   * Nodes only have to agree on this result.
    */
   solidFound<T>(block: Block, find: (receipts: readonly Receipt[]) => T, keyOf: (found: T) => string): Promise<T>;
-  /** All receipts of a block, one node's word. */
+  /** All receipts of a block, from one node. */
   receipts(block: Block): Promise<readonly Receipt[]>;
-  /** Null until enough nodes show one solidified receipt, in a block that has the transaction. */
+  /**
+   * Null until enough nodes show the same solidified receipt, in a block that has the transaction.
+   */
   solidReceipt(txHash: string): Promise<SolidReceipt | null>;
-  /** Of every node that answered, its receipt or null. @throws a fault when too few answered */
+  /** The receipt, or null, of every node that answered. @throws a fault when too few answered */
   shownReceipts(txHash: string, side: Side): Promise<readonly Shown[]>;
 }
 
@@ -57,12 +59,18 @@ export interface Shown {
   readonly receipt: Receipt | null;
 }
 
-/** A full block has some thousand transactions of a few hundred bytes, receipts some more. */
+/**
+ * Bounds: a full block has some thousand transactions of a few hundred bytes, and receipts are
+ * somewhat larger.
+ */
 const blockBytesMax = 32 * 1024 * 1024;
 const receiptBytesMax = 2 * 1024 * 1024;
-/** Bytes of a transaction beside those that are read. */
+/** Bytes of a transaction in addition to those that are read. */
 const fieldBytes = 300;
-/** A provider that is slow, or asked too much, does not hold up what the others say. */
+/**
+ * Time after which the other nodes' answers no longer wait for a slow provider, or one at its
+ * quota.
+ */
 const graceMs = 500;
 
 export function createBlocks(pool: NodePool): Blocks {
@@ -89,12 +97,13 @@ export function createBlocks(pool: NodePool): Blocks {
       pool.lookAround((node) => newest(pool, node));
       const settled = await pool.all((node) => pool.ask(node, headQuestion("/walletsolidity", null)), graceMs);
       const heads = settled.flatMap((one) => (one.ok ? [one.value] : [])).sort((a, b) => b.number - a.number);
-      // The highest that enough nodes have reached: one that lags, or runs ahead, moves nothing.
+      // The highest number that enough nodes have reached. A node that lags, or runs ahead, has no
+      // effect.
       const reached = heads[pool.witnessesMin - 1];
       if (reached === undefined) throw firstFault(settled);
       const { number } = reached;
-      // Nodes that stand at one block have said all there is to agree on: providers charge by the
-      // question.
+      // Nodes at the same block already agree. A second question would only cost, because providers
+      // charge by the question.
       const alike = heads.filter((one) => headKey(one) === headKey(reached));
       const head = alike.length >= pool.witnessesMin ? reached : await agreedHead(number);
       kept.stands(head);
@@ -136,7 +145,7 @@ export function createBlocks(pool: NodePool): Blocks {
   };
 }
 
-/** The node's newest head; remembered as the newest it showed. */
+/** The node's newest head. The pool remembers it as the newest that this node showed. */
 async function newest(pool: NodePool, node: PoolNode): Promise<BlockHead> {
   const head = await pool.ask(node, headQuestion("/wallet", null));
   pool.sawHead(node, head.number, head.timestampMs);
@@ -183,9 +192,9 @@ function there<T extends BlockHead>(block: T | null, number: number | null): T {
 }
 
 /**
- * Receipts name their block by number alone, so they are held against its transactions: each has
- * one, they end alike, and there are no others. A receipt that is missing is no failure, but a node
- * that is not ready.
+ * Compares receipts with the block's transactions, because receipts name their block only by
+ * number. Each transaction has a receipt with the same end, and there are no others. A missing
+ * receipt is no failure: the node is not ready yet.
  */
 function together(block: Block, receipts: readonly Receipt[]): readonly Receipt[] {
   const byHash = new Map(receipts.map((receipt) => [receipt.txHash, receipt]));
@@ -207,16 +216,17 @@ function blockKey(block: Block): string {
   return JSON.stringify([headKey(block), block.transactions.map(({ shown }) => shown)]);
 }
 
-/** Fields of a transaction of our own: payments by events, and its end. */
+/** The fields of our own transactions that count: payments by events, and the end. */
 function receiptFields({ txHash, block, isDone, callResult, feeSun, logs }: Receipt): unknown {
   return [txHash, block, isDone, callResult, `${feeSun}`, logs];
 }
 
 /**
- * Nodes that list no internal entry in a block where others list some say nothing about entries
- * (vm.saveInternalTx). The others' word is taken if they are alike in all, and all nodes in
- * everything else: the watcher counts an entry only as far as an agreed balance bears it out.
- * @throws the fault, which names those nodes
+ * Accepts receipts of nodes that keep internal entries, if other nodes list none in the same block
+ * (vm.saveInternalTx): those other nodes say nothing about entries. The nodes with entries must be
+ * alike in all fields, and all nodes in all other fields. The watcher counts an entry only as far
+ * as an agreed balance confirms it.
+ * @throws the fault, which names the nodes without entries
  */
 function byKeepers<T>(
   fault: unknown,
@@ -241,7 +251,7 @@ function byKeepers<T>(
   throw new AgentError(fault.code, fault.effect, message, { ...fault.context, node: without });
 }
 
-/** The same receipt; what is read of it when asked for stays so. */
+/** The same receipt without entries. A field that is read when asked for stays so. */
 function withoutEntries(receipt: Receipt): Receipt {
   return Object.create(receipt, { internal: { value: [] }, others: { value: [] } }) as Receipt;
 }

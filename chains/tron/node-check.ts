@@ -1,7 +1,7 @@
 /**
- * One node, looked at by itself before anything depends on it: which chain it serves, how far it
- * is, what its blocks' clock says, and how the tokens on it count. Bounded in time and questions;
- * whatever does not answer is part of the view, never an error.
+ * Examines one node before any process depends on it: which chain it serves, its height, the time
+ * of its blocks, and the decimals of the tokens. Bounded in time and questions. A question without
+ * an answer is part of the view, never an error.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { NodeView } from "../nodes.ts";
@@ -15,13 +15,13 @@ export interface NodeQuestion {
   readonly url: string;
   readonly chainId: string; // as readChainId spells it
   readonly contracts: readonly string[];
-  readonly timeoutMs: number; // of one exchange
+  readonly timeoutMs: number; // time limit of one exchange
 }
 
 const decimalsMax = 255n;
 
 /**
- * Asks one node. Rejects for bugs alone.
+ * Asks one node. Rejects only for bugs.
  * @public
  */
 export async function lookAtNode({ contracts, ...question }: NodeQuestion): Promise<NodeView> {
@@ -47,8 +47,8 @@ export async function lookAtNode({ contracts, ...question }: NodeQuestion): Prom
 }
 
 /**
- * The id of the block that every one of these nodes should have alike; "" where this one does not
- * say. Rejects for bugs alone.
+ * The id of the block that all of these nodes should share; "" if this node gives none. Rejects
+ * only for bugs.
  * @public
  */
 export async function blockHashAt(question: Omit<NodeQuestion, "contracts">, number: number): Promise<string> {
@@ -68,15 +68,15 @@ function openOne({ url, chainId, timeoutMs }: Omit<NodeQuestion, "contracts">): 
   return createPool({ urls: [url], chainId, timeoutMs, patienceMs: timeoutMs, log: () => undefined, clock });
 }
 
-/** Null when the node did not say; -1 when what it says is no count of decimals. */
+/** Null if the node did not answer; -1 if the answer is no number of decimals. */
 async function decimalsOf(pool: NodePool, contract: string): Promise<number | null> {
   try {
     const decimals = await pool.first((node) => pool.ask(node, decimalsQuestion("/walletsolidity", contract)));
     return decimals !== null && decimals <= decimalsMax ? Number(decimals) : -1;
   } catch (error) {
     if (!(error instanceof AgentError)) throw error;
-    // An error of the node's own about this call is the contract's answer; anything else is the
-    // node's trouble.
+    // A node's error about this call is the contract's answer; any other error is a failure of the
+    // node.
     return error.code === "NODE_ERROR" ? -1 : null;
   }
 }

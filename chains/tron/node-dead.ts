@@ -1,11 +1,12 @@
 /**
- * Whether a transaction can come into a block no more. The chain keeps no count of an account, so
- * only waiting tells: solidified chain time has passed the expiration by a margin, and no block
- * that could have taken the transaction did. Enough nodes give each of those blocks alike, each
- * following the one before; a node's index of transactions is asked besides, and proves nothing
- * alone. The wall clock proves nothing: a block after a halt may take a transaction that expired
- * meanwhile, so the first solidified block past the margin is among those read. Source: java-tron,
- * Manager.validateCommon (expiration is held against the time of the block before).
+ * Proves that no block can take a transaction any more. The chain has no account nonce, so only
+ * expiry proves this: solidified chain time has passed the expiration by a margin, and no block
+ * that could have taken the transaction did. Enough nodes agree on each of those blocks, and each
+ * block follows the one before. A node's index of transactions is asked in addition, and proves
+ * nothing by itself. The wall clock proves nothing: a block after a halt may take a transaction
+ * that expired meanwhile. So the first solidified block past the margin is among the blocks that
+ * are read. Source: java-tron, Manager.validateCommon (expiration is compared with the time of the
+ * block before).
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { DeadQuestion, Death } from "../nodes.ts";
@@ -15,9 +16,9 @@ import { type Blocks, notTogether } from "./node-blocks.ts";
 import { lifeMsMax, marginMs } from "./waiting.ts";
 
 /**
- * No block can have a transaction before it is signed, whatever stamp and reference it carries; and
- * the signer signs none that ends more than the longest life and a minute later, by the gateway's
- * clock. Two minutes more are for that clock.
+ * The start of the search. No block can have a transaction before its signature, with any timestamp
+ * and reference. By the gateway's clock, the signer signs no attempt that ends later than the
+ * longest lifetime and a minute. Two minutes more are for the error of that clock.
  */
 const lookBackMs = lifeMsMax + 180_000;
 const blocksAtOnce = 4;
@@ -25,12 +26,12 @@ const blocksPerCall = 600;
 const runsMax = 64;
 
 interface Run {
-  read: BlockHead; // up to here nothing was found, each block following the one before
+  read: BlockHead; // nothing was found up to this block, and each block follows the one before
 }
 
 /**
- * `dead` of the doors. Several calls may be needed after a long halt; each goes on where the last
- * ended.
+ * The method `dead` of the interfaces. After a long halt several calls may be needed; each goes on
+ * from the end of the last.
  */
 export function createDead(blocks: Blocks, witnesses: number): (versions: readonly DeadQuestion[]) => Promise<Death> {
   const runs = new Map<string, Run>();
@@ -54,22 +55,22 @@ export function createDead(blocks: Blocks, witnesses: number): (versions: readon
     const run = runs.get(key) ?? keepRun(key, await begin(blocks, head, fromMs));
     const found = await readOn(blocks, run, head.number, untilMs, ids);
     if (found === "torn") {
-      // It is read anew the next time.
+      // The next call reads the run again.
       runs.delete(key);
       throw notTogether(run.read.number + 1, "the block before");
     }
     if (found !== "nothing") return alive;
     const shown = await Promise.all([...ids].map((txHash) => blocks.shownReceipts(txHash, "/walletsolidity")));
     const isShown = shown.flat().some(({ receipt }) => receipt !== null);
-    // A receipt of no block that was read is a lie, or of a branch that nobody else has: that is a
-    // person's matter.
+    // A receipt without an agreed block is false, or from a branch that no other node has. An
+    // operator must look.
     if (isShown)
       throw new AgentError("NODE_DISAGREE", "none", "a node has a receipt that no agreed block has", { what: "receipt" });
     return { ...alive, isDead: true };
   };
 }
 
-/** The newest solidified block made at or before a time; the genesis block when all are younger. */
+/** The newest solidified block made at or before a time, or the genesis block if all are younger. */
 async function begin(blocks: Blocks, head: BlockHead, fromMs: number): Promise<Run> {
   let high = head;
   let low = head;
@@ -86,8 +87,8 @@ async function begin(blocks: Blocks, head: BlockHead, fromMs: number): Promise<R
 }
 
 /**
- * Reads on up to the first block past the time. Nothing: that was read, and none of the ids was in
- * any. Torn: a block does not follow the one read before it.
+ * Reads on up to the first block past the time. Nothing: all these blocks were read, and none has
+ * one of the ids. Torn: a block does not follow the one read before it.
  */
 async function readOn(
   blocks: Blocks,

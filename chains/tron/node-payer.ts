@@ -1,7 +1,7 @@
 /**
- * The questions of whoever pays, to Tron's nodes: facts per block, energy for one payment, places
- * and verdicts of transactions, and whether one is dead. Turns the nodes' words into the door's and
- * decides nothing. Reaches the network only through node-pool.ts.
+ * The questions of payments to Tron's nodes: transaction parameters per block, energy for one
+ * payment, locations and outcomes of transactions, and proof that one is void. Turns the nodes'
+ * answers into the interface's and decides nothing. Reaches the network only through node-pool.ts.
  */
 import { AgentError, refuse } from "../../protocol/fault.ts";
 import type { Price } from "../family.ts";
@@ -41,21 +41,24 @@ export interface PayerOptions {
   readonly tokens: readonly PaidToken[]; // whose balances count
   readonly clock: () => number; // milliseconds, never running back
   readonly log: NodeLog;
-  readonly timeoutMs?: number; // of one exchange, default 5000
-  readonly patienceMs?: number; // of one question to a provider that is asked too much, default 15000
+  readonly timeoutMs?: number; // time limit of one exchange, default 5000
+  readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 15000
 }
 
 /**
- * As the doors have it, with `dead`.
+ * The interface for payments, with `dead`.
  * @public
  */
 export type TronPayer = PayerNodes & Required<Pick<PayerNodes, "dead">>;
 
 const timeoutMsDefault = 5_000;
 const patienceMsDefault = 15_000;
-/** Figures of honest nodes at two heads: a first token for a receiver costs twice a second. */
+/**
+ * Figures of honest nodes at two heads differ: a receiver's first payment in a token costs twice a
+ * second one.
+ */
 const energySpread = 2n;
-/** A slow provider does not hold up what the others say. */
+/** Time after which the other nodes' answers no longer wait for a slow provider. */
 const graceMs = 500;
 
 /**
@@ -91,7 +94,7 @@ export function createPayer(options: PayerOptions): TronPayer {
   };
 }
 
-/** The chain counts no transactions of an account. */
+/** The chain has no account nonce. */
 function uncounted(witnesses: number): Counters {
   return { latest: 0n, pending: 0n, final: 0n, witnesses, isSame: true };
 }
@@ -104,8 +107,9 @@ interface FactsAsked {
 }
 
 /**
- * Nodes tell balances of their newest solidified block alone, so those are asked for after it: they
- * are of that block or a later one, and what it holds is off them.
+ * Nodes give balances only of their newest solidified block, so balances are asked for after that
+ * block. They belong to it or to a later one, and already lack the coins that its transactions
+ * spent.
  */
 async function factsOf({ pool, blocks, tokens, decimals }: FactsAsked, account: string): Promise<BlockFacts> {
   const [head, { solid, price }] = await Promise.all([blocks.head(), marketOf(pool, blocks)]);
@@ -113,12 +117,12 @@ async function factsOf({ pool, blocks, tokens, decimals }: FactsAsked, account: 
   const readToken = async (token: PaidToken): Promise<void> => {
     const { contract } = token;
     try {
-      // A token that counts otherwise than configured has no funds here: nothing of it is signed.
+      // A token with other decimals than configured has no funds here, so nothing in it is signed.
       if (!(await decimals.confirmed(token))) return;
       const ask = (node: PoolNode) => pool.ask(node, tokenBalanceQuestion("/walletsolidity", contract, account));
       balances.set(contract, await agreedBalance(pool, ask, "balance"));
     } catch (error) {
-      // A contract that is none, or answers nonsense, stops its own currency and no other.
+      // A contract that is no token, or gives an invalid answer, stops only its own currency.
       if (!(error instanceof AgentError)) throw error;
     }
   };
@@ -131,15 +135,15 @@ async function factsOf({ pool, blocks, tokens, decimals }: FactsAsked, account: 
   return { number: head.number, finalNumber, chainMs, price, balances, unfit: decimals.unfit(), accountHasCode: false };
 }
 
-/** On the word of enough nodes; null where no contract of a token stands. */
+/** The decimals on which enough nodes agree; null if the address has no token contract. */
 function decimalsOf(pool: NodePool, contract: string): Promise<bigint | null> {
   const ask = (node: PoolNode): Promise<bigint | null> => pool.ask(node, namedDecimalsQuestion("/walletsolidity", contract));
   return pool.agree(ask, String, `decimals of ${contract}`);
 }
 
 /**
- * The newest solidified block, and the market as it offers and as the nodes agree on it. For the
- * watcher as well.
+ * The newest solidified block, and the fee market as the chain offers it and the nodes agree on it.
+ * The watcher uses it as well.
  */
 export async function marketOf(pool: NodePool, blocks: Blocks): Promise<{ readonly solid: BlockHead; readonly price: Price }> {
   const ask = pool.agree((node) => pool.ask(node, pricesQuestion), priceKey, "prices");
@@ -148,13 +152,14 @@ export async function marketOf(pool: NodePool, blocks: Blocks): Promise<{ readon
 }
 
 /**
- * As the door has it: energy, or for coins whether the receiver is new. For the watcher as well.
+ * The work of the interface: energy, or for coins 1 if the receiver is new. The watcher uses it as
+ * well.
  */
 export function workOf(pool: NodePool, account: string, payment: WantedPayment): ReturnType<PayerNodes["work"]> {
   return payment.contract === "" ? workOfCoins(pool, payment) : workOfToken(pool, account, payment);
 }
 
-/** The block that a transaction refers to: a solidified one, which no reorganisation takes away. */
+/** The block to which a transaction refers: a solidified one, which no reorganisation removes. */
 function referenceOf({ number, hash, timestampMs }: BlockHead) {
   return {
     refBlockBytes: BigInt(number % 65_536),
@@ -167,7 +172,7 @@ function priceKey(prices: Readonly<Record<string, bigint>> | object): string {
   return JSON.stringify(Object.entries(prices).map(([name, value]) => [name, `${value}`]));
 }
 
-/** Coins take no energy; a receiver that the chain does not know costs its activation. */
+/** Coins take no energy; a receiver that is new on chain costs its activation. */
 async function workOfCoins(pool: NodePool, { destination }: WantedPayment): ReturnType<PayerNodes["work"]> {
   const ask = (node: PoolNode) => pool.ask(node, accountQuestion("/wallet", destination));
   const keyOf = ({ exists, isContract }: Awaited<ReturnType<typeof ask>>) => `${exists} ${isContract}`;
@@ -176,7 +181,10 @@ async function workOfCoins(pool: NodePool, { destination }: WantedPayment): Retu
   return { ok: true, work: exists ? workCoin : workActivation };
 }
 
-/** Energy that the transfer would take now, the highest of the nodes that are near each other. */
+/**
+ * Energy that the transfer would take now: the highest figure of the nodes that are close to each
+ * other.
+ */
 async function workOfToken(pool: NodePool, account: string, payment: WantedPayment): ReturnType<PayerNodes["work"]> {
   const data = Buffer.from(encodeTransferCall(payment.destination, payment.amountUnits)).toString("hex");
   const ask = (node: PoolNode) => pool.ask(node, trialQuestion("/wallet", account, payment.contract, data));
@@ -195,7 +203,7 @@ async function workOfToken(pool: NodePool, account: string, payment: WantedPayme
   return { ok: true, work: group.at(-1) as bigint };
 }
 
-/** Rising; of two groups as large, the dearer. */
+/** The largest group of close figures, rising; of two groups of the same size, the higher one. */
 function largestGroup(figures: readonly bigint[]): readonly bigint[] {
   const sorted = [...figures].sort((a, b) => (a < b ? -1 : 1));
   let largest: readonly bigint[] = [];
@@ -218,7 +226,10 @@ async function placeOf(pool: NodePool, blocks: Blocks, txHashes: readonly string
   return { place: null, isDoubtful: shown.flat().some(({ receipt }) => receipt !== null) };
 }
 
-/** Null where the node's block of that number has not the transaction, or it does not say. */
+/**
+ * Null if the node's block of that number does not have the transaction, or if the node does not
+ * answer.
+ */
 async function placeBy(pool: NodePool, { node, receipt }: Shown): Promise<Found["place"]> {
   if (receipt === null) return null;
   try {
@@ -235,7 +246,7 @@ function unanswered(error: unknown): null {
   throw error;
 }
 
-/** The newest version counts first: an older one that failed leaves it open. */
+/** The newest attempt counts first: an older attempt that failed leaves it open. */
 async function verdictOf(blocks: Blocks, payment: PaidFrom, versions: readonly SignedVersion[]): Promise<Verdict | null> {
   const found = await Promise.all(versions.map(({ txHash }) => blocks.solidReceipt(txHash)));
   const verdicts = found.map((one): Verdict | null => {

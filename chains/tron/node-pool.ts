@@ -1,6 +1,6 @@
 /**
- * Several Tron nodes of one chain as one: the pool that every family has, with questions of the
- * HTTP API. A node serves the right chain when its genesis block ends in the chain's id.
+ * Joins several Tron nodes of one chain: the pool that every family has, with questions of the HTTP
+ * API. A node serves the right chain if the id of its genesis block ends in the chain's id.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { NodeLog } from "../nodes.ts";
@@ -31,7 +31,7 @@ export interface Question<T> {
 export interface NodePool extends Omit<Pool<Api>, "exchange"> {
   /** Asks one node. @throws NODE_WRONG_CHAIN, NODE_ERROR, or a fault of the exchange */
   ask<T>(node: PoolNode, question: Question<T>): Promise<T>;
-  /** A write: sent at most once. */
+  /** Sends a write, at most once. */
   send(node: PoolNode, path: string, fields: Readonly<Record<string, unknown>>): Promise<unknown>;
 }
 
@@ -49,7 +49,9 @@ export function createPool({ urls, chainId, timeoutMs, patienceMs, log, clock }:
   });
   const inOneGo = new Map<string, Promise<unknown>>();
 
-  /** Twice the same question in one go is one: providers charge by the question. */
+  /**
+   * The same question in the same tick is sent only once, because providers charge by the question.
+   */
   function askOnce(node: PoolNode, { path, fields, answerBytesMax = smallBytesMax }: Question<unknown>): Promise<unknown> {
     const key = JSON.stringify([pool.nodes.indexOf(node), path, fields]);
     const asked = inOneGo.get(key);
@@ -79,7 +81,7 @@ export function createPool({ urls, chainId, timeoutMs, patienceMs, log, clock }:
   };
 }
 
-/** The API answers a question that it could not carry out with HTTP 200 and this. */
+/** The API answers a question that it could not execute with HTTP 200 and this field. */
 function answered(value: unknown): unknown {
   const { Error: words } = typeof value === "object" && value !== null ? (value as { Error?: unknown }) : {};
   if (words === undefined) return value;

@@ -1,7 +1,7 @@
 /**
- * Puts every question to one node that a payment and a deposit put, before anything depends on it:
- * accounts and tokens at the solidified block, prices, a trial of a transfer, blocks and receipts.
- * Sends nothing to the chain. Questions without an answer are part of the result.
+ * Asks one node every question that payments and deposits ask, before any process depends on the
+ * node: accounts and tokens at the solidified block, prices, a trial of a transfer, blocks and
+ * receipts. Sends nothing to the chain. Questions without an answer are part of the result.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Lack } from "../nodes.ts";
@@ -11,15 +11,15 @@ import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 import { accountQuestion, pricesQuestion, tokenBalanceQuestion, trialQuestion } from "./node-questions.ts";
 import { encodeTransferCall } from "./trc20.ts";
 
-/** An address that nobody has the key of, as the chain spells it. */
+/** An address whose key nobody has, in the chain's spelling. */
 const nobody = "T9yD14Nj9j7xAB4dbGeiX9h8unkKHxuWwb";
 const blockBytesMax = 16 * 1024 * 1024;
-/** Calls of contracts of which at least one has an internal entry. */
+/** Number of contract calls among which at least one has an internal entry. */
 const callsMin = 200;
-/** Blocks that are looked at for them. */
+/** Most blocks that are searched for these calls. */
 const blocksMax = 20;
 
-/** Rejects for bugs alone. */
+/** The questions that the node does not answer. Rejects only for bugs. */
 export async function lacksOf(pool: NodePool, contracts: readonly string[]): Promise<readonly Lack[]> {
   const lacks: Lack[] = [];
   const [node] = pool.nodes;
@@ -57,16 +57,16 @@ export async function lacksOf(pool: NodePool, contracts: readonly string[]): Pro
   return lacks;
 }
 
-/** Counts of a block's receipts: calls of contracts, and receipts with internal entries. */
+/** Counts in a block's receipts: calls of contracts, and receipts with internal entries. */
 interface Runs {
   readonly calls: number;
   readonly withEntries: number;
 }
 
 /**
- * No answer of a node says whether it keeps internal transactions (vm.saveInternalTx), so receipts
- * do: on a chain in use some call of a few hundred has one. Nothing is said of a chain with fewer
- * calls in the blocks that are looked at. Words for a node that keeps none, else "". Sources:
+ * Text for a node that keeps no internal transactions, else "". No answer of a node says if it
+ * keeps them (vm.saveInternalTx), so receipts must show it: on a chain in use, some call of a few
+ * hundred has one. With fewer calls in these blocks the answer is "". Sources:
  * tronprotocol/java-tron #3064, #3152, #6119, #6284.
  */
 async function internalLack(pool: NodePool, node: PoolNode, newest: number, first: Runs): Promise<string> {

@@ -1,6 +1,6 @@
 /**
- * Questions about accounts, contracts and prices, with readers of their answers: asked of one node,
- * or of several that must agree.
+ * Questions about accounts, contracts and prices, with readers of their answers. They go to one
+ * node, or to several that must agree.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { addressBytes } from "./address.ts";
@@ -11,27 +11,27 @@ import type { Question } from "./node-pool.ts";
 /** balanceOf(address) and decimals(), as functions of TIP-20. */
 const balanceSelector = "70a08231";
 const decimalsSelector = "313ce567";
-/** Whoever asks for a reading; the chain takes any address. */
+/** The caller of a trial that only reads; the chain takes any address. */
 const nobody = "41".padEnd(42, "0");
 
 /** Prices of the chain in sun, read from its parameters. */
 export interface Prices {
   readonly energySun: bigint;
   readonly byteSun: bigint;
-  readonly activationSun: bigint; // for a receiver that the chain does not know, in the place of bandwidth's price and beside it
+  readonly activationSun: bigint; // charge for a receiver that is new on chain: one part instead of the price of bandwidth, one part in addition to it
 }
 
 export function accountQuestion(side: Side, address: string): Question<Account> {
   return { path: `${side}/getaccount`, fields: { address: hexOf(address) }, read: readAccount };
 }
 
-/** A call of a contract that leaves nothing behind. */
+/** A call of a contract that changes nothing on chain. */
 export function trialQuestion(side: Side, owner: string, contract: string, data: string): Question<Trial> {
   const fields = { owner_address: owner === "" ? nobody : hexOf(owner), contract_address: hexOf(contract), data };
   return { path: `${side}/triggerconstantcontract`, fields, read: readTrial };
 }
 
-/** Base units of a token. @throws NODE_ANSWER when the contract does not say */
+/** Base units of a token. @throws NODE_ANSWER if the contract gives no balance */
 export function tokenBalanceQuestion(side: Side, contract: string, holder: string): Question<bigint> {
   const question = trialQuestion(side, "", contract, balanceSelector + hexOf(holder).slice(2).padStart(64, "0"));
   return { ...question, read: (value) => wordOf(question.read(value), contract) };
@@ -43,8 +43,8 @@ export function decimalsQuestion(side: Side, contract: string): Question<bigint>
 }
 
 /**
- * As `decimalsQuestion`; null where no contract of a token stands. What a node says of itself, that
- * it is busy for one, stays a fault.
+ * As `decimalsQuestion`, but null if the address has no token contract. A statement of the node
+ * about itself, for example that it is busy, stays a fault.
  */
 export function namedDecimalsQuestion(side: Side, contract: string): Question<bigint | null> {
   const question = trialQuestion(side, "", contract, decimalsSelector);
@@ -75,7 +75,7 @@ export const pricesQuestion: Question<Prices> = {
   },
 };
 
-/** @throws AgentError NODE_ERROR: the contract has no such function, or none in this form */
+/** @throws AgentError NODE_ERROR: the contract has no such function, or not in this form */
 function wordOf({ isReverted, returned, text }: Trial, contract: string): bigint {
   if (!isReverted && returned.length === 64) return BigInt(`0x${returned}`);
   throw new AgentError("NODE_ERROR", "none", text === "" ? "the token does not answer with one word" : text, { contract });

@@ -1,7 +1,7 @@
 /**
- * The questions of the gateway's watcher, to Tron's nodes. Whatever moves money's state (solidified
- * blocks and their receipts, balances, decimals) is taken only on the word of min(2, configured)
- * nodes that say the same; what only shows progress is one node's word. Reaches the network only
+ * The questions of the gateway's watcher to Tron's nodes. Data that changes the state of money
+ * (solidified blocks and their receipts, balances, decimals) needs the same answer of min(2,
+ * configured) nodes. Data that only shows progress may come from one node. Reaches the network only
  * through node-pool.ts.
  */
 import { AgentError } from "../../protocol/fault.ts";
@@ -26,12 +26,12 @@ export interface WatcherOptions {
   readonly chainId: string; // as readChainId spells it
   readonly log: NodeLog;
   readonly clock?: () => number; // milliseconds, never running back
-  readonly timeoutMs?: number; // of one exchange, default 15000
-  readonly patienceMs?: number; // of one question to a provider that is asked too much, default 60000
+  readonly timeoutMs?: number; // time limit of one exchange, default 15000
+  readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 60000
 }
 
 /**
- * As the doors have it, with `dead`.
+ * The interface for the watcher, with `dead`.
  * @public
  */
 export type TronWatcher = WatcherNodes & Required<Pick<WatcherNodes, "dead">>;
@@ -39,11 +39,11 @@ export type TronWatcher = WatcherNodes & Required<Pick<WatcherNodes, "dead">>;
 const timeoutMsDefault = 15_000;
 const patienceMsDefault = 60_000;
 const blocksAtOnce = 8;
-/** Balances of one wave, two questions each: a node's queue holds more. */
+/** Balances that are read at the same time, two questions each; a node's queue holds more. */
 const balancesAtOnce = 32;
-/** Place of a payment of coins by a transaction of its own. */
+/** Index of a payment of coins by a transaction of its own. */
 const nativeIndex = -1;
-/** Places of coins that a contract sent, downwards: the first internal transfer is at -2. */
+/** Index of coins that a contract sent, downwards: the first internal transfer is at -2. */
 const internalIndex = -2;
 
 /**
@@ -91,7 +91,7 @@ export function createWatcher(options: WatcherOptions): TronWatcher {
       const [work, { price }] = await Promise.all([workOf(pool, account, payment), marketOf(pool, blocks)]);
       return work.ok ? { ok: true, feeUnits: most(first(price, work.work)) } : work;
     },
-    // No transaction keeps another out, so a foreign one says nothing of a payment.
+    // No transaction excludes another, so a foreign one shows nothing about a payment.
     judgeSpend: async () => ({ kind: "waiting" }),
     pass: (final) => ({ judge: (payment, txHashes) => judge(blocks, final, payment, txHashes) }),
     dead: (_, versions) => dead(versions),
@@ -108,9 +108,9 @@ function contentOf({ content }: WatchedBlock): Block {
 }
 
 /**
- * Nodes tell balances of the newest solidified block alone: what was there at the block asked for
- * or at a later one, by nodes that may stand at two of them. @throws NODE_NO_BLOCK when a node has
- * not come so far
+ * Nodes give balances only of the newest solidified block. So the balance is of the given block or
+ * a later one, from nodes that may stand at two different blocks.
+ * @throws NODE_NO_BLOCK if a node has not reached the block
  */
 function balanceAt(pool: NodePool, account: string, contract: string, block: number): Promise<bigint> {
   const ask = async (node: PoolNode): Promise<bigint> => {
@@ -162,7 +162,7 @@ function calledKey({ payments }: Called): string {
   return JSON.stringify(payments.map((one) => [one.txHash, one.index, one.address, one.contract, `${one.amountUnits}`]));
 }
 
-/** Coins by transactions of their own. A TRC-10 token is none, whatever its name. */
+/** Coins by transactions of their own. A TRC-10 token does not count as coins, with any name. */
 function coinsIn(block: Block, index: AddressIndex): readonly SeenPayment[] {
   return block.transactions.flatMap((one) => {
     const address = one.kind === "coins" && one.isDone ? index.find(one.receiverKey) : undefined;
@@ -182,7 +182,7 @@ function internalIn(block: Block, { txHash, internal }: Receipt, index: AddressI
   });
 }
 
-/** Entries to our addresses that count as nothing. */
+/** Entries to our addresses that do not count as payments. */
 function tellOthers(log: NodeLog, { number: block }: Block, { txHash, others }: Receipt, index: AddressIndex): void {
   for (const { receiverKey, amountSun, note } of others) {
     const address = index.find(receiverKey);
@@ -194,7 +194,7 @@ function tokensIn(block: Block, receipt: Receipt, tokens: readonly string[], ind
   return tokens.flatMap((contract) =>
     transfersOf(contract, receipt).flatMap((transfer) => {
       const address = transfer === null ? undefined : index.find(transfer.toKey);
-      // A transfer of nothing is noise that others send to be seen.
+      // A transfer of zero is noise that others send to get attention.
       if (transfer === null || transfer.amountUnits === 0n || address === undefined) return [];
       const payment = { txHash: receipt.txHash, index: transfer.index, address, contract, amountUnits: transfer.amountUnits };
       return [{ ...payment, block: block.number, blockHash: block.hash }];
@@ -212,7 +212,10 @@ function spendsIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly 
   }));
 }
 
-/** Whom a transaction says it pays: of a call that is no plain transfer, the contract itself. */
+/**
+ * The receiver that a transaction names. For a call that is no plain transfer, this is the contract
+ * itself.
+ */
 function paidBy({
   kind,
   receiver,

@@ -1,12 +1,12 @@
 /**
  * Protocol buffers, as far as a transfer needs them: an encoder, and a strict decoder that takes
- * one encoding of a message alone. Field numbers rise and none comes twice; numbers and lengths are
- * in their shortest form; a field of its default value (0, no bytes) is left out. No network, no
+ * only one encoding of a message. Field numbers rise and none occurs twice. Numbers and lengths are
+ * in their shortest form. A field with its default value (0, no bytes) is left out. No network, no
  * disk. Source: the protocol buffers' encoding guide; the rules of canonical form are ours.
  */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 
-/** A number is a varint, bytes are length-delimited: nothing else occurs in a transfer. */
+/** A number is a varint, bytes are length-delimited. A transfer has no other types. */
 export type ProtoField = readonly [number: number, value: bigint | Uint8Array];
 
 /** Fields by number, in rising order. */
@@ -35,7 +35,7 @@ export function encodeMessage(fields: readonly ProtoField[]): Uint8Array {
 
 /**
  * Decodes a message that fills `bytes` to the last byte; fields of bytes are views into it. Refuses
- * (TRANSACTION_PROTOBUF) every form but the one that `encodeMessage` writes.
+ * (TRANSACTION_PROTOBUF) every form except the one that `encodeMessage` writes.
  */
 export function decodeMessage(bytes: Uint8Array): { readonly ok: true; readonly message: ProtoMessage } | Refusal {
   try {
@@ -83,7 +83,7 @@ function messageOf(bytes: Uint8Array): ProtoMessage {
 
 interface Varint {
   readonly value: bigint;
-  readonly end: number; // of the byte after it
+  readonly end: number; // offset of the byte after it
 }
 
 function endOf(bytes: Uint8Array, { value: length, end }: Varint): number {

@@ -1,8 +1,8 @@
 /**
- * The layout of a transfer's raw_data, written and read back field by field. Offline; says nothing
- * about ranges beyond what the layout itself can hold. Sources: the chain's protobuf files
- * Tron.proto (Transaction.raw, Contract), balance_contract.proto (TransferContract),
- * smart_contract.proto (TriggerSmartContract).
+ * The layout of a transfer's raw_data, written and read back field by field. Offline. Checks only
+ * the ranges that the layout itself has. Sources: the chain's protobuf files Tron.proto
+ * (Transaction.raw, Contract), balance_contract.proto (TransferContract), smart_contract.proto
+ * (TriggerSmartContract).
  */
 import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { addressBytes, addressOfBytes } from "./address.ts";
@@ -22,17 +22,17 @@ export interface Transfer {
   readonly refBlockHash: bigint; // bytes 8 … 15 of the block's id
   readonly expirationMs: bigint;
   readonly timestampMs: bigint;
-  readonly feeLimitSun: bigint; // that the call may burn for energy; 0 for TRX
+  readonly feeLimitSun: bigint; // most that the call may burn for energy; 0 for TRX
 }
 
-/** Of enum Transaction.Contract.ContractType. */
+/** Values of enum Transaction.Contract.ContractType. */
 const transferType = 1n;
 const triggerType = 31n;
 const transferUrl = Buffer.from("type.googleapis.com/protocol.TransferContract");
 const triggerUrl = Buffer.from("type.googleapis.com/protocol.TriggerSmartContract");
 const refBlockBytesCount = 2;
 const refBlockHashCount = 8;
-/** The longest transfer has fewer than 220 bytes; what is much longer is not read at all. */
+/** The longest transfer has fewer than 220 bytes. A much longer text is not read. */
 const rawDataBytesMax = 512;
 
 /**
@@ -86,7 +86,7 @@ function contractOf(type: bigint, url: Uint8Array, value: Uint8Array): Uint8Arra
 }
 
 /**
- * Reads raw_data to the last byte. Refuses whatever `encodeRawData` does not write:
+ * Reads raw_data to the last byte. Refuses every text that `encodeRawData` does not write:
  * TRANSACTION_PROTOBUF, TRANSACTION_TYPE (another contract than the two), TRANSACTION_CALL.
  */
 export function decodeRawData(rawData: Uint8Array): { readonly ok: true; readonly transfer: Transfer } | Refusal {
@@ -147,7 +147,7 @@ interface Layout {
 interface Fields {
   readonly ok: true;
   bytes(field: number): Uint8Array;
-  number(field: number): bigint; // 0 where an optional one is left out
+  number(field: number): bigint; // 0 if an optional number is left out
 }
 
 /** A message with exactly the fields of its layout. */

@@ -1,6 +1,6 @@
 /**
  * JSON as Tron's nodes write it: 64-bit integers as bare digits, which JavaScript's own reader
- * rounds above 2^53. Here they come as their digits.
+ * rounds above 2^53. This reader keeps them as digits.
  */
 import { parseForeign } from "../../protocol/foreign-json.ts";
 

@@ -1,10 +1,10 @@
 /**
- * The HTTP API of one Tron node, or of a provider that serves it: each question a POST of JSON over
- * kept connections, bounded in time and size, at a pace that the provider bears. A provider that
- * answers 429, or 403 with words of a limit, is left alone for as long as it says, and then asked
- * the same again; what waits too long is a fault. A write is sent at most once. May reach that
- * provider and nothing else. Source: the chain's documentation of its HTTP API; RFC 9110, section
- * 10.2.3 (Retry-After).
+ * The HTTP API of one Tron node, or of a provider that serves it. Each question is a POST of JSON
+ * over kept connections, bounded in time and size, at a rate that the provider accepts. A provider
+ * that answers 429, or 403 with text about a limit, gets no question for the time that it names,
+ * and then the same question again. A question that waits too long is a fault. A write is sent at
+ * most once. Reaches only that provider. Source: the chain's documentation of its HTTP API; RFC
+ * 9110, section 10.2.3 (Retry-After).
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Refusal } from "../providers/node-pool.ts";
@@ -24,48 +24,57 @@ import { parseJson } from "./rpc-json.ts";
 
 export interface ApiOptions {
   /**
-   * http or https; what stands before /wallet and /walletsolidity. A user without a password is the
+   * http or https; the part before /wallet and /walletsolidity. A user without a password is the
    * provider's API key.
    */
   readonly url: string;
-  readonly timeoutMs: number; // of one exchange, connecting included
-  readonly patienceMs: number; // of one question, waits for a provider that is asked too much included
+  readonly timeoutMs: number; // time limit of one exchange, with its connection
+  readonly patienceMs: number; // time limit of one question, with the pauses for a provider at its quota
 }
 
 export interface AskOptions {
   readonly answerBytesMax: number;
-  // never asked twice; a fault says effect unknown unless no byte can have left
+  // never repeated; a fault says effect unknown unless no byte can have left
   readonly isWrite?: boolean;
 }
 
 export interface Api {
-  readonly origin: string; // scheme, host and port: all of the address that may be shown
+  readonly origin: string; // scheme, host and port: the only part of the address that may be shown
   /**
    * The node's answer.
    * @throws NODE_UNREACHABLE, NODE_TIMEOUT, NODE_HTTP, NODE_QUOTA, NODE_ANSWER, NODE_ANSWER_SIZE,
    * NODE_CLOSED; effect is none for reads
    */
   ask(path: string, fields: Readonly<Record<string, unknown>>, options: AskOptions): Promise<unknown>;
-  /** Null while the provider answers, or has refused for a moment only. */
+  /** Null while the provider answers, or if it has refused only for a moment. */
   refusal(): Refusal | null;
-  /** Fails what is under way (NODE_CLOSED) and every later question. Calling twice is harmless. */
+  /**
+   * Fails the questions that are under way (NODE_CLOSED) and every later one. Calling twice is
+   * harmless.
+   */
   close(): void;
 }
 
 const keyHeader = "TRON-PRO-API-KEY";
 const exchangesMax = 8;
-/** Questions that wait for a provider; more would only be answered when nobody wants them. */
+/** Most questions that wait for a provider; an answer to more would come too late. */
 const queueMax = 256;
-/** The pause for a provider that is asked too much and does not say how long it wants quiet. */
+/** The pause for a provider at its quota that gives no time. */
 const quietMs = 1_000;
-/** Between two questions to a provider that said 429 lately: doubled by each, slowly given back. */
+/**
+ * Gap between two questions to a provider that recently answered 429: doubled by each refusal,
+ * slowly reduced again.
+ */
 const gapFirstMs = 20;
 const gapMaxMs = 250;
 const gapGivenBack = 0.95;
 const gapNoneMs = 5;
-/** An answer with words of a limit is no longer than this. */
+/** An answer about a limit is not longer than this. */
 const refusalMax = 1_024;
-/** Refusals that last so long are told: a provider that counts by seconds answers again before. */
+/**
+ * Refusals that last this long are reported. A provider that counts by seconds answers again before
+ * that.
+ */
 const refusedToldMs = 5_000;
 
 interface Waiting extends AskOptions {
@@ -78,7 +87,7 @@ interface Waiting extends AskOptions {
   sentAt: number;
 }
 
-/** When the next question may go out, and since when all are refused. */
+/** The time at which the next question may go out, and since when all questions are refused. */
 class Pace {
   readonly #clock: () => number;
   #gapMs = 0;
@@ -99,7 +108,10 @@ class Pace {
     this.#gapMs = this.#gapMs < gapNoneMs ? 0 : this.#gapMs * gapGivenBack;
   }
 
-  /** What was under way together is refused together, and slows down once. */
+  /**
+   * Questions that were under way at the same time are refused together, so only the first refusal
+   * slows the rate down.
+   */
   slowDown(wantedMs: number, sentAt: number, words: string): void {
     this.#refused = { sinceMs: this.#refused?.sinceMs ?? this.#clock(), words };
     if (sentAt >= this.#slowedAt) this.#gapMs = Math.min(gapMaxMs, Math.max(gapFirstMs, this.#gapMs * 2));
@@ -108,7 +120,10 @@ class Pace {
     this.nextAt = Math.max(this.nextAt, this.#clock() + quiet);
   }
 
-  /** A question has little time left after refusals, so a time-out is no news of the provider. */
+  /**
+   * A question has little time left after refusals, so its time-out says nothing about the
+   * provider.
+   */
   failed(code: string): void {
     if (code !== "NODE_TIMEOUT") this.#refused = null;
   }
@@ -177,7 +192,7 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
     else failOrAskAgain(question, read);
   }
 
-  /** Once more where no answer of the provider's came. */
+  /** Asks a second time if no answer of the provider came. */
   function failOrAskAgain(question: Waiting, failure: Failure): void {
     if (mayAskAgain(question, failure) && !isClosed) queue.unshift({ ...question, isSecond: true });
     else fail(question, failure);
@@ -219,9 +234,9 @@ export function createApi({ url, timeoutMs, patienceMs }: ApiOptions): Api {
 const mayAskAgain = ({ isWrite, isSecond }: Waiting, { isCut }: Failure): boolean => isCut && isWrite !== true && !isSecond;
 
 /**
- * Null for an answer that is no refusal of a provider that is asked too much. TronGrid says 403 and
+ * Null for an answer that is no refusal because of too many questions. TronGrid answers 403 with
  * "exceeds the frequency limit(15), and the query server is suspended for 30s"; a 403 without such
- * words is about the key. Others say such words with HTTP 200, as the API's own error.
+ * text is about the key. Other providers give such text with HTTP 200, as the API's own error.
  */
 function quotaOf(answer: Extract<Outcome, { ok: true }>): Failure | null {
   const refused = readQuota(answer);

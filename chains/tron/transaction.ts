@@ -1,7 +1,7 @@
 /**
- * Transfers of TRX and of TRC-20 tokens: build, describe back from the bytes alone, digest, attach
- * a signature. Offline: no network, no disk, no private key. What `describe` cannot account for to
- * the last byte, it refuses. The bytes name no network: only the reference to a block ties them to
+ * Transfers of TRX and of TRC-20 tokens: build, describe back only from the bytes, digest, attach a
+ * signature. Offline: no network, no disk, no private key. `describe` refuses bytes that it cannot
+ * explain to the last byte. The bytes name no network: only the reference to a block ties them to
  * one. Sources: java-tron's TransferActuator, VMActuator and Manager (validation of amounts, fee
  * limit and expiration).
  */
@@ -15,7 +15,7 @@ import { lifeMsMax } from "./waiting.ts";
 
 /** The chain's own bound of a fee limit, 15,000 TRX (getMaxFeeLimit). */
 const feeLimitMax = 15_000_000_000n;
-/** Times stay exact integers wherever they are numbers. */
+/** Times stay exact integers even as JavaScript numbers. */
 const timeMax = BigInt(Number.MAX_SAFE_INTEGER);
 const word63Max = 2n ** 63n - 1n;
 const word64Max = 2n ** 64n - 1n;
@@ -27,8 +27,8 @@ const parityBase = 27;
 export type Described = { readonly ok: true; readonly transfer: Transfer } | Refusal;
 
 /**
- * raw_data of a transfer, which is what gets signed. Deterministic. @throws TRANSACTION_FIELD, or
- * the codes of `parseAddress`, when a field is out of range
+ * The raw_data of a transfer, which are the bytes that get signed. Deterministic. @throws
+ * TRANSACTION_FIELD, or the codes of `parseAddress`, when a field is out of range
  * @public
  */
 export function buildTransfer(transfer: Transfer): Uint8Array {
@@ -43,7 +43,7 @@ export function buildTransfer(transfer: Transfer): Uint8Array {
 }
 
 /**
- * Reads raw_data back, from the bytes alone. Refuses whatever is not exactly a transfer as
+ * Reads raw_data back, only from the bytes. Refuses every text that is not exactly a transfer as
  * `buildTransfer` makes it: TRANSACTION_PROTOBUF, TRANSACTION_TYPE, TRANSACTION_CALL,
  * TRANSACTION_FIELD, ADDRESS_ZERO.
  * @public
@@ -61,7 +61,7 @@ export function describe(rawData: Uint8Array): Described {
 }
 
 /**
- * The 32 bytes that get signed, which are the transaction's id too: SHA-256 of raw_data.
+ * The 32 bytes that get signed, which are also the transaction's id: SHA-256 of raw_data.
  * @public
  */
 export function digestOf(rawData: Uint8Array): Uint8Array {
@@ -69,8 +69,8 @@ export function digestOf(rawData: Uint8Array): Uint8Array {
 }
 
 /**
- * Puts the signature r(32) ‖ s(32) ‖ y parity(1) beside raw_data, once the sender recovered from it
- * is `payer`, whom the bytes name.
+ * Adds the signature r(32) ‖ s(32) ‖ y parity(1) to raw_data, if the sender recovered from it is
+ * `payer`, the account that the bytes name.
  * @returns the transaction, raw_data(1) ‖ signature(2), and its id in 64 hex digits
  * @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER, or a code of `describe`
  * @public
@@ -119,7 +119,7 @@ function rangeRefusal(transfer: Transfer): Refusal | null {
   for (const [name, value, min, max] of bounds) {
     if (typeof value !== "bigint" || value < min || value > max) return refuse("TRANSACTION_FIELD", `${name} is out of range`);
   }
-  // The chain refuses coins to oneself; a token would only cost its fee.
+  // The chain refuses coins from an account to itself; a token would only cost its fee.
   return transfer.payer === transfer.destination ? refuse("TRANSACTION_FIELD", "it pays the payer itself") : null;
 }
 

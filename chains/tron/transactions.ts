@@ -1,6 +1,7 @@
 /**
- * What a Tron account signs, behind the door: raw_data as the family's bytes. The bytes carry no
- * network, no slot and no prices: those are told beside them, by whoever recorded them.
+ * The transactions that a Tron account signs, behind the interface: raw_data as the family's bytes.
+ * The bytes carry no network, no slot and no prices. The caller that recorded these passes them in
+ * with the bytes.
  */
 import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
 import type { Described, Facts, Payment, Told, Transactions } from "../family.ts";
@@ -35,8 +36,8 @@ function build({ network, account, contract, destination, amountUnits }: Payment
 }
 
 /**
- * Refuses with a code of `transaction.ts`; with TRANSACTION_FIELD when the bytes say other figures
- * than told.
+ * Refuses with a code of `transaction.ts`; with TRANSACTION_FIELD if the figures in the bytes
+ * differ from the given ones.
  */
 function describe(unsigned: Uint8Array, { network, slot, facts }: Told): Described {
   const found = transactions.describe(unsigned);

@@ -19,8 +19,8 @@ export function encodeTransferCall(destination: string, amountUnits: bigint): Ui
 }
 
 /**
- * Null unless `data` is exactly a transfer call. The contract would take an address of 21 bytes
- * with the prefix 0x41 in front for the 20 after it; here the padding is zeros.
+ * Null unless `data` is exactly a transfer call. The contract would accept an address of 21 bytes,
+ * with the prefix 0x41 in front, instead of 20; here the padding must be zeros.
  */
 export function decodeTransferCall(data: Uint8Array): { readonly destination: string; readonly amountUnits: bigint } | null {
   if (data.length !== callBytes) return null;

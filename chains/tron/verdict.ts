@@ -1,24 +1,24 @@
 /**
- * The rule for "paid", for whoever asks: pure functions from final, agreed evidence to one verdict.
- * Completed only for exactly this payment; failed only by the receipt of its newest version;
- * everything else stays open, at worst for a person. Nothing here follows from a transaction that
- * is in no block: only waiting ends that. Sources: TIP-20 (Transfer); docs/architecture.md sections
- * 2 (truth) and 8.
+ * The one rule for "paid": pure functions from final, agreed evidence to one outcome. Completed
+ * only for exactly this payment. Failed only by the receipt of its newest attempt. Every other
+ * state stays open, at worst until an operator decides. A transaction that is in no block proves
+ * nothing here: only expiry ends it. Sources: TIP-20 (Transfer); docs/architecture.md sections 2
+ * (truth) and 8.
  */
 import type { Ending, Judgement, PaidFrom, Verdict } from "../nodes.ts";
 import type { BlockTransaction, Receipt } from "./answers.ts";
 import { transfersOf } from "./events.ts";
 
-/** The part of a transaction that says whom it pays. */
+/** The fields of a transaction that name its receiver. */
 export type PaidBy = Pick<BlockTransaction, "kind" | "owner" | "receiver" | "amountSun">;
 
-/** A transaction and its receipt in a solidified block, as enough nodes gave them. */
+/** A transaction and its receipt in a solidified block, as enough nodes returned them. */
 export interface FinalTransaction {
   readonly receipt: Receipt;
   readonly transaction: PaidBy;
 }
 
-/** One signed version: in a block by one node's word, final by agreement. */
+/** One signed attempt: included in a block by one node's answer, final by agreement. */
 export interface VersionEvidence {
   readonly txHash: string;
   readonly includedIn: number | null; // block number
@@ -26,9 +26,9 @@ export interface VersionEvidence {
 }
 
 /**
- * What a final transaction did to a payment. Coins: a successful transfer of exactly this amount to
- * the receiver. A token: one Transfer of the contract in the whole transaction, from the account,
- * of exactly this amount.
+ * The effect of a final transaction on a payment. Coins: a successful transfer of exactly this
+ * amount to the receiver. A token: one Transfer of the contract in the complete transaction, from
+ * the account, of exactly this amount.
  */
 export function outcomeOf(
   payment: PaidFrom,
@@ -38,7 +38,7 @@ export function outcomeOf(
   return paysExactly(payment, transaction, receipt) ? "paid" : "moved";
 }
 
-/** Judges a withdrawal by all its versions, oldest first. */
+/** Judges a withdrawal by all its attempts, oldest first. */
 export function judgePayout(payment: PaidFrom, versions: readonly VersionEvidence[]): Judgement {
   const ends = versions.flatMap(({ txHash, final }) => (final === null ? [] : [{ txHash, final }]));
   const foreign = ends.find(({ final }) => final.transaction.owner !== payment.account);
@@ -49,7 +49,7 @@ export function judgePayout(payment: PaidFrom, versions: readonly VersionEvidenc
   if (paid !== undefined) return { kind: "completed", final: paid.end };
   const moved = outcomes.find(({ outcome }) => outcome === "moved");
   if (moved !== undefined) return differs(`${moved.txHash} is final and is not exactly the payment that was asked for`);
-  // An older version that failed leaves a newer one open.
+  // An older attempt that failed leaves a newer one open.
   const newest = outcomes.find(({ txHash }) => txHash === versions.at(-1)?.txHash);
   if (newest !== undefined) return { kind: "failed", code: "chain_reverted", final: newest.end };
   const included = versions.find(({ includedIn, final }) => includedIn !== null && final === null);

@@ -1,28 +1,29 @@
 /**
- * What excludes a second payment where the chain counts none: a version is dead once the chain's
- * own time is past its expiration, and never by a clock of ours. A block is judged by the time of
- * the one before it, so the first block past an expiration may still hold the version, after a halt
- * of the chain much later than that. Offline. Source: java-tron's Manager.validateCommon.
+ * Excludes a second payment on a chain without account nonce. An attempt is void after the chain's
+ * own time has passed its expiration; our own clock never counts. The chain compares the expiration
+ * with the time of the block before. So the first block past an expiration may still hold the
+ * attempt, after a halt of the chain even much later. Offline. Source: java-tron's
+ * Manager.validateCommon.
  */
 import type { Facts } from "../family.ts";
 import { factsOf, figuresOf } from "./fees.ts";
 
 /**
- * Nobody calls a version dead before the newest solidified block is this long past its expiration:
+ * No attempt counts as void before the newest solidified block is this long past its expiration:
  * some forty blocks.
  * @public
  */
 export const marginMs = 120_000;
 
 /**
- * The longest life of a version, from its stamp to its expiration. The chain would allow a day; the
- * signer does not, so that nobody waits longer.
+ * The longest lifetime of an attempt, from its timestamp to its expiration. The chain would allow a
+ * day; the signer allows less, so that no withdrawal waits longer.
  * @public
  */
 export const lifeMsMax = 600_000;
 
 /**
- * Chain time, milliseconds since 1970: no block whose parent is past it takes the version.
+ * Chain time, milliseconds since 1970. No block takes the attempt if its parent is past this time.
  * @public
  */
 export function untilMs(facts: Facts): number {
@@ -30,8 +31,8 @@ export function untilMs(facts: Facts): number {
 }
 
 /**
- * Rises strictly from one version of an account to the next: two equal payments by one block at one
- * time would be one transaction with one id, and the chain would pay one of them.
+ * Rises strictly from one attempt of an account to the next. Two equal payments by one block at one
+ * time would be one transaction with one id, and the chain would pay only one of them.
  * @public
  */
 export function stamp(facts: Facts): bigint {
@@ -39,7 +40,7 @@ export function stamp(facts: Facts): bigint {
 }
 
 /**
- * The same offer with a stamp above `last`; its end moves as far.
+ * The same offer with a timestamp above `last`; its end moves by the same time.
  * @public
  */
 export function stamped(facts: Facts, last: bigint): Facts {
