@@ -218,7 +218,9 @@ export interface Bidding {
   dearerAt(price: Price, versions: readonly PricedVersion[], work: bigint, version: number, isTipLow: boolean): Facts;
   /** The least tip above every attempt so far; 0 if no attempt offered a tip. */
   leastTip(versions: readonly PricedVersion[]): bigint;
-  /** Offers to try for an operator's `replace` or `cancel`, best first. Refuses with UNSTICK_FEES. */
+  /**
+   * Offers to try for an operator's `replace` or `cancel`, best first. Refuses with UNSTICK_FEES.
+   */
   unstick(
     versions: readonly PricedVersion[],
     isCancel: boolean,

@@ -76,7 +76,9 @@ export function jobHashOf(text: string): string {
   return domainHash("job", Buffer.from(text));
 }
 
-/** u16be length ‖ utf8. The length keeps two different lists of texts from having the same bytes. */
+/**
+ * u16be length ‖ utf8. The length keeps two different lists of texts from having the same bytes.
+ */
 function sized(text: string): Uint8Array {
   const bytes = Buffer.from(text);
   invariant(bytes.length <= 0xffff, "a hashed text has at most 65535 bytes");

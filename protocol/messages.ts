@@ -135,24 +135,18 @@ export interface Job {
   /** The deposit address that a sweep empties or a top-up fills, with its index; else absent. */
   readonly depositIndex?: number;
   readonly depositAddress?: string;
-  /**
-   * For a sweep: the next slot of its address, as the gateway knows it; absent if the chain has no
-   * account nonce.
-   */
+  /** For a sweep: its address's next slot as the gateway knows it; absent without account nonce. */
   readonly depositNext?: string;
 }
 
 /**
  * Confirms that the gateway's database durably holds the ledger's entries up to this head. Opens
  * the release gate.
- *
  * `ended`: withdrawals that are final on chain, as the gateway's own nodes agree; the signer
  * deletes their bytes only after this statement.
- *
  * `dead`: signed transactions that are in no block and that no block can take any more, as the
  * gateway's own nodes agree. Left out if there is none, and always if a slot excludes a second
  * payment.
- *
  * `unreachable`: open sweeps whose slot the chain's final count cannot reach, all of them in each
  * ack. Left out if there is none.
  * @public
@@ -327,8 +321,7 @@ export interface CeilingEntry {
 
 /**
  * This order began a recovered ledger, in the statement's epoch. The agent takes jobs from this
- * entry on. Entries before it in the epoch repeat older records for a gateway that may have lost
- * them.
+ * entry on. Earlier entries of the epoch repeat older records, in case the gateway lost them.
  * @public
  */
 export interface OpenedEntry {
@@ -344,8 +337,7 @@ export interface OpenedEntry {
 
 /**
  * A job at its position in the chain, sent again to a gateway that may have lost it. The gateway
- * recognises the job by its own signature. A job that only repeated an order has no text here, but
- * its position is taken.
+ * recognises its own signature. A job that only repeated an order takes a position without text.
  * @public
  */
 export interface AskedEntry {

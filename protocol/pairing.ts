@@ -57,7 +57,9 @@ function apiKeyFault(why = ""): AgentError {
   return new AgentError("PAIRING_API_KEY", "none", `apiKey is not keyId.secret.fingerprint${why}`);
 }
 
-/** Base64url. The last of 43 characters carries only four bits, so each secret has only one text. */
+/**
+ * Base64url. The last of 43 characters carries only four bits, so each secret has only one text.
+ */
 function isSecret(secret: Uint8Array): boolean {
   const plain = secret.every(
     (byte) =>

@@ -1,14 +1,12 @@
 /**
- * A chain during a run: what its nodes show goes to the desk, and whether they answer at all to
- * whoever asks for the status.
+ * Watches a chain during a run: gives the scheduler all that the chain's nodes show, and gives
+ * their availability to the status.
  */
 import type { Shared } from "./run-state.ts";
 import { asking, nodesDetail } from "./status.ts";
 import { createWatch } from "./watch/watch.ts";
 
-/**
- * Watches an address for deposits while a sweep of it is open; its chain's own watch says the rest.
- */
+/** Watches a deposit address while a sweep of it is open. The chain's own watch gives the rest. */
 export function watchDeposit({ options, feed }: Shared, chain: string, account: string): { close(): void } | null {
   const door = options.doors.get(chain);
   if (door === undefined) return null;
@@ -21,7 +19,7 @@ export function watchDeposit({ options, feed }: Shared, chain: string, account: 
   });
 }
 
-/** Watches one account on one chain; nothing to close where no nodes are configured for it. */
+/** Watches one account on one chain. Returns an empty list if no nodes are configured for it. */
 export function watchChain({ options, feed, state, tellStatus }: Shared, chain: string, account: string): { close(): void }[] {
   const door = options.doors.get(chain);
   if (door === undefined) return [];

@@ -1,7 +1,7 @@
 /**
- * The courier: connects to the signer, works while its socket lives, and connects again for ever.
- * Keeps the chain nodes and nothing else across runs of the signer. Everything outside is passed
- * in; `main.ts` is the process around it.
+ * The courier: connects to the signer, works while this socket lives, and then connects again
+ * without end. Only the chain nodes are kept across runs of the signer. Every outside resource is
+ * passed in; `main.ts` is the process around it.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { type SignerSocket, settled } from "./hands.ts";
@@ -13,12 +13,12 @@ const retryMsMax = 5000;
 
 /** @public */
 export interface CourierOptions extends RunOptions {
-  readonly agent: string; // of link.json; the signer's must be the same
+  readonly agent: string; // agent of link.json; the signer's must be the same
   /** A new connection to the signer's courier socket. */
   readonly connectSigner: () => SignerSocket;
   /** Called at the first `hello` of each run. */
   readonly onReady: () => void;
-  /** Nothing will get better by itself: the process has no use. */
+  /** Called if no repetition can help, so the process must end. */
   readonly onFatal: (fault: AgentError) => void;
 }
 
@@ -28,7 +28,7 @@ export interface Courier {
 }
 
 /**
- * Begins at once.
+ * Starts to connect at once.
  * @public
  */
 export function createCourier(options: CourierOptions): Courier {

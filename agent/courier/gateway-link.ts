@@ -1,7 +1,7 @@
 /**
- * The link during a run: what the gateway says goes to the signer before anything comes of it, what
- * the signer states goes to the gateway until it is acknowledged. A frame the signer does not take
- * ends the connection or begins it anew.
+ * Runs the link: each frame of the gateway goes to the signer before any effect, and each statement
+ * of the signer goes to the gateway until it is acknowledged. A frame that the signer does not take
+ * ends the connection or restarts it.
  */
 import { envelopeHeaderBytes } from "../../protocol/envelope.ts";
 import { parseAck } from "../../protocol/payloads.ts";
@@ -13,13 +13,13 @@ import { createReporter, type Reporter } from "./report/report.ts";
 import { askHello, type Hello, type RunOptions, type Shared } from "./run-state.ts";
 
 /**
- * An acknowledgement comes long before this. After so long without a new statement the signer is
- * asked.
+ * Acknowledgements come much sooner. After this time without a new statement the signer is asked.
  */
 const quietMs = 30_000;
 
 /**
- * Dials the gateway; from here on its frames go to the signer, and the signer's statements to it.
+ * Connects to the gateway. From then on the gateway's frames go to the signer, and the signer's
+ * statements to the gateway.
  */
 export function openLink(shared: Shared, hello: Hello): { readonly link: Link; readonly reporter: Reporter } {
   const { options, signer, state } = shared;
@@ -47,8 +47,8 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
     onFrame(envelope, frame) {
       const take = envelope === "jobs" ? admitJobs : release;
       take(shared, link, frame).catch(onBug);
-      // While the signer verifies and writes, the nodes can already answer what will be asked for
-      // this job.
+      // While the signer verifies and writes, the nodes can already answer the questions that this
+      // job will need.
       if (envelope === "jobs") setImmediate(() => foresee(frame, hello.accounts, options));
     },
     onDown({ code, detail, wasUp, retryMs }) {
@@ -83,10 +83,11 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
 }
 
 /**
- * A statement or its acknowledgement may get lost on a link that stays up, or the signer may refuse
- * the acknowledgement while clocks are apart. A new connection brings both again, and with them the
- * word that the signer is locked, which nobody else tells. No acknowledgement answers the word that
- * the signer took the greeting, so a quiet link repeats that word.
+ * Restarts a link without acknowledgements. A statement or its acknowledgement may get lost on a
+ * link that stays up, or the signer may refuse the acknowledgement while clocks differ. A new
+ * connection repeats both, and also the statement that the signer is locked, which comes in no
+ * other way. No acknowledgement answers the statement that the signer took the welcome, so a quiet
+ * link repeats that statement.
  */
 export async function checkHeard(shared: Shared, link: Link, reporter: Reporter): Promise<void> {
   const { state, options } = shared;
@@ -101,8 +102,8 @@ export async function checkHeard(shared: Shared, link: Link, reporter: Reporter)
 }
 
 /**
- * The signer hears the welcome before anything else of this connection; then the gateway hears what
- * it has not acknowledged.
+ * Gives the signer the welcome before any other frame of this connection. Then sends the gateway
+ * every statement that it has not acknowledged.
  */
 async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
@@ -126,15 +127,14 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
   const { agent, epoch, head } = hello;
   options.log.info({ event: "link-up", agent, epoch, ledger: head.seq }, "the link is up");
   state.stated = { seq: hello.acked, atMs: options.monotonic() };
-  // What the signer calls acknowledged, not the echo: only the signer knows whether that is of its
-  // own ledger.
+  // Uses the head that the signer calls acknowledged, not the gateway's head, because only the
+  // signer knows its own ledger.
   reporter.resume(hello.acked);
   shared.tellStatus();
 }
 
 /**
- * An order is for the signer to keep and for its operator to look at; the desk stands still from
- * here.
+ * Gives a recovery order to the signer, which keeps it for its operator. The scheduler stops here.
  */
 async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
@@ -144,7 +144,7 @@ async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
     options.log.warn({ event: "recovery-refused", code: kept.code }, "the signer did not take a recovery order");
     return;
   }
-  // All parts of an order say the same of the signer: it stands still.
+  // All parts of an order have the same effect on the signer: it stops.
   if (state.isOffered) return;
   state.isOffered = true;
   state.linkDetail = "RECOVERY_OFFERED: the gateway offers a recovery";
@@ -166,7 +166,7 @@ async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise
     feed({ kind: "views", withdrawals });
     for (const { transactionId, state, code, amount, currency } of withdrawals) {
       const fields = { transactionId, state, code, amount, currency };
-      // An approved one is told of when it is signed.
+      // The log reports an approved withdrawal when it is signed.
       if (state === "approved") options.log.debug({ event: "withdrawal-approved", ...fields }, "a withdrawal was approved");
       else options.log.info({ event: "withdrawal-admitted", ...fields }, "a withdrawal was admitted");
     }
@@ -177,8 +177,8 @@ async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise
 }
 
 /**
- * While the ledger takes nothing, orders wait at the gateway where no list here shows them:
- * `status` is told by the link's detail.
+ * While the ledger takes nothing, new jobs wait at the gateway and no list here shows them. So
+ * `status` shows the reason in the link's detail.
  */
 function ordersTaken({ state, tellStatus }: Shared, code: string): void {
   const detail = code.startsWith("LEDGER_") || code === "CLOCK_AHEAD" ? `${code}: the signer does not take new orders` : "";
@@ -203,18 +203,15 @@ export async function release(shared: Shared, link: Pick<Link, "drop">, frame: U
 }
 
 /**
- * A locked signer takes no acknowledgement, and will not say that one came. It verified this one
- * before it said so.
+ * A locked signer takes no acknowledgement and does not report one. It verified this
+ * acknowledgement before it answered with its lock.
  */
 function keepAcknowledged(state: Shared["state"], frame: Uint8Array): void {
   const { head } = parseAck(frame.subarray(envelopeHeaderBytes));
   state.acked = Math.max(state.acked, head.seq);
 }
 
-/**
- * A frame that is not the gateway's word ends the connection; one that came out of order makes it
- * begin anew.
- */
+/** A frame that is not from the gateway ends the connection; a frame out of order restarts it. */
 function refusedFrame({ log, metrics }: RunOptions, link: Pick<Link, "drop">, { code, effect }: DeskNo): void {
   metrics.count("refusals");
   log.warn({ event: "frame-refused", code }, "the signer did not take a frame of the gateway");

@@ -1,6 +1,6 @@
 /**
- * Carries out what the desk wants: asks the signer, asks the nodes, hands them bytes; each answer
- * goes back as one event. Decides nothing, except that bytes which independent code reads
+ * Carries out the scheduler's effects: asks the signer, asks the nodes, and hands them bytes. Each
+ * answer goes back as one event. Decides nothing, except that bytes which independent code reads
  * differently never reach a node.
  */
 import { waitingOf } from "../../chains/families.ts";
@@ -94,7 +94,7 @@ async function answerOf(door: ChainDoor, effect: NodeQuestion): Promise<DeskEven
   }
 }
 
-/** Whom an answer is for, as its question named them. */
+/** The account of an answer, as its question named it. */
 function accountIn({ chain, account }: InPlay): InPlay {
   return account === undefined ? { chain } : { chain, account };
 }
@@ -106,7 +106,7 @@ interface InPlay {
 
 type Gathered = Effect<"ask"> & { readonly verb: EachVerb };
 
-/** What is asked of the signer in one turn goes on one line for each verb. */
+/** Joins the requests to the signer in one tick into one line for each verb. */
 function createGathering(options: HandsOptions): (effect: Gathered) => Promise<void> {
   let gathered: Gathered[] = [];
   const flush = (): void => {
@@ -186,8 +186,8 @@ function count(metrics: Metrics, effect: Effect<"ask">, withdrawal: WithdrawalSt
 }
 
 /**
- * What a person who reads the log wants of each withdrawal: signed as what, ended how. Amounts are
- * decimal strings.
+ * Logs the steps that an operator needs of each withdrawal: the signed transaction, and the end.
+ * Amounts are decimal strings.
  */
 function logStep(log: AgentLog, effect: Effect<"ask">, withdrawal: WithdrawalStep): void {
   const { transactionId, amount, currency, network } = effect.withdrawal;
@@ -239,11 +239,11 @@ async function send(options: HandsOptions, door: ChainDoor, { withdrawal, versio
   if (isOut) metrics.reached(transactionId, "broadcast");
   const fields = { transactionId, txHash: view.txHash, slot: withdrawal.slot, version, outcome, detail: text, node };
   if (isOut) log.debug({ event: "bytes-handed", ...fields }, "handed to the nodes");
-  // What a node answers for a payment that another node has in a block already.
+  // A node gives this answer for a payment that another node already has in a block.
   else if (outcome === "slot-consumed") log.debug({ event: "slot-used", ...fields }, "the nodes know the slot as used");
   else log.warn({ event: "bytes-declined", ...fields }, "the nodes did not say yes");
   const isNamed = outcome === "unsent" || outcome === "slot-consumed" || outcome === "underpriced" || outcome === "expired";
-  // A fee that is too low the market cures: a dearer version follows by itself.
+  // The fee market corrects a fee that is too low: a replacement follows by itself.
   const isDeclined = refusal !== undefined && !isNamed;
   const words = node === "" ? text : `${node}: ${text}`;
   if (isDeclined) {
@@ -271,7 +271,7 @@ async function counters(door: ChainDoor, address: string): Promise<Extract<DeskE
 }
 
 /**
- * A fault of the socket as an answer: the desk goes by its effect.
+ * Returns a fault of the socket as an answer; the scheduler uses its effect.
  * @public
  */
 export async function settled<A>(answer: Promise<AnswerTo<A>>): Promise<({ readonly ok: true } & A) | DeskNo> {

@@ -1,6 +1,6 @@
 /**
- * The courier's process: settings from the pipe of the one that started it, keys from link.json,
- * log to stderr; ends when the pipe ends. The only place of this room that touches clock, chance,
+ * The courier's process: settings from the pipe of its parent, keys from link.json, log to stderr.
+ * The process ends when the pipe ends. Only this file of the module touches clock, random,
  * environment and standard streams.
  */
 import "../../protocol/no-inspector.ts";
@@ -34,12 +34,12 @@ const bootstrapBytesMax = 1024 * 1024;
 const answerMs = 30_000;
 const outstandingMax = 4096;
 const metricsMs = 300_000;
-/** How long a line of the log may wait for others, and how many bytes of them. */
+/** Longest time that a line of the log may wait for others, and most bytes of them. */
 const logMs = 100;
 const logBytesHeld = 8_192;
-/** Sign of life for the launcher, which kills who stays silent. */
+/** Sign of life for the launcher, which ends a silent process. */
 const aliveMs = 5_000;
-/** A node on this machine costs nothing to ask; one elsewhere has a quota. */
+/** Questions to a node on this machine cost nothing; a remote node has a quota. */
 const pollMsLoopback = 25;
 const pollMsRemote = 500;
 const pollMsMax = 3000;
@@ -48,7 +48,10 @@ const exitBug = 70;
 
 const clock = (): number => Date.now();
 
-/** u32be length ‖ JSON on stdin, which stays open; its end, now or later, ends this process. */
+/**
+ * Reads u32be length ‖ JSON from stdin, which stays open. The end of stdin, now or later, ends this
+ * process.
+ */
 function readSettings(): Promise<CourierSettings> {
   return new Promise((resolve, reject) => {
     const parts: Buffer[] = [];
@@ -79,8 +82,8 @@ function readSettings(): Promise<CourierSettings> {
 
 async function main(): Promise<void> {
   const settings = await readSettings();
-  // A write for each line costs more than the line: they go out together, a moment later, and
-  // whatever ends this process first.
+  // A write for each line costs more than the line. So lines go out together a moment later, and
+  // before the process ends for any reason.
   const destination = pino.destination({ dest: 2, sync: true, minLength: logBytesHeld, periodicFlush: logMs });
   process.on("exit", () => destination.flush());
   const log: AgentLog = pino({ level: settings.logLevel, ...lineOptions("courier", clock) }, destination);
@@ -138,7 +141,7 @@ async function main(): Promise<void> {
     onBug,
   });
   setInterval(() => log.info({ event: "counters", ...metrics.read() }, "counters"), metricsMs).unref();
-  // Whoever read it is gone: the end of stdin says so too.
+  // The reader of this stream is gone; the end of stdin shows this too.
   process.stdout.on("error", () => process.exit(0));
   const alive = (): void => void process.stdout.write('{"alive":true}\n');
   setImmediate(alive);
@@ -175,8 +178,8 @@ function serve(
 }
 
 /**
- * What starting again would not mend: the launcher reads the line and gives the two lines of every
- * command.
+ * Refuses to run for a fault that a restart would not correct. The launcher reads the line and
+ * prints the two lines of every command.
  */
 function refuseToRun({ code, message, context }: AgentError): void {
   lastWords("courier-fault", message, { ...context, code });

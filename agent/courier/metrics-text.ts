@@ -1,6 +1,6 @@
 /**
- * The agent's metrics as Prometheus reads them, made at each scrape from the watchman's last
- * outlook. Labels come from config.json alone. docs/events.md section 3 lists them.
+ * The agent's metrics in the format of Prometheus, made at each scrape from the last snapshot.
+ * Labels come only from config.json. docs/events.md section 3 lists them.
  */
 import { Registry } from "prom-client";
 import { givenCounter, givenGauge, type Rows } from "../../metrics/given.ts";
@@ -17,7 +17,7 @@ export interface MetricsTextOptions {
   readonly watchman: Watchman;
   readonly clock: () => number; // Unix milliseconds
   readonly version: string;
-  readonly residentBytes: () => number; // of the courier
+  readonly residentBytes: () => number; // resident memory of the courier
 }
 
 /** @public */

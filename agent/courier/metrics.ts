@@ -36,9 +36,9 @@ export type Milestone = (typeof milestones)[number];
  */
 export const milestoneBoundsS = [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 30, 60, 180, 600, 1800, 7200] as const;
 
-/** The median is of the newest this many. */
+/** The median is over this number of the newest durations. */
 const timedMax = 256;
-/** Withdrawals timed at once; beyond it the oldest is no longer timed. */
+/** Most withdrawals that are timed at the same time; beyond it the oldest is dropped. */
 const timedAtOnceMax = 10_000;
 
 /** @public */
@@ -53,15 +53,15 @@ export interface Metrics {
   /** The signer has the first version on disk. An id that was not approved here is not timed. */
   durable(transactionId: string): void;
   /**
-   * A withdrawal came to a milestone. Twice is harmless, and an id that was not approved here is
-   * passed over.
+   * A withdrawal came to a milestone. A second call does no harm. Ignores an id that was not
+   * approved here.
    */
   reached(transactionId: string, milestone: Milestone): void;
   /**
    * Durations in seconds from the job frame to each milestone, by the bounds of `milestoneBoundsS`.
    */
   durations(): readonly { readonly milestone: Milestone; readonly buckets: Buckets }[];
-  /** Median time from job frame to signature on disk, whole microseconds; 0 before the first. */
+  /** Median time from job frame to signature on disk, in microseconds; 0 before the first. */
   durableMedianUs(): number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * What the parts of a run share: its surroundings, the signer's socket, the way into the desk, and
- * what is known of the outside.
+ * State that the parts of a run share: the run's options, the signer's socket, the way to the
+ * scheduler, and the known state of the outside.
  */
 import type { KeyObject } from "node:crypto";
 import type { AgentLog } from "../../protocol/log.ts";
@@ -18,44 +18,44 @@ import type { ReadBack } from "./nodes/read-back.ts";
 
 /** @public */
 export interface RunOptions {
-  readonly address: string; // of the link, from linkAddress()
+  readonly address: string; // address of the link, from linkAddress()
   readonly gatewayKey: KeyObject;
   readonly linkKey: KeyObject;
   readonly doors: ReadonlyMap<string, ChainDoor>; // by chain name
   readonly currencies: CourierSettings["currencies"];
   readonly readBack: ReadBack;
   readonly software: string;
-  readonly configDigest: string; // of the settings, for status
-  readonly clock: () => number; // wall time, for what is sent
-  readonly monotonic: () => number; // never back, for what waits
+  readonly configDigest: string; // digest of the settings, for status
+  readonly clock: () => number; // wall time, for sent messages
+  readonly monotonic: () => number; // never goes back, for waiting times
   readonly random: () => number;
   readonly pollMs: { readonly min: number; readonly max: number };
-  readonly statusMs?: number; // between two views of the outside that the signer is given, 2000 unless told
+  readonly statusMs?: number; // time between two status reports to the signer, default 2000
   readonly linkTimes?: LinkOptions["times"];
   readonly log: AgentLog;
   readonly metrics: Metrics;
-  // looks at everything with each status; without it nobody is told and nothing measured
+  // gets a snapshot with each status; without it there are no alerts and no metrics
   readonly watchman?: Watchman;
   readonly onBug: (error: unknown) => void;
 }
 
 export type Hello = CourierAnswers["hello"];
 
-/** What the parts of a run share. */
+/** State that the parts of a run share. */
 export interface Shared {
   readonly options: RunOptions;
   readonly signer: SignerSocket;
   readonly feed: (event: DeskEvent) => void;
   readonly state: RunState;
-  /** Between which nonces something is open now. */
+  /** The ranges of slots with open withdrawals at this moment. */
   readonly openSlots: () => readonly OpenSlots[];
-  /** Gives the signer the courier's view of the outside, as it is now. */
+  /** Gives the signer the courier's present view of the outside. */
   readonly tellStatus: () => void;
 }
 
 export interface KnownChain {
   away: string; // the code of the nodes' fault, "" for none
-  awayWords: string; // the same with the node's own words
+  awayWords: string; // the same with the node's own text
   block: number;
   nativeBalance: string;
   balances: ReadonlyMap<string, bigint>; // empty when unknown
@@ -68,21 +68,21 @@ export interface RunState {
   link: "up" | "down";
   linkDetail: string;
   linkUps: number;
-  skewedAtMs: number | null; // since when the signer refuses this connection's word for its clock
+  skewedAtMs: number | null; // time since when the signer refuses frames of this connection because of its clock
   isEnded: boolean;
-  /** The gateway offers a recovery over this connection, and the desk knows. */
+  /** The gateway offers a recovery over this connection, and the scheduler has this event. */
   isOffered: boolean;
   /**
-   * The newest statement handed to this connection, or the last look at what became of it; null
-   * while there is no connection.
+   * The newest statement on this connection, or the last check of its acknowledgement; null while
+   * there is no connection.
    */
   stated: { readonly seq: number; readonly atMs: number } | null;
-  acked: number; // up to where the gateway held the ledger when the signer was last asked
+  acked: number; // head up to which the gateway held the ledger when the signer was last asked
   summary: SignerSummary | null; // the signer's last answer to `tell`
   readonly chains: Map<string, KnownChain>;
 }
 
-/** Asks the signer how things stand, for the desk and for the caller. */
+/** Asks for the signer's state, for the scheduler and for the caller. */
 export async function askHello({ signer, feed, state, options }: Shared): Promise<Hello | DeskNo> {
   const askedAtMs = options.monotonic();
   const answer = await settled(signer.request("hello", {}));

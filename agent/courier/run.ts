@@ -1,7 +1,7 @@
 /**
- * The courier during one run of the signer: desk, link, reports and watches, wired together. Begins
- * with the signer's `hello` and ends with its socket; the next run begins with the next `hello`, by
- * the same steps.
+ * The courier during one run of the signer: scheduler, link, reports and watches, wired together.
+ * Begins with the signer's `hello` and ends with its socket. The next run begins with the next
+ * `hello`, by the same steps.
  */
 import type { Push } from "../socket/verbs.ts";
 import { watchChain, watchDeposit } from "./chain-watch.ts";
@@ -18,8 +18,8 @@ const tickMs = 1000;
 const statusMsDefault = 2000;
 
 /**
- * Takes over a connected signer that has answered `hello`. @returns what ends the run, with the
- * signer's connection
+ * Takes over a connected signer that has answered `hello`. @returns a function that ends the run
+ * and the signer's connection
  * @public
  */
 export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello): { end(): void } {

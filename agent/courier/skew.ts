@@ -1,14 +1,14 @@
-/** Words of the gateway that the signer refused while the clocks of the two were apart. */
+/** Statements of the gateway that the signer refused while their two clocks differed. */
 import type { Link } from "./link/link.ts";
 import type { Shared } from "./run-state.ts";
 
-/** By this time a clock that jumped has often been set right. */
+/** A clock that jumped is often corrected within this time. */
 const skewedMs = 30_000;
 
 /**
- * The gateway names an end twice on a connection, then only at the next greeting. A signer that
- * refused both for its clock hears it on a new connection; `status` names CLOCK_SKEW while the
- * clocks are apart.
+ * Restarts the link after a refusal because of clocks. The gateway names an end twice on a
+ * connection, then only after the next welcome. A signer that refused both needs a new connection;
+ * `status` shows CLOCK_SKEW while the clocks differ.
  */
 export function checkSkewed({ state, options }: Pick<Shared, "state" | "options">, link: Pick<Link, "drop">): void {
   const { skewedAtMs } = state;

@@ -1,4 +1,4 @@
-/** What this courier calls itself towards the gateway. */
+/** The name that this courier gives itself towards the gateway. */
 import { version } from "../../protocol/version.ts";
 
 /** @public */

@@ -1,7 +1,4 @@
-/**
- * The courier's view of the outside as the signer is given it, so that a person's `status` has one
- * place to ask.
- */
+/** The courier's view of the outside for the signer, so `status` has only one source. */
 import type { ChainHealth } from "../../chains/health.ts";
 import type { NodeStatus } from "../../chains/nodes.ts";
 import type { CourierNode } from "../socket/courier-status.ts";
@@ -11,7 +8,7 @@ import type { Outlook } from "./events/outlook.ts";
 import type { ChainDoor } from "./nodes/chain.ts";
 import type { KnownChain, Shared } from "./run-state.ts";
 
-/** Stands where a fault of the nodes would, until the first of them has answered or not. */
+/** Stands instead of a fault of the nodes until the first of them has answered or failed. */
 export const asking = "asking";
 export function statusOf({ options, state }: Pick<Shared, "options" | "state">, waits: CourierStatus["waiting"]): CourierStatus {
   return {
@@ -51,7 +48,7 @@ function outOfService({ options, state }: Pick<Shared, "options" | "state">): Co
   });
 }
 
-/** Everything at this moment, for notices and metrics. */
+/** The complete snapshot at this moment, for alerts and metrics. */
 export function outlookOf({ options, state }: Pick<Shared, "options" | "state">, agent: string, desk: DeskState): Outlook {
   const told = new Map(waiting(desk).map(({ transactionId, why }) => [transactionId, why]));
   return {
@@ -77,21 +74,21 @@ export function outlookOf({ options, state }: Pick<Shared, "options" | "state">,
 
 /**
  * The reason that keeps a chain from being used, with a code at the beginning, "" for none.
- * Payments wait from the moment when too few nodes are left to agree, though questions under way
- * may wait still.
+ * Payments wait from the moment at which too few nodes are left to agree, although questions under
+ * way may still wait for answers.
  */
 function troubleOf({ hasCode, away, awayWords }: KnownChain, health: ChainHealth | null): string {
   if (hasCode) return "COURIER_ACCOUNT_CODE";
   const fault = awayWords || away;
   if (health === null || health.code === "") return fault;
-  // Nodes may contradict each other as well; a lag explains that by itself.
+  // Nodes may also contradict each other; a lag explains this without another reason.
   const isOfTwoMinds = away.startsWith("NODE_DISAGREE") && !lags.has(health.code);
   return isOfTwoMinds ? `${fault}; ${health.words}` : `${health.code}: ${health.words}`;
 }
 
 const lags: ReadonlySet<string> = new Set(["NODE_LAG", "NODE_STALE", "NODE_WENT_BACK"]);
 
-/** The nodes that do not do well, each with why and since when. */
+/** The nodes with a problem, each with its reason and time. */
 export function nodesDetail(door: ChainDoor, chain: string, nowMs: number): string {
   return door
     .health(chain, nowMs)
@@ -100,7 +97,7 @@ export function nodesDetail(door: ChainDoor, chain: string, nowMs: number): stri
     .join("; ");
 }
 
-/** A node that answers and lags, stands still or went back is not well either. */
+/** A node that answers but lags, stands still or went back has a problem too. */
 function nodeViews(door: ChainDoor | undefined, health: ChainHealth | null): readonly CourierNode[] {
   const statuses = door?.nodes.status() ?? [];
   return statuses.map(({ url, ok, detail }, at) => {

@@ -35,7 +35,9 @@ export interface NodePool extends Omit<Pool<Rpc>, "exchange"> {
    * fault of the exchange
    */
   ask<T>(node: PoolNode, question: Question<T>): Promise<T>;
-  /** The raw envelope, for writes. Throws the same faults, but returns an error object as a value. */
+  /**
+   * The raw envelope, for writes. Throws the same faults, but returns an error object as a value.
+   */
   exchange(node: PoolNode, method: string, params: readonly unknown[], options: RpcCallOptions): Promise<Envelope>;
 }
 

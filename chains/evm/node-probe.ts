@@ -33,7 +33,9 @@ const batchBytesMax = 64 * 1024;
 
 type Need = Lack["neededBy"];
 
-/** The questions that the node does not answer. `head` is its newest block. Rejects only for bugs. */
+/**
+ * The questions that the node does not answer. `head` is its newest block. Rejects only for bugs.
+ */
 export async function lacksOf(pool: NodePool, head: number, question: ProbeQuestion): Promise<readonly Lack[]> {
   const lacks: Lack[] = [];
   const [node] = pool.nodes;

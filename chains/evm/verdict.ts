@@ -13,7 +13,9 @@ import { readTransferLog, transferTopic } from "./erc20.ts";
 /** The fields of a transaction that name its receiver. */
 export type Sent = Pick<SentTransaction, "to" | "valueUnits" | "input">;
 
-/** A transaction and its receipt, both at or below the final block, as enough nodes returned them. */
+/**
+ * A transaction and its receipt, both at or below the final block, as enough nodes returned them.
+ */
 export interface FinalTransaction {
   readonly receipt: Receipt;
   readonly transaction: SentTransaction;

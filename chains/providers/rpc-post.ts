@@ -65,7 +65,9 @@ export interface Post {
 
 /** Most connections to one node; more would only queue inside the node. */
 const connectionsMax = 16;
-/** We close idle connections before most servers (5 s) do, so a request seldom meets a closed one. */
+/**
+ * We close idle connections before most servers (5 s) do, so a request seldom meets a closed one.
+ */
 const idleMs = 4_000;
 
 /** @public */

@@ -76,7 +76,9 @@ export function addressBytes(address: string): Uint8Array {
   return (bytesOf(address) ?? new Uint8Array(0)).slice();
 }
 
-/** The bytes of a text in base58check without its checksum, or null if the checksum does not fit. */
+/**
+ * The bytes of a text in base58check without its checksum, or null if the checksum does not fit.
+ */
 function bytesOf(text: string): Uint8Array | null {
   const known = read.get(text);
   if (known !== undefined) return known;

@@ -15,7 +15,9 @@ const outcomes: Readonly<Record<string, BroadcastOutcome>> = {
 };
 const lackOfFunds = /balance is not sufficient|not enough energy|insufficient (?:fee|balance)/i;
 
-/** Reads an answer of /wallet/broadcasthex. @throws NODE_ANSWER for a value that is no such answer */
+/**
+ * Reads an answer of /wallet/broadcasthex. @throws NODE_ANSWER for a value that is no such answer
+ */
 export function readBroadcast(value: unknown, txHash: string): BroadcastAnswer {
   const { result, code, message, txid, Error: error } = readFields(value, "broadcast");
   if (error !== undefined) return { outcome: "unknown", text: wordsOf(error), refusal: "incurable" };

@@ -69,7 +69,9 @@ type TronPrice = Readonly<
   Record<"refBlockBytes" | "refBlockHash" | "blockMs" | "energySun" | "byteSun" | "activationSun", bigint>
 >;
 
-/** Work is energy. TRX takes none; there work says if the receiver's account must be made: 0 or 1. */
+/**
+ * Work is energy. TRX takes none; there work says if the receiver's account must be made: 0 or 1.
+ */
 export const workCoin = 0n;
 export const workActivation = 1n;
 export const workUnknown = energyUnknown;

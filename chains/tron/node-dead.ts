@@ -70,7 +70,9 @@ export function createDead(blocks: Blocks, witnesses: number): (versions: readon
   };
 }
 
-/** The newest solidified block made at or before a time, or the genesis block if all are younger. */
+/**
+ * The newest solidified block made at or before a time, or the genesis block if all are younger.
+ */
 async function begin(blocks: Blocks, head: BlockHead, fromMs: number): Promise<Run> {
   let high = head;
   let low = head;

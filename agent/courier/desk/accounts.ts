@@ -1,6 +1,6 @@
 /**
- * The paying accounts in the desk's memory: the hot one of each chain, and an address for deposits
- * for as long as a sweep of it is open. Pure data; changed only by the desk's own steps.
+ * The sending accounts in the scheduler's memory: the hot wallet of each chain, and a deposit
+ * address while a sweep of it is open. Pure data; only the scheduler's own steps change it.
  */
 import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { OpenSlots } from "../../../protocol/messages.ts";
@@ -11,14 +11,14 @@ import type { Account, Book, Counted } from "./item.ts";
 export const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: "", latest: null };
 
 /**
- * Under which name a book has an account. `deposit` is an address for deposits, undefined for the
- * chain's hot account.
+ * The key of an account in a book. `deposit` is a deposit address, undefined for the chain's hot
+ * wallet.
  */
 export function accountKey(chain: string, deposit: string | undefined): string {
   return deposit === undefined ? chain : `${chain} ${deposit}`;
 }
 
-/** How an effect names the account that its answer is for. */
+/** The fields by which an effect names the account of its answer. */
 export function named({ chain, address, isDeposit }: Account): { readonly chain: string; readonly account?: string } {
   return isDeposit ? { chain, account: address } : { chain };
 }
@@ -57,8 +57,9 @@ export function putAccount(book: Book, view: AccountView): Account {
 }
 
 /**
- * The account that pays a withdrawal; undefined for a chain that this agent does not have. An
- * address for deposits is known from its first sweep on, and its next slot once it was asked for.
+ * The account that pays a withdrawal; undefined for a chain that this agent does not have. A
+ * deposit address is known from its first sweep on. Its next slot is known after the first question
+ * for it.
  */
 export function payerOf(book: Book, { mode, chain, network, payer }: WithdrawalView): Account | undefined {
   const isSweep = mode === "sweep" && payer !== "";
@@ -67,7 +68,7 @@ export function payerOf(book: Book, { mode, chain, network, payer }: WithdrawalV
   return putAccount(book, { chain, network, address: payer, nextSlot: "", deposit: true });
 }
 
-/** An address for deposits that nothing is open for any more is forgotten. */
+/** Removes a deposit address without open withdrawals. */
 export function forgetIdle(book: Book, account: Account): void {
   if (!account.isDeposit) return;
   for (const item of book.items.values()) if (item.account === account) return;
@@ -75,8 +76,8 @@ export function forgetIdle(book: Book, account: Account): void {
 }
 
 /**
- * Between which slots of each account the ledger has something open: a gateway that recovers it
- * says what of that has ended.
+ * For each account, the range of slots with open withdrawals in the ledger. A gateway that recovers
+ * the ledger reports which of them are final.
  * @public
  */
 export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
@@ -92,7 +93,7 @@ export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
     const range = { first: slots.compare(slot, first) < 0 ? slot : first, last: slots.compare(slot, last) > 0 ? slot : last };
     open.set(key, { network, account: address, ...range });
   }
-  // The hot accounts pay others, so they come first where there is no room for all.
+  // The hot wallets pay others, so they come first if there is no room for all accounts.
   const hot = new Set([...accounts.values()].flatMap((one) => (one.isDeposit ? [] : [`${one.network} ${one.address}`])));
   return [...open]
     .sort(([a], [b]) => Number(hot.has(b)) - Number(hot.has(a)))

@@ -1,7 +1,7 @@
 /**
- * The desk's memory: every open withdrawal with what is known of it, by paying account, and the
- * funds it binds. All of it can be rebuilt from the signer's `hello` and the chain. Pure data;
- * changed only by the desk's own steps.
+ * The scheduler's memory: every open withdrawal with its known state, grouped by sending account,
+ * and the funds that these withdrawals reserve. The signer's `hello` and the chain are enough to
+ * rebuild all of it. Pure data; only the scheduler's own steps change it.
  */
 import { invariant } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
@@ -11,13 +11,13 @@ import type { DeskVerb } from "./events.ts";
 import type { Account, Ask, Asked, Book, Item, Reserve } from "./item.ts";
 
 /**
- * A late view of a closed withdrawal comes within seconds; this many are kept, the oldest forgotten
+ * A late view of a closed withdrawal comes within seconds. This many are kept; the oldest goes
  * first.
  */
 const closedMax = 4096;
 /**
- * An end that the gateway has not confirmed after this long is looked at again: the nodes that told
- * it may have lied.
+ * An end that the gateway has not confirmed after this time is checked again, because the nodes
+ * that reported it may have lied.
  */
 const recheckMs = 600_000;
 const chainEnds: ReadonlySet<WithdrawalState> = new Set(["paid", "reverted", "lost", "cancelled"]);
@@ -64,9 +64,9 @@ export function clearBook(book: Book): void {
 }
 
 /**
- * Null for a withdrawal that is final, or paid from an account this agent does not have. What
- * somebody told the signer to be final is still watched, and its bytes sent, until this desk has
- * seen the end or the gateway has confirmed it.
+ * Takes a withdrawal's view. Null for a withdrawal that is final, or paid from an account that this
+ * agent does not have. If the signer recorded an end on chain, the withdrawal is still watched, and
+ * its bytes sent, until this scheduler has seen the end or the gateway has confirmed it.
  */
 export function putView(book: Book, view: WithdrawalView, nowMs: number): Item | null {
   const account = payerOf(book, view);
@@ -104,7 +104,7 @@ function putViewOf(book: Book, account: Account, view: WithdrawalView, nowMs: nu
   return item;
 }
 
-/** Null as well for a withdrawal of which no view was given, or which is final by now. */
+/** Null as well for a withdrawal without a view so far, or one that is final by now. */
 export function putStep(book: Book, step: WithdrawalStep, nowMs: number): Item | null {
   if (step.isOver) book.awaiting.delete(step.transactionId);
   const known = book.items.get(step.transactionId)?.view;
@@ -118,7 +118,10 @@ export function putStep(book: Book, step: WithdrawalStep, nowMs: number): Item |
   return putView(book, { ...known, state, code, changedAt, account, slot, versions, isOver }, nowMs);
 }
 
-/** Puts the item where its state and place call for, and binds or frees funds accordingly. */
+/**
+ * Puts the item into the sets that fit its state and inclusion, and reserves or frees funds
+ * accordingly.
+ */
 export function file(item: Item): void {
   const { account, view } = item;
   const isToldOver = chainEnds.has(view.state);
@@ -131,13 +134,14 @@ export function file(item: Item): void {
   else account.unincluded.delete(item);
   if (isBound || view.state !== "approved") dequeue(item);
   else enqueue(item);
-  // A token transaction that is final but odd has taken what it took: the balance shows it.
+  // A token transaction that is final but odd has already taken its funds, and the balance shows
+  // this.
   reserve(item, isBound && item.stopped !== "COURIER_TOKEN_MOVED" ? wanted(item) : nothing);
 }
 
 /**
- * The signer takes requests in order: what is asked after this telling meets a book that holds it
- * already.
+ * True if the request under way reports the withdrawal as out of the mempool. The signer takes
+ * requests in order, so it records this report before a later request.
  */
 function isToldOut({ asking }: Item): boolean {
   return asking?.verb === "observed" && !asking.key.startsWith("broadcast ") && !isDeath(asking.key);
@@ -206,8 +210,8 @@ function createItem(view: WithdrawalView, account: Account, openedAtMs: number):
 }
 
 /**
- * What the ledger says was told already; the block of an inclusion is not in a view, so that one is
- * told again.
+ * The last observation by the ledger's state. A view does not contain the block of an inclusion, so
+ * an inclusion is reported again.
  */
 function toldAtStart(view: WithdrawalView): string {
   const newest = releasedVersions(view).at(-1);
@@ -222,7 +226,9 @@ export function observationKey(stage: string, txHash: string, block: number): st
   return `${stage} ${txHash} ${block}`;
 }
 
-/** Whether a telling is of a version that is dead: it moves the withdrawal to no other stage. */
+/**
+ * True if an observation reports an attempt as void, which moves the withdrawal to no other stage.
+ */
 export function isDeath(key: string): boolean {
   return key.startsWith("dead ");
 }
@@ -233,22 +239,22 @@ export function releasedVersions(view: WithdrawalView): readonly VersionView[] {
 }
 
 /**
- * Versions that may be in a block: those let out, and those that a recovery left only the hashes
- * of.
+ * Attempts that may be in a block: released ones, and those of which a recovery left only the
+ * hashes.
  */
 export function outVersions(view: WithdrawalView): readonly VersionView[] {
   return view.versions.filter((version) => version.raw !== undefined || version.isOut === true);
 }
 
 /**
- * Whether the signer was told of an end on chain already, which this desk has not seen.
+ * True if the signer already recorded an end on chain that this scheduler has not seen.
  * @public
  */
 export function isToldOver({ state }: Pick<WithdrawalView, "state">): boolean {
   return chainEnds.has(state);
 }
 
-/** Ledger time never goes back; at the same time the view with more versions is the newer one. */
+/** Ledger time never goes back. At the same time, the view with more attempts is the newer one. */
 function isOlder(view: WithdrawalView, known: WithdrawalView): boolean {
   if (view.changedAt !== known.changedAt) return view.changedAt < known.changedAt;
   return view.versions.length < known.versions.length;
@@ -270,7 +276,8 @@ function reserve(item: Item, next: Reserve): void {
 }
 
 /**
- * What may still be bound, of the native coin ("") or a token; null while the balance is not known.
+ * The amount that may still be reserved, of the native coin ("") or a token; null while the balance
+ * is not known.
  */
 export function freeUnits(account: Account, contract: string): bigint | null {
   const balance = account.facts?.balances.get(contract);
@@ -288,7 +295,7 @@ function enqueue(item: Item): void {
   const queue = queues.get(laneOf(item.view)) ?? [];
   queues.set(laneOf(item.view), queue);
   if (queue.includes(item)) return;
-  // Jobs come in order of sequence, so the place is nearly always the end.
+  // Jobs come in order of sequence, so the position is nearly always the end.
   let at = queue.length;
   while (at > 0 && (queue[at - 1] as Item).view.sequence > item.view.sequence) at -= 1;
   queue.splice(at, 0, item);
@@ -302,22 +309,20 @@ function dequeue(item: Item): void {
 }
 
 /**
- * The chain has seen a nonce that the ledger never gave away: somebody else has the key, or ledger
- * and gateway were both put back to before their own payments. What was paid then may be asked for
- * again, and would be paid again with a higher nonce.
+ * True if the chain has seen a nonce that the ledger never assigned. Then another holder has the
+ * key, or ledger and gateway were both restored from backups older than their own payments. Those
+ * payments may be requested again, and would be paid again with a higher nonce.
  */
 export function isBehind({ nextSlot, counters, slots }: Account): boolean {
   return counters.highest !== "" && slots.compare(counters.highest, nextSlot || slots.first) > 0;
 }
 
-/**
- * In order of slot within each network; those not yet bound to one come last, in order of sequence.
- */
+/** In order of slot within each network. Items without a slot come last, in order of sequence. */
 export function bySlot(items: Iterable<Item>): Item[] {
   return [...items].sort(inOrder);
 }
 
-/** The first of them in that order. */
+/** The first item in that order. */
 export function lowest(items: Iterable<Item>): Item | undefined {
   let first: Item | undefined;
   for (const item of items) if (first === undefined || inOrder(item, first) < 0) first = item;
@@ -333,7 +338,7 @@ function inOrder(a: Item, b: Item): number {
 }
 
 /**
- * Puts the refused aside: nothing is asked for it until `notBeforeMs`, or until the next block when
+ * Delays a refused item: nothing is asked for it until `notBeforeMs`, or until the next block if
  * that is given.
  */
 export function setAside(item: Item, waiting: string, until: { readonly notBeforeMs: number } | "next block"): void {
@@ -345,6 +350,7 @@ export function setAside(item: Item, waiting: string, until: { readonly notBefor
 }
 
 export function isAside(item: Item, nowMs: number): boolean {
-  // Another block, not a higher one: a node that once named one of far ahead holds up nothing.
+  // Any other block counts, not only a higher one, so a node that once named a block far ahead
+  // delays nothing.
   return nowMs < item.notBeforeMs || item.asideBlock === item.account.facts?.number;
 }

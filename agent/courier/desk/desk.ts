@@ -1,8 +1,9 @@
 /**
- * The desk: the courier's only sequencer. A synchronous function of state and event to effects,
- * with the clock in the event's time; it touches nothing. It holds nothing that the signer's ledger
- * and the chain do not: after a restart `hello` and the next block bring back the same steps for
- * every unfinished withdrawal. It asks; the signer decides.
+ * The desk is the courier's scheduler, its only sequencer: a synchronous function of state and
+ * event to effects. The event carries the clock's time, and the function touches nothing. All its
+ * state also stands in the signer's ledger or on chain. After a restart `hello` and the next block
+ * bring back the same steps for every unfinished withdrawal. The scheduler asks; the signer
+ * decides.
  */
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { CourierStatus, WithdrawalStep } from "../../socket/verbs.ts";
@@ -43,19 +44,18 @@ export type {
 } from "./events.ts";
 
 /**
- * Withdrawals of one account that are bound to a nonce and in no block; the signer holds to the
- * same number.
+ * Most withdrawals of one account with a nonce and in no block; the signer applies the same number.
  */
 const inFlightMax = 512;
 /**
- * Without an answer from the signer for this long, the request counts as lost and its view is asked
- * for.
+ * After this time without an answer from the signer, the request counts as lost, and the scheduler
+ * asks for its view.
  */
 const askMsMax = 35_000;
 const refreshMs = 5000;
 /**
- * The signer's whole view is asked for this often in any case: whatever this desk never heard of
- * comes up then.
+ * The signer's complete view is asked for at least this often, because it shows withdrawals that
+ * never reached this scheduler.
  */
 const refreshMsMax = 300_000;
 const gasMsMax = 60_000;
@@ -68,7 +68,7 @@ export interface DeskState {
 }
 
 /**
- * An empty desk; a `hello` event fills it.
+ * An empty scheduler; a `hello` event fills it.
  * @public
  */
 export function createDesk(options: { readonly inFlightMax?: number } = {}): DeskState {
@@ -76,7 +76,7 @@ export function createDesk(options: { readonly inFlightMax?: number } = {}): Des
 }
 
 /**
- * One step. Changes `state` in place and returns what is to be done, in order. `nowMs` never goes
+ * Makes one step. Changes `state` in place and returns the effects in order. `nowMs` never goes
  * back.
  * @public
  */
@@ -88,7 +88,7 @@ export function step(state: DeskState, event: DeskEvent, nowMs: number): readonl
 }
 
 /**
- * What does not go on by itself, and why: for `status`.
+ * The withdrawals that wait, each with its reason: for `status`.
  * @public
  */
 export function waiting(state: DeskState): CourierStatus["waiting"] {
@@ -173,7 +173,7 @@ function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect
   }
 }
 
-/** Why an account has not begun, with what a person is to compare. */
+/** The reason why an account has not begun, with the values that an operator must compare. */
 function detailOf({ counters, chain }: Account, code: string): string {
   return code === "ACCOUNT_FIRST_SLOT" ? `${code}: the nodes count ${counters.highest}; adopt ${chain}` : code;
 }
@@ -204,7 +204,8 @@ function takeHello(
   const open = new Set(hello.open.map((view) => view.transactionId));
   for (const item of book.items.values()) {
     if (item.asking?.isDoubtful) item.asking = null;
-    // What the signer does not call open any more has ended without this desk hearing of it.
+    // A withdrawal that the signer no longer calls open has ended, and its end did not reach this
+    // scheduler.
     if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item, nowMs);
   }
   for (const transactionId of book.awaiting.keys()) if (!open.has(transactionId)) book.awaiting.delete(transactionId);
@@ -248,15 +249,12 @@ function takeSteps(
   return touched;
 }
 
-/** In order of slot, so that the nodes see them in the order in which blocks can take them. */
+/** In order of slot, so the nodes see them in the order in which blocks can take them. */
 function steerAll(items: readonly Item[], nowMs: number, out: DeskEffect[]): void {
   for (const item of bySlot(items)) steer(item, nowMs, out);
 }
 
-/**
- * The next thing this withdrawal needs, whatever brought it here. Calling it twice asks nothing
- * twice.
- */
+/** Asks for the next step of this withdrawal, after any event. A second call asks nothing twice. */
 function steer(item: Item, nowMs: number, out: DeskEffect[]): void {
   send(item, false, nowMs, out);
   if (item.asking !== null || isAside(item, nowMs)) return;
@@ -283,13 +281,13 @@ function takeAnswer(
 }
 
 /**
- * An answer that shows another stage than the one told is of an earlier telling: this one still
- * waits for its own.
+ * An answer with another stage than the reported one belongs to an earlier report, so this report
+ * still waits.
  */
 function endAsk(item: Item, asked: Ask, withdrawal: WithdrawalStep): void {
   const { state } = withdrawal;
   const stage = isToldOver({ state }) ? "final" : state;
-  // One that a recovery has quarantined stays so until its end.
+  // A withdrawal that a recovery has quarantined stays quarantined until its end.
   const isWatched = state === "quarantined" && !asked.key.startsWith("final ");
   const isOther = isDeath(asked.key) ? !isRecorded(withdrawal, asked.key) : !isWatched && !asked.key.startsWith(`${stage} `);
   if (asked.verb === "observed" && isOther) return;
@@ -301,7 +299,8 @@ function endAsk(item: Item, asked: Ask, withdrawal: WithdrawalStep): void {
 
 function refused(book: Book, item: Item, verb: DeskVerb, answer: DeskNo, nowMs: number, out: DeskEffect[]): void {
   if (answer.effect !== "none") {
-    // It may have happened: what it bound stays bound until the signer's own view says otherwise.
+    // The request may have been done. Its reservation stays until the signer's own view shows
+    // otherwise.
     if (item.asking !== null) item.asking.isDoubtful = true;
     refresh(book, nowMs, out);
     return;
@@ -325,7 +324,7 @@ function takeBlock(
   out: DeskEffect[],
 ): void {
   account.facts = facts;
-  // Counters that could not be had while the nodes were away are asked for at once.
+  // Counts that were not available while the nodes were away are asked for at once.
   if (account.away !== "") account.counters.dueAtMs = 0;
   account.away = "";
   account.head = facts.number;
@@ -372,7 +371,10 @@ function takeConfirmed(book: Book, event: Extract<DeskEvent, { kind: "confirmed"
   searchAgain(unproven, out);
 }
 
-/** Once a second: what was lost on the way is asked again, what waited its time goes on. */
+/**
+ * Runs every second: repeats requests that were lost on the way, and goes on with items whose delay
+ * is over.
+ */
 function takeTick(book: Book, nowMs: number, out: DeskEffect[]): Iterable<Account> {
   if (nowMs - book.helloAtMs >= refreshMsMax) refresh(book, nowMs, out);
   for (const item of book.items.values()) {

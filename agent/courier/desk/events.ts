@@ -1,21 +1,21 @@
 /**
- * What the desk hears and what it wants done, as types. Events come from the signer, the chains and
- * the clock; effects go back to them. Every effect that asks something is answered by exactly one
- * event, a fault included; a lost answer only costs time. `account` names an address for deposits;
- * without one the chain's hot account is meant.
+ * The events and effects of the scheduler, as types. Events come from the signer, the chains and
+ * the clock; effects go back to them. Every effect that asks a question has exactly one event as
+ * its answer, also for a fault; a lost answer only costs time. `account` names a deposit address;
+ * without it the chain's hot wallet is meant.
  */
 import type { BlockFacts, Counters, DeadQuestion, Death, Found, Verdict } from "../../../chains/nodes.ts";
 import type { Effect } from "../../../protocol/fault.ts";
 import type { AccountView, CourierAnswers, CourierRequests, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 
 /**
- * The nodes' word on a withdrawal's place.
+ * The nodes' answer on the inclusion of a withdrawal.
  * @public
  */
 export type Looked = Found & { readonly transactionId: string };
 
 /**
- * The nodes' word on versions of a withdrawal that may be dead, all of them together.
+ * The nodes' answer on attempts of a withdrawal that may be void, all of them together.
  * @public
  */
 export interface DeadAnswer {
@@ -43,16 +43,16 @@ export type DeskVerb = "sign" | "replace" | "decline" | "observed";
 /** @public */
 export type DeskEvent =
   /**
-   * `isFresh`: the signer is another run than before, nothing known earlier counts. `askedAtMs`:
-   * when this answer was asked for.
+   * `isFresh`: the signer has another run than before, so no earlier state counts. `askedAtMs`: the
+   * time of the question.
    */
   | { readonly kind: "hello"; readonly hello: CourierAnswers["hello"]; readonly isFresh: boolean; readonly askedAtMs: number }
   | { readonly kind: "locked"; readonly code: string }
   | { readonly kind: "paused"; readonly paused: boolean }
   | { readonly kind: "views"; readonly withdrawals: readonly WithdrawalView[] }
   /**
-   * Of withdrawals whose views were given before; one that was not has the signer's whole view
-   * asked for.
+   * Steps of withdrawals with earlier views. For a withdrawal without a view, the scheduler asks
+   * for the signer's complete view.
    */
   | { readonly kind: "steps"; readonly withdrawals: readonly WithdrawalStep[] }
   | {
@@ -67,7 +67,7 @@ export type DeskEvent =
       readonly account?: string;
       readonly answer: { readonly ok: true; readonly account: AccountView } | DeskNo;
     }
-  /** There is a new block; what else is to be known of it follows as `block`. */
+  /** A new block exists; the rest of its data follows as `block`. */
   | { readonly kind: "head"; readonly chain: string; readonly account?: string; readonly number: number }
   | { readonly kind: "block"; readonly chain: string; readonly account?: string; readonly facts: BlockFacts }
   /** The chain's nodes do not answer usefully; a `block` ends it. */
@@ -75,7 +75,9 @@ export type DeskEvent =
   | {
       readonly kind: "gas";
       readonly transactionId: string;
-      /** `wouldRevert` is the node's judgement on the call, any other no a fault of the asking. */
+      /**
+       * `wouldRevert` is the node's judgement on the call; any other no is a fault of the question.
+       */
       readonly answer: { readonly ok: true; readonly gasLimit: bigint } | (DeskNo & { readonly wouldRevert: boolean });
     }
   | {
@@ -83,20 +85,20 @@ export type DeskEvent =
       readonly transactionId: string;
       readonly version: number;
       /**
-       * unsent: surely no node saw it; misread: independent code read other bytes; expired: too
-       * late for any block, by a node's word; declined: every node that was asked refused it;
-       * anything else may have been sent.
+       * unsent: surely no node has received the bytes. misread: independent code read other bytes.
+       * expired: too late for any block, by a node's answer. declined: every node that was asked
+       * refused. After any other outcome the bytes may have been sent.
        */
       readonly outcome: "sent" | "slot-consumed" | "underpriced" | "expired" | "declined" | "unsent" | "misread";
       readonly detail: string;
-      /** True for a declined withdrawal where a higher price cannot change that. */
+      /** True for a declined withdrawal if a higher fee cannot change that. */
       readonly isIncurable?: boolean;
     }
   | {
       readonly kind: "looked";
       readonly chain: string;
       readonly account?: string;
-      /** Withdrawals whose look-up failed are left out. */
+      /** Leaves out withdrawals whose look-up failed. */
       readonly found: readonly Looked[];
     }
   | {
@@ -106,7 +108,7 @@ export type DeskEvent =
       readonly found: readonly { readonly transactionId: string; readonly verdict: Verdict | null }[];
     }
   | { readonly kind: "dead"; readonly chain: string; readonly account?: string; readonly found: readonly DeadAnswer[] }
-  /** Answer to `guard`; not given when the block could not be read. */
+  /** The answer to `guard`; missing if the block could not be read. */
   | { readonly kind: "guarded"; readonly chain: string; readonly account?: string; readonly holds: boolean }
   | {
       readonly kind: "counters";
@@ -134,7 +136,7 @@ export type NodeQuestion =
   | { readonly kind: "gas"; readonly chain: string; readonly from: string; readonly withdrawal: WithdrawalView }
   | { readonly kind: "look"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
   | { readonly kind: "confirm"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
-  /** Whether versions of an account are dead, each withdrawal's together. */
+  /** Asks if attempts of an account are void, those of each withdrawal together. */
   | { readonly kind: "dead"; readonly chain: string; readonly account?: string; readonly wanted: readonly DeadWanted[] }
   | { readonly kind: "counters"; readonly chain: string; readonly account?: string; readonly address: string };
 
@@ -156,14 +158,17 @@ export interface GuardEffect {
 }
 
 /**
- * All of them may be carried out twice without harm.
+ * Every effect may be carried out twice without harm.
  * @public
  */
 export type DeskEffect =
   | ({ readonly kind: "ask"; readonly withdrawal: WithdrawalView } & Asking)
   | { readonly kind: "adopt"; readonly body: CourierRequests["adopt"] }
   | { readonly kind: "account"; readonly body: CourierRequests["account"] }
-  /** Ask the signer's `hello` again: it knows something this desk does not. */
+  /**
+   * Asks for the signer's `hello` again, because the signer has state that this scheduler does not
+   * have.
+   */
   | { readonly kind: "refresh" }
   | NodeQuestion
   | SendEffect

@@ -1,6 +1,6 @@
 /**
- * The shapes of the desk's memory: what is known of one open withdrawal, of one paying account, and
- * of all of them.
+ * The types of the scheduler's memory: the known state of one open withdrawal, of one sending
+ * account, and of all of them.
  */
 
 import type { Slots, Waiting } from "../../../chains/family.ts";
@@ -8,21 +8,21 @@ import type { BlockFacts, Death, Place } from "../../../chains/nodes.ts";
 import type { WithdrawalView } from "../../socket/verbs.ts";
 import type { DeskVerb } from "./events.ts";
 
-/** The last time bytes of this withdrawal were handed to the nodes, in this run. */
+/** The last time that bytes of this withdrawal were handed to the nodes, in this run. */
 export interface Sent {
   readonly version: number;
   readonly txHash: string;
   readonly atMs: number;
-  readonly firstAtMs: number; // of this version
+  readonly firstAtMs: number; // for this attempt
   readonly firstBlock: number | null; // newest block at that time; null when none was known yet
   readonly isUnderpriced: boolean; // a node said so
   readonly isExpired: boolean; // likewise: its end is past
-  readonly declined: Declined | null; // null once a node has said that it has it
+  readonly declined: Declined | null; // null after a node has reported that it has the attempt
 }
 
-/** The last refusal of a version by every node that was asked. */
+/** The last refusal of an attempt by every node that was asked. */
 export interface Declined {
-  readonly words: string; // of a node, with its address
+  readonly words: string; // a node's text, with the node's address
   readonly isIncurable: boolean; // by a higher price
 }
 
@@ -30,8 +30,8 @@ export interface Declined {
 export interface Ask {
   readonly verb: DeskVerb;
   readonly sinceMs: number;
-  readonly key: string; // of an observation, "" otherwise
-  isDoubtful: boolean; // it failed on the way and may have been done
+  readonly key: string; // key of an observation, "" otherwise
+  isDoubtful: boolean; // the request failed on the way and may have been done
 }
 
 /** One open withdrawal. */
@@ -46,13 +46,13 @@ export interface Item {
   notBeforeMs: number;
   asideBlock: number;
   refusals: number;
-  waiting: string; // why it does not go on, for `status`; "" when it does
+  waiting: string; // the reason why it waits, for `status`; "" while it goes on
   gas: { readonly limit: bigint; readonly atMs: number } | null;
   gasAskedAtMs: number | null;
-  isTipLow: boolean; // the signer refused a tip that was the higher of the nodes' figures
+  isTipLow: boolean; // the signer refused the higher tip of the nodes
   reverts: { count: number; firstAtMs: number };
   reserved: Reserve;
-  feeAskedWei: bigint; // fee named in the last `sign` or `replace`, bound until the view shows it
+  feeAskedWei: bigint; // fee in the last `sign` or `replace`, reserved until the view shows it
   sendingSinceMs: number | null;
   sendNotBeforeMs: number;
   unsent: number; // failed tries in a row
@@ -60,28 +60,28 @@ export interface Item {
   place: Place | null;
   placedAtMs: number; // when it was first found there
   looked: Asked; // when it was last looked for
-  confirmed: Asked; // when its finality was last asked for; the block is the final one
-  isDoubtful: boolean; // some node shows a receipt, and not enough of them the same one
-  misses: number; // looks in a row that did not find it where it was
+  confirmed: Asked; // last question for its finality; the block is the final one
+  isDoubtful: boolean; // some node shows a receipt, but too few nodes show the same one
+  misses: number; // number of look-ups in a row without its last inclusion
   verdict: Final | null;
   foreign: { count: number; firstAtMs: number };
   told: string; // the last observation the signer accepted
-  /** Versions that the nodes have called dead, by hash, and how. */
+  /** Attempts that the nodes have called void, by hash, with their evidence. */
   readonly dead: Map<string, Pick<Death, "block" | "witnesses">>;
   deadDueAtMs: number; // they are not asked before
-  deadTrouble: string; // the fault of the last asking, "" where there was none
-  isAbsent: boolean; // the last look that was answered found it in no block
-  stopped: string; // a code: a person must look, and no byte of it is sent any more
+  deadTrouble: string; // the fault of the last question, "" if there was none
+  isAbsent: boolean; // the last answered look-up found it in no block
+  stopped: string; // a code: an operator must look, and none of its bytes are sent any more
 }
 
-/** What the nodes agree to be the end of it. */
+/** The end of the withdrawal on which the nodes agree. */
 export interface Final {
   readonly outcome: "paid" | "reverted" | "lost" | "cancelled";
   readonly txHash: string;
   readonly block: number; // 0 when lost
 }
 
-/** When something was last asked of the nodes: an answer holds for that block, and for a while. */
+/** The last question to the nodes: an answer holds for that block, and for a while. */
 export interface Asked {
   readonly block: number;
   readonly atMs: number;
@@ -92,52 +92,56 @@ export interface Reserve {
   readonly token: bigint;
 }
 
-/** One paying account of a chain: the hot one, or an address for deposits that a sweep empties. */
+/** One sending account of a chain: the hot wallet, or a deposit address that a sweep empties. */
 export interface Account {
   readonly isDeposit: boolean;
   readonly chain: string;
   readonly network: string;
   readonly address: string;
-  readonly slots: Slots; // of its family
-  readonly waiting: Waiting | null; // how it excludes, null where a slot does
+  readonly slots: Slots; // slots of its family
+  readonly waiting: Waiting | null; // its family's exclusion by expiry, null if a slot excludes
   nextSlot: string; // "" until adopted
   facts: BlockFacts | null;
-  /** The newest block heard of; at times the facts are of the one before. */
+  /** The newest known block; at times the facts are of the one before. */
   head: number;
   /**
-   * How many were found in a block since the block before: as many are looked for first in the next
-   * one.
+   * The number of withdrawals found in the block before. The next block is searched for as many
+   * first.
    */
   foundLately: number;
   away: string; // code of the nodes' fault, "" when they answer
-  /** Approved and waiting for `sign`, by lane, in order of sequence. */
+  /** Approved and waiting for `sign`, by limit group, in order of sequence. */
   readonly queues: Map<string, Item[]>;
-  /** Bound to a slot or about to be. */
+  /** Withdrawals that have a slot or are about to get one. */
   readonly flight: Set<Item>;
-  /** Those of the flight that are in no block, as far as this desk has seen. */
+  /** Withdrawals of `flight` that are in no block, as far as this scheduler has seen. */
   readonly pending: Set<Item>;
   /**
-   * Those of the flight that are in no block by what the signer was told: what it counts against
-   * its own limit.
+   * Withdrawals of `flight` that are in no block as reported to the signer; the signer counts them
+   * against its own limit.
    */
   readonly unincluded: Set<Item>;
   reservedNative: bigint;
   readonly reservedTokens: Map<string, bigint>;
-  /** Final, but younger than the balances at hand: still bound until those include it. */
+  /**
+   * Final withdrawals that are newer than the known balances; reserved until the balances include
+   * them.
+   */
   settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
   counters: Counted;
-  askingDead: number | null; // since when the nodes are being asked for dead versions
+  askingDead: number | null; // time of the open question for void attempts
 }
 
-/** What the nodes count of the account's transactions. */
+/** The nodes' counts of the account's transactions. */
 export interface Counted {
   askedAtMs: number | null;
   dueAtMs: number;
   detail: string;
-  /** The first that is in no block and in no pool, by the last answer; "" before the first. */
+  /** The first slot in no block and no mempool, by the last answer; "" before the first. */
   highest: string;
   /**
-   * The first that is in no block, by the last answer, and when that came; null when there is none.
+   * The first slot in no block by the last answer, and the time of that answer; null when there is
+   * none.
    */
   latest: { readonly slot: string; readonly atMs: number } | null;
 }
@@ -147,12 +151,12 @@ export interface Book {
   locked: string;
   readonly items: Map<string, Item>;
   readonly accounts: Map<string, Account>; // by `accountKey`
-  paused: boolean; // a person stopped new signatures
-  /** Recently closed and when, so that a late view does not open them again. */
+  paused: boolean; // an operator stopped new signatures
+  /** Recently closed withdrawals with the time, so a late view does not open them again. */
   readonly closed: Map<string, number>;
   /**
-   * Whose end the signer was told, and the gateway has not confirmed: they count as open at the
-   * next hello.
+   * Withdrawals whose end the signer recorded and the gateway has not confirmed; they count as open
+   * at the next hello.
    */
   readonly awaiting: Map<string, { readonly account: Account; readonly slot: string }>;
   refreshDueAtMs: number; // not asked before

@@ -1,7 +1,7 @@
 /**
- * Released bytes to the nodes: at once, again while they are in no block, and a dearer version of
- * the same nonce for the one at the head of the line. Only bytes the signer released are ever sent,
- * and only the same ones again.
+ * Sends released bytes to the nodes: at once, again while they are in no block, and a replacement
+ * of the same nonce for the withdrawal at the head of the line. Only bytes that the signer released
+ * are ever sent, and only the same ones again.
  */
 import type { Facts } from "../../../chains/family.ts";
 import type { VersionView } from "../../socket/verbs.ts";
@@ -12,34 +12,36 @@ import type { Account, Declined, Item } from "./item.ts";
 import { askGas, feesOf, gasOf, versionsMax } from "./signing.ts";
 import { byPatience, isPastSending } from "./waiting.ts";
 
-/** The same bytes again after this long, for nodes that forgot them. */
+/** The same bytes are sent again after this time, for nodes that have dropped them. */
 const resendMs = 30_000;
 /**
- * At most this many again at a time: those behind the lowest nonces wait for these anyway.
+ * Most withdrawals that are sent again at a time, because all later ones wait for the lowest
+ * nonces.
  */
 const resendMax = 16;
-/** Without an answer from the nodes for this long, the sending counts as lost. */
+/** After this time without an answer from the nodes, the sending counts as lost. */
 const sendingMsMax = 60_000;
 const unsentRetryMs = 1000;
 const unsentRetryMsMax = 15_000;
 /**
- * A version that stood at the head of the line for this long without a block taking it gets a
- * dearer successor.
+ * An attempt at the head of the line gets a replacement after it stood there this long and no block
+ * took it.
  */
 const bumpBlocks = 6;
 const bumpMs = 60_000;
 /**
- * Never sooner than this after the one before, whatever a node says of the fee: the signer holds to
- * the same (agent/signer/acts/replace.ts).
+ * The least time after the attempt before, even if a node asks for a higher fee. The signer applies
+ * the same limit (agent/signer/acts/replace.ts).
  */
 const versionsApartMs = 30_000;
 /**
- * How old a count is that says of a lower nonce that it comes first, before it is asked for again.
+ * The greatest age of a count that shows a lower nonce as missing; an older count is asked for
+ * again.
  */
 const gapRecheckMs = 15_000;
 
 /**
- * Sends the newest released version unless it was sent already; `isResend` allows the same bytes
+ * Sends the newest released attempt unless it was already sent. `isResend` allows the same bytes
  * again when they are due.
  */
 export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffect[]): void {
@@ -55,7 +57,8 @@ export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffe
 }
 
 /**
- * The lowest slots that are in no block, again; where none stands in front, those sent longest ago.
+ * Sends the lowest slots in no block again. On a chain where no slot blocks later ones, those come
+ * first that were sent longest ago.
  */
 export function resend(account: Account, nowMs: number, out: DeskEffect[]): void {
   const { pending, slots } = account;
@@ -92,8 +95,8 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
     item.waiting = "no node takes it";
     return;
   }
-  // Whatever a node says but "not sent": from here on it may be in any mempool, and only the chain
-  // knows its fate.
+  // For every answer except "not sent": the bytes may now be in any mempool, and only the chain
+  // decides their fate.
   const isSame = item.sent?.version === event.version;
   const firstAtMs = isSame && item.sent !== null ? item.sent.firstAtMs : nowMs;
   const firstBlock = isSame && item.sent !== null ? item.sent.firstBlock : (item.account.facts?.number ?? null);
@@ -110,8 +113,8 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
 }
 
 /**
- * On a chain whose versions end by waiting, a node that refused bytes calls them known when it sees
- * them again, so only another answer ends a refusal there.
+ * The refusal that still stands after this answer. On a chain with exclusion by expiry, a node that
+ * refused bytes calls them known when it sees them again, so "known" does not end a refusal there.
  */
 function declinedBy({ account, sent }: Item, { outcome, detail, isIncurable }: SentEvent, isSame: boolean): Declined | null {
   if (outcome === "declined") return { words: detail, isIncurable: isIncurable === true };
@@ -119,34 +122,36 @@ function declinedBy({ account, sent }: Item, { outcome, detail, isIncurable }: S
   return isDoubtful && isSame ? (sent?.declined ?? null) : null;
 }
 
-/** Begins the reason of what no node took; the command line knows it by these words. */
+/** The start of the reason for bytes that no node took; the command line recognises these words. */
 const declinedReason = "offered, no node took it";
 
-/** Why what was offered is in no pool, with the node's own words; "" where that is not so. */
+/**
+ * The reason why the sent bytes are in no mempool, with the node's own text; "" if a node has them.
+ */
 export function declinedWords({ sent, place, verdict }: Item): string {
   if (sent === null || sent.declined === null || place !== null || verdict !== null) return "";
   return `${declinedReason}: ${sent.declined.words}`;
 }
 
-/** Every version that was ever let out may be the one a block holds. */
+/** Looks for every attempt that was ever released, because a block may hold any of them. */
 export function lookFor(item: Item): { readonly withdrawal: Item["view"]; readonly txHashes: readonly string[] } {
   return { withdrawal: item.view, txHashes: outVersions(item.view).map((version) => version.txHash) };
 }
 
 /**
- * Once per block: a dearer version for the lowest nonce when it has waited its time. The ceilings
- * are the signer's.
+ * Runs once per block: asks for a replacement for the lowest nonce after its waiting time. The
+ * signer applies the fee caps.
  */
 export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   const { facts } = account;
   if (feesOf(account).bidding === null) return;
   const item = lowest(account.pending);
   if (facts === null || item === undefined || item.sent === null || item.stopped !== "" || item.asking !== null) return;
-  // What is over on chain is only told: a replacement refused at each block would keep that waiting
-  // for ever.
+  // An end on chain is only reported: a replacement refused at each block would delay this report
+  // without end.
   if (item.verdict !== null) return;
   const newest = item.view.versions.at(-1);
-  // The newest must be out already; one that is still at the gate is the successor in the making.
+  // The newest attempt must be released; one at the release gate is the replacement in the making.
   if (newest === undefined || newest.raw === undefined || newest.version !== item.sent.version || isAside(item, nowMs)) return;
   const { firstBlock, firstAtMs, isUnderpriced } = item.sent;
   if (firstBlock === null) {
@@ -156,8 +161,8 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
   const ageMs = nowMs - firstAtMs;
   const isDue = isUnderpriced || facts.number - firstBlock >= bumpBlocks || ageMs >= bumpMs;
   if (!isDue || ageMs < versionsApartMs || facts.number === firstBlock) return;
-  // A node shows it in a block, or no price makes a node take it: a dearer version could only be in
-  // vain.
+  // A node shows the attempt in a block, or no higher fee makes a node take it. A replacement could
+  // not succeed.
   if (item.isDoubtful || item.sent.declined?.isIncurable === true) return;
   const gap = gapBelow(item);
   if (gap !== null) {
@@ -168,8 +173,8 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
     item.waiting = "WITHDRAWAL_WAITS_FOR_PERSON";
     return;
   }
-  // What the call costs may have changed since, and what was said of it then may not have been
-  // true.
+  // The cost of the call may have changed since the last estimate, and that estimate may have been
+  // false.
   const gas = gasOf(item, firstAtMs + versionsApartMs, nowMs);
   if (gas === null) {
     askGas(item, nowMs, out);
@@ -194,11 +199,11 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
 }
 
 /**
- * A lower slot that nobody here can send and the chain waits for, null when there is none: no fee
- * helps above one. Nodes may count late what is ours and in a block, so it is one that none of ours
- * has; the count is asked for again. A slot that is used already is no reason: a ledger that was
- * put back makes the version that it forgot once more, byte for byte where prices stood still, and
- * so learns who used it.
+ * A lower slot that the chain waits for and that no withdrawal here has, null if there is none.
+ * With such a gap no fee helps. Nodes may count late a transaction of ours that is in a block, so
+ * the count is asked for again. A slot that is already used is no gap: a ledger restored from a
+ * backup makes its forgotten attempt again, with the same bytes if the fees did not change, and
+ * then learns which transaction used the slot.
  */
 function gapBelow({ account, view: { slot } }: Item): string | null {
   const { counters, flight, slots } = account;
@@ -212,9 +217,9 @@ function gapBelow({ account, view: { slot } }: Item): string | null {
 }
 
 /**
- * After a recovery the bytes of the newest version may be gone, and a person has said yes to this
- * withdrawal again: it gets a version of its own at the market's price, of the same nonce, so that
- * only one of them all can ever be in a block.
+ * Asks for a new attempt if a recovery left no bytes of the newest one and an operator approved the
+ * withdrawal again. The attempt uses the present fee market and the same nonce, so only one of all
+ * attempts can ever be in a block.
  */
 export function signAgain(account: Account, nowMs: number, out: DeskEffect[]): void {
   if (feesOf(account).bidding === null) return;
@@ -242,7 +247,7 @@ export function signAgain(account: Account, nowMs: number, out: DeskEffect[]): v
   }
 }
 
-/** By the signer's own rule, or to the market where that is higher. */
+/** Raises by the signer's own rule, or to the fee market if that is higher. */
 function dearer({ account, isTipLow, view: { versions } }: Item, newest: VersionView, work: bigint): Facts | null {
   const { bidding } = feesOf(account);
   if (account.facts === null || bidding === null) return null;

@@ -1,7 +1,7 @@
 /**
- * When `sign` is asked, and with which facts: only when the account's final funds cover everything
- * bound and not final plus this one with its fee, in order of sequence within a currency, so that
- * an unpayable nonce never stands in front of payable ones.
+ * Decides when `sign` is asked, and with which facts. The account's final funds must cover all
+ * reservations that are not final, plus this withdrawal with its fee. The order is that of sequence
+ * within a currency, so an unpayable nonce never stands in front of payable ones.
  */
 import { familyOf } from "../../../chains/families.ts";
 import type { Facts, Fees } from "../../../chains/family.ts";
@@ -10,13 +10,13 @@ import { ask, file, freeUnits, isAside, isBehind, setAside } from "./book.ts";
 import type { DeskEffect, DeskEvent } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
 
-/** Estimates asked for ahead of the head of a queue, so that they share a node's batch. */
+/** Estimates asked for ahead of the head of a queue, so they share a node's batch. */
 const prefetchMax = 64;
-/** An estimate older than this is made again: what a call costs changes with the chain's state. */
+/** An older estimate is made again, because the cost of a call changes with the chain's state. */
 const gasValidMs = 60_000;
 /**
- * A call that would revert with funds at hand is declined after this many estimates over at least
- * this time.
+ * A call that would revert although the funds are there is declined after this many estimates over
+ * at least this time.
  */
 const revertsMax = 3;
 const revertsOverMs = 30_000;
@@ -27,16 +27,16 @@ const refusalRetryMs = 5000;
 const refusalRetryMsMax = 60_000;
 
 /**
- * Room comes with blocks, the turn of a nonce with somebody's yes to the one below, and what the
- * chain knows with the ledger's lock.
+ * Refusals that pass without this withdrawal: new blocks make room, an operator approves the nonce
+ * below, and the ledger's lock ends a difference with the chain.
  */
 const waitingCodes: ReadonlySet<string> = new Set([
   ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SIGNER_PAUSED"],
 ]);
 
 /**
- * No more than these of the twenty there may be: the signer holds to the same
- * (agent/signer/acts/replace.ts) and keeps the last ones for a person.
+ * Most attempts of the twenty that are possible. The signer applies the same limit
+ * (agent/signer/acts/replace.ts) and keeps the last ones for an operator.
  */
 export const versionsMax = 14;
 
@@ -45,7 +45,7 @@ export function feesOf({ network }: Account): Fees {
   return familyOf(network).fees;
 }
 
-/** Why nothing is signed from this account at all; "" when signing goes on. */
+/** The reason why nothing is signed from this account; "" while signing goes on. */
 export function standstill(book: Book, account: Account): string {
   if (book.locked !== "") return `locked ${book.locked}`;
   if (book.paused) return "SIGNER_PAUSED";
@@ -60,8 +60,8 @@ export function standstill(book: Book, account: Account): string {
 }
 
 /**
- * Asks `sign` for whatever may be signed now. Called after everything that could have changed the
- * answer.
+ * Asks `sign` for every withdrawal that may be signed now. Called after every event that could
+ * change the answer.
  */
 export function advance(book: Book, account: Account, inFlightMax: number, nowMs: number, out: DeskEffect[]): void {
   if (standstill(book, account) !== "") return;
@@ -92,14 +92,14 @@ function advanceQueue(account: Account, queue: Item[], inFlightMax: number, nowM
       estimateAhead(queue, at, nowMs, out);
       return;
     }
-    // Takes the item out of this queue, so that `at` names the next one.
+    // Takes the item out of this queue, so `at` names the next one.
     askSign(item, facts, nowMs, out);
   }
 }
 
 /**
- * What its call costs, by an estimate not made before `sinceMs` and still good; null when there is
- * none.
+ * The cost of its call, by an estimate not made before `sinceMs` and still valid; null when there
+ * is none.
  */
 export function gasOf({ gas }: Item, sinceMs: number, nowMs: number): bigint | null {
   return gas !== null && gas.atMs >= sinceMs && nowMs - gas.atMs <= gasValidMs ? gas.limit : null;
@@ -112,7 +112,7 @@ export function askGas(item: Item, nowMs: number, out: DeskEffect[]): void {
   out.push({ kind: "gas", chain: account.chain, from: account.address, withdrawal: view });
 }
 
-/** Aside, or being declined: nothing more is asked for it meanwhile. */
+/** The item is delayed or being declined; nothing more is asked for it meanwhile. */
 function isBusy(item: Item, nowMs: number): boolean {
   return item.asking !== null || isAside(item, nowMs);
 }
@@ -132,8 +132,8 @@ function whyUncovered({ account, view: { contract } }: Item): string {
 }
 
 /**
- * Estimates for the head of the queue and those right behind it that are likely to be covered as
- * well.
+ * Asks for estimates for the head of the queue and for the next items that the funds probably cover
+ * as well.
  */
 function estimateAhead(queue: readonly Item[], from: number, nowMs: number, out: DeskEffect[]): void {
   const first = queue[from] as Item;
@@ -158,9 +158,9 @@ function askSign(item: Item, facts: Facts, nowMs: number, out: DeskEffect[]): vo
 }
 
 /**
- * An intent without a signature, as a crash or an opened ledger leaves it. The signer finishes what
- * a crash left with the figures that it recorded; of what an opened ledger keeps it has none, and
- * holds these against its ceilings.
+ * Finishes an intent without a signature, which a crash or a recovered ledger leaves. After a crash
+ * the signer uses the figures that it recorded. A recovered ledger has none, so the signer checks
+ * these figures against its fee caps.
  */
 export function finishIntent(item: Item, nowMs: number, out: DeskEffect[]): void {
   const price = item.account.facts?.price ?? null;
@@ -185,13 +185,13 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: DeskE
   }
   const newest = item.view.versions.at(-1);
   if (newest !== undefined && item.account.waiting !== null) {
-    // No slot has to be used up, so what the chain would not carry out is not signed again.
+    // No slot must be used up here, so a payment that would revert is not signed again.
     setAside(item, "the chain would revert it", { notBeforeMs: nowMs + revertRetryMs });
     return;
   }
   if (newest !== undefined || item.view.state === "intent") {
-    // What is bound must use its slot up, whatever comes of it: the limit of before is as good as
-    // any.
+    // A withdrawal with a slot must use the slot up with any result, so the earlier limit is good
+    // enough.
     item.gas = { limit: workOf(item, newest), atMs: nowMs };
     return;
   }
@@ -211,7 +211,7 @@ export function takeGas(item: Item, answer: GasAnswer, nowMs: number, out: DeskE
     out.push({ kind: "ask", withdrawal: item.view, verb: "decline", body });
     return;
   }
-  // Retries are spread so that the last one that counts falls just past the time that must go by.
+  // The retries are spread so that the last one falls just past the required time.
   const nextAtMs = reverts.count >= revertsMax - 1 ? reverts.firstAtMs + revertsOverMs : nowMs + revertRetryMs;
   setAside(item, "the chain would revert it", { notBeforeMs: Math.max(nextAtMs, nowMs + faultRetryMs) });
 }
@@ -227,16 +227,17 @@ function isPrice(code: string): boolean {
 }
 
 /**
- * The signer said no to a request about this withdrawal. @returns whether its own view should be
- * asked for.
+ * Takes the signer's refusal of a request about this withdrawal. @returns whether its own view
+ * should be asked for.
  */
 export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
-  // Asked for again: what the nodes said then was too little for any such transaction.
+  // The estimate is asked for again, because the nodes' figure was too low for any such
+  // transaction.
   if (code === "POLICY_FEE_BELOW_FLOOR") item.gas = null;
-  // A tip over its ceiling comes from the higher of the nodes' figures: the lower one does from now
-  // on.
+  // A tip over its cap comes from the higher of the nodes' figures, so the lower one is used from
+  // now on.
   if (code === "POLICY_TIP_ABOVE_MAX") item.isTipLow = true;
-  // A fee over its ceiling is a matter of the market: it is offered again at each block.
+  // A fee over its cap depends on the fee market, so it is offered again at each block.
   if (isPrice(code) && item.account.facts !== null) {
     setAside(item, `fee ${code}`, "next block");
     return false;

@@ -1,9 +1,9 @@
 /**
- * The desk where no slot keeps a second payment out: a version ends by waiting. Once the chain's
- * own time is past its end and no block has it, the nodes are asked whether it is dead; the signer
- * is told, and hears the same from the gateway. Only what both call dead gets another version, with
- * the facts of that moment. A place that turns up after all is believed over the word. No clock of
- * ours decides any of it.
+ * The scheduler for chains on which no slot excludes a second payment: an attempt ends by expiry.
+ * After the chain's own time has passed its end and no block has it, the nodes are asked if it is
+ * void. The signer gets this answer, and the same statement from the gateway. Only an attempt that
+ * both call void gets a replacement, with the transaction parameters of that moment. An inclusion
+ * that appears later counts more than this answer. Our own clock decides none of this.
  */
 import type { DeadQuestion } from "../../../chains/nodes.ts";
 import type { VersionView, WithdrawalStep } from "../../socket/verbs.ts";
@@ -14,25 +14,26 @@ import type { Account, Book, Item } from "./item.ts";
 import { askGas, feesOf, gasOf, versionsMax } from "./signing.ts";
 
 /**
- * Asked for at once, and of one account one question at a time: they share the blocks to be read.
+ * Most attempts in one question. Each account has one question at a time, because its attempts
+ * share the blocks to be read.
  */
 const deadAskedMax = 64;
-/** Without an answer from the nodes for this long, the question counts as lost. */
+/** After this time without an answer from the nodes, the question counts as lost. */
 const deadMsMax = 120_000;
-/** What is not dead yet is asked for again after this long. */
+/** An attempt that is not void yet is asked for again after this time. */
 const againMs = 15_000;
-/** In no block for so long: from then on `status` says what is waited for. */
+/** After this time in no block, `status` says what the withdrawal waits for. */
 const patienceMs = 60_000;
 
 const forGateway = "waits for the gateway's word that no block takes it any more";
 const fundsForAnother = "funds for another version";
 
-/** Said to be dead by somebody: no byte of it is sent any more. */
+/** True if nodes or gateway called the attempt void; then none of its bytes are sent any more. */
 function isCalledDead({ dead }: Item, version: VersionView): boolean {
   return version.dead !== undefined || dead.has(version.txHash);
 }
 
-/** Whether sending it could only be in vain. False where a slot excludes. */
+/** True if sending it cannot succeed any more. Always false if a slot excludes. */
 export function isPastSending(item: Item, version: VersionView): boolean {
   const { account, sent } = item;
   if (account.waiting === null) return false;
@@ -41,15 +42,13 @@ export function isPastSending(item: Item, version: VersionView): boolean {
 }
 
 /**
- * The one that was sent, or looked for, longest ago comes first: nobody stands in front of others.
+ * The withdrawal that was sent, or looked for, longest ago comes first, because none blocks others.
  */
 export function byPatience(items: Iterable<Item>, atMsOf: (item: Item) => number): Item[] {
   return [...items].sort((a, b) => atMsOf(a) - atMsOf(b) || a.view.sequence - b.view.sequence);
 }
 
-/**
- * Which of those in no block the nodes are to be asked about, since the chain is past their end.
- */
+/** Asks the nodes about those attempts in no block whose end the chain has passed. */
 export function askDead(account: Account, nowMs: number, out: DeskEffect[]): void {
   const { waiting, facts, askingDead } = account;
   if (waiting === null || facts?.chainMs === undefined) return;
@@ -77,14 +76,15 @@ function isOver(item: Item): boolean {
 }
 
 /**
- * A block has it, as far as this desk knows. An end that somebody told the signer and no node shows
- * is none: such a version is looked for like any other, and may be dead.
+ * True if a block has the withdrawal, as far as this scheduler knows. An end that the signer
+ * recorded and no node shows does not count: such an attempt is looked for like any other, and may
+ * be void.
  */
 function isSeen({ verdict, stopped, place, isDoubtful }: Item): boolean {
   return verdict !== null || stopped !== "" || place !== null || isDoubtful;
 }
 
-/** Versions that are out, and that our own nodes have not called dead. */
+/** Released attempts that our own nodes have not called void. */
 function notDead({ view, dead }: Item): DeadQuestion[] {
   return outVersions(view).flatMap(({ txHash, until, dead: said }) =>
     until === undefined || dead.has(txHash) || isTold(said) ? [] : [{ txHash, untilMs: until }],
@@ -95,7 +95,7 @@ function isTold(said: VersionView["dead"]): boolean {
   return said === "courier" || said === "both";
 }
 
-/** What `status` says of one that stays in no block. */
+/** Sets the text of `status` for a withdrawal that stays in no block. */
 function say(item: Item, chainMs: number, nowMs: number): void {
   const { account, sent, view } = item;
   const newest = releasedVersions(view).at(-1) ?? outVersions(view).at(-1);
@@ -109,7 +109,7 @@ function say(item: Item, chainMs: number, nowMs: number): void {
   if (isLong || chainMs > newest.until) item.waiting = item.deadTrouble === "" ? wait : `${wait}; ${item.deadTrouble}`;
 }
 
-/** Both times, so that a person sees how long it takes, and a chain that stands still. */
+/** Both times, so an operator sees how long it takes, and sees a chain that stands still. */
 function waitOf(pastMs: number, chainMs: number): string {
   return `waits for chain time ${timeOf(pastMs)} (UTC), now ${timeOf(chainMs)}`;
 }
@@ -119,7 +119,7 @@ function timeOf(ms: number): string {
   return Number.isNaN(at.getTime()) ? `${ms} ms` : at.toISOString().slice(11, 19);
 }
 
-/** The nodes' word on versions of an account. @returns the withdrawals concerned */
+/** Takes the nodes' answer on attempts of an account. @returns the withdrawals concerned */
 export function takeDead(book: Book, account: Account, found: readonly DeadAnswer[]): readonly Item[] {
   account.askingDead = null;
   return found.flatMap((one) => {
@@ -130,38 +130,38 @@ export function takeDead(book: Book, account: Account, found: readonly DeadAnswe
 }
 
 function takeDeadOf(item: Item, { txHashes, answer }: DeadAnswer): void {
-  // A place that turned up meanwhile is believed over it.
+  // An inclusion that appeared meanwhile counts more than this answer.
   if (isSeen(item)) return;
   item.deadTrouble = answer.ok ? "" : answer.code;
   if (!answer.ok || !answer.isDead) return;
   for (const txHash of txHashes) item.dead.set(txHash, { block: answer.block, witnesses: answer.witnesses });
 }
 
-/** What the signer has yet to be told of, null when there is nothing. */
+/** The void attempt that the signer must still record, null when there is none. */
 export function death({ view, dead, place, isAbsent }: Item) {
   if (place !== null) return null;
   const newest = outVersions(view).at(-1);
-  // It was called dead, then in a block by a late answer, and is in none: the signer has to hear
-  // it.
+  // The attempt was called void, then a late answer showed it in a block, and now it is in none.
+  // The signer must record this.
   if (view.state === "included" && isAbsent && newest !== undefined && isTold(newest.dead))
     return { stage: "broadcast", outcome: "", txHash: newest.txHash, block: 0 } as const;
   for (const { txHash, dead: said } of outVersions(view)) {
     const found = dead.get(txHash);
     if (found === undefined || isTold(said)) continue;
-    // It was in a block, and is out of it again: first the signer has to hear of that.
+    // The attempt was in a block and is out of it again. The signer must record this first.
     if (view.state === "included") return { stage: "broadcast", outcome: "", txHash, block: 0 } as const;
     return { stage: "dead", outcome: "", txHash, ...found } as const;
   }
   return null;
 }
 
-/** Whether the signer's answer shows that it has recorded this death. */
+/** True if the signer's answer shows that it has recorded this attempt as void. */
 export function isRecorded({ versions }: Pick<WithdrawalStep, "versions">, key: string): boolean {
   const [, txHash] = key.split(" ");
   return versions.some((one) => one.txHash === txHash && isTold(one.dead));
 }
 
-/** A block has what was called dead: a person must look, and the block is believed. */
+/** A block has an attempt that was called void. The block counts, and an operator must look. */
 export function disbelieve(item: Item, txHash: string, out: DeskEffect[]): void {
   const version = item.view.versions.find((one) => one.txHash === txHash);
   if (version === undefined || !isCalledDead(item, version)) return;
@@ -170,7 +170,10 @@ export function disbelieve(item: Item, txHash: string, out: DeskEffect[]): void 
   out.push({ kind: "alarm", code: "COURIER_DEAD_PLACED", transactionId, detail: txHash });
 }
 
-/** Another version where every one before is dead, as both the gateway and we have said. */
+/**
+ * Asks for another attempt if all earlier ones are void by the statements of both the gateway and
+ * our nodes.
+ */
 export function renew(account: Account, nowMs: number, out: DeskEffect[]): void {
   if (account.waiting === null || account.facts === null || account.away !== "") return;
   for (const item of byPatience(account.pending, ({ openedAtMs }) => openedAtMs)) {
@@ -201,8 +204,8 @@ function askAnother(
   const facts = fees.first(price, work);
   const most = fees.most(facts);
   const bound = item.reserved.native - (view.contract === "" ? item.amountUnits : 0n);
-  // All that is bound has to be there still, this one's amount included, and of its fee what this
-  // version may cost: the one before is dead, whatever it was bound with.
+  // All reserved funds must still be there, with the amount of this withdrawal and the highest fee
+  // of this attempt. The fee reserved for the attempt before, which is void, does not count.
   const isThere = (contract: string, more: bigint): boolean => (freeUnits(account, contract) ?? -1n) >= more;
   if (!isThere("", most - bound) || (view.contract !== "" && !isThere(view.contract, 0n))) {
     item.waiting = fundsForAnother;

@@ -1,7 +1,7 @@
 /**
- * What the chain did with what was sent: inclusion, reorganisation, finality, loss. Asks in order
- * of nonce and only as far as answers are news, so that hundreds in flight cost few calls a block.
- * Nothing here is final before the nodes agree that it is.
+ * Follows sent transactions on chain: inclusion, reorganisation, finality, and use of the slot by
+ * another transaction. Asks in order of nonce and only for answers that are new, so hundreds in
+ * flight cost few calls a block. No state is final here before the nodes agree on it.
  */
 
 import type { Counters, Place, Verdict } from "../../../chains/nodes.ts";
@@ -13,46 +13,45 @@ import { lookFor } from "./sending.ts";
 import { byPatience, death, disbelieve } from "./waiting.ts";
 
 /**
- * Receipts asked for first; nonces are included in order, so one missing ends the search of a
- * block, else it goes on twice as far.
+ * Receipts asked for first. Nonces are included in order, so a missing one ends the search of a
+ * block; otherwise the search goes on twice as far.
  */
 const lookMin = 32;
 const lookMax = 256;
 const confirmMax = 64;
 /**
- * A transaction that was in a block is out of it only when this many looks in a row say so: nodes
+ * A transaction counts as out of its block only after this many look-ups in a row, because nodes
  * lag behind each other.
  */
 const missesMax = 2;
 /**
- * A nonce counts as lost when its being consumed by another was agreed this often over at least
- * this time.
+ * A nonce counts as lost (conflicted) after the nodes agreed this often, over at least this time,
+ * that another transaction used it.
  */
 const foreignMax = 3;
 const foreignOverMs = 60_000;
 const suspectRecheckMs = 15_000;
 const accountMs = 60_000;
 /**
- * A stage that the next one may overtake at once is told only if it lasted this long: each costs a
- * record, a sync and a report.
+ * A stage that the next one may soon replace is reported only after this time, because each report
+ * costs a record, a sync and a statement.
  */
 const patienceMs = 500;
 const adoptRetryMs = 5000;
 const countersMsMax = 60_000;
 /**
- * An answer of the nodes that was no news is asked for again after this long even when no block
- * came.
+ * An answer of the nodes without news is asked for again after this time, even if no block came.
  */
 const againMs = 15_000;
 
 const doubt = "the nodes do not agree on its receipt";
 
-/** As soon as there is a block, and by the clock when none comes: which of ours it holds. */
+/** Looks which withdrawals a block holds: at each new block, and by the clock if none comes. */
 export function look(account: Account, nowMs: number, out: DeskEffect[]): void {
   lookAhead(account, Math.min(lookMax, Math.max(lookMin, account.foundLately * 2)), nowMs, out);
 }
 
-/** Once per block, and by the clock when none comes: what is final. */
+/** Looks which withdrawals are final: once per block, and by the clock if none comes. */
 export function watch(account: Account, nowMs: number, out: DeskEffect[]): void {
   if (account.facts === null) return;
   const { finalNumber } = account.facts;
@@ -70,7 +69,8 @@ export function watch(account: Account, nowMs: number, out: DeskEffect[]): void 
 }
 
 /**
- * Once per block: if the youngest block that holds one of ours still stands, so do all before it.
+ * Runs once per block: if the youngest block with a withdrawal of ours still stands, all earlier
+ * ones stand too.
  */
 export function guard(account: Account, out: DeskEffect[]): void {
   let youngest: Place | null = null;
@@ -100,8 +100,8 @@ function lookAhead(account: Account, most: number, nowMs: number, out: DeskEffec
 }
 
 /**
- * Takes the places found; looks on when all of a full search were found. @returns the withdrawals
- * concerned
+ * Takes the inclusions found. Looks further if a complete search found all. @returns the
+ * withdrawals concerned
  */
 export function takePlaces(book: Book, account: Account, found: readonly Looked[], nowMs: number, out: DeskEffect[]): Item[] {
   const items: Item[] = [];
@@ -113,7 +113,7 @@ export function takePlaces(book: Book, account: Account, found: readonly Looked[
     item.isAbsent = place === null && !isDoubtful;
     if (isDoubtful) item.waiting = doubt;
     else if (item.waiting === doubt) item.waiting = "";
-    // Some nodes show it and some do not: neither out of the chain nor in it.
+    // Some nodes show it and some do not, so it is neither out of the chain nor in it.
     if (place === null && isDoubtful) continue;
     if (place === null) missed(item);
     else {
@@ -145,13 +145,13 @@ function missed(item: Item): void {
   if (item.misses < missesMax) return;
   item.place = null;
   item.misses = 0;
-  // Out of the chain again: the same bytes go out again at once, and the clock for a higher fee
-  // starts anew.
+  // The transaction is out of the chain again. The same bytes go out at once, and the time for a
+  // higher fee starts again.
   item.sent = null;
   file(item);
 }
 
-/** The youngest block of ours does not stand any more: look for everything that is not final. */
+/** The youngest block of ours is gone, so every withdrawal that is not final is looked for. */
 export function recheck(account: Account, out: DeskEffect[]): void {
   const placed = [...account.flight].filter((item) => item.place !== null && item.verdict === null);
   for (let at = 0; at < placed.length; at += lookMax) {
@@ -160,8 +160,8 @@ export function recheck(account: Account, out: DeskEffect[]): void {
 }
 
 /**
- * Enough nodes do not show them in the block that one node named, final though it is: that node may
- * have made the receipt up.
+ * Too few nodes show these transactions in the block that one node named, although the block is
+ * final. That node may have invented the receipt, so they are looked for again.
  */
 export function searchAgain(unproven: readonly Item[], out: DeskEffect[]): void {
   const [first] = unproven;
@@ -180,14 +180,14 @@ export function takeVerdict(item: Item, verdict: Verdict | null, out: DeskEffect
   item.verdict = { outcome: verdict.outcome, txHash: verdict.txHash, block: verdict.block };
 }
 
-/** What should be told to the signer about this withdrawal, unless it was. */
+/** Reports the present stage of this withdrawal to the signer, unless it was reported already. */
 export function observe(item: Item, nowMs: number, out: DeskEffect[]): void {
   if (item.asking !== null) return;
   const next = observation(item);
   if (next === null || (next.stage !== "dead" && isPassing(item, nowMs))) return;
   const key = observationKey(next.stage, next.txHash, next.block);
-  // The signer may have heard of a block since: from a courier before this one, or in an answer
-  // that got lost.
+  // The signer may have recorded a block since then, from an earlier courier or in an answer that
+  // got lost.
   const isOvertaken = next.stage === "broadcast" && item.view.state === "included";
   if (key === item.told && !isOvertaken) return;
   item.asking = ask("observed", nowMs, key);
@@ -196,8 +196,8 @@ export function observe(item: Item, nowMs: number, out: DeskEffect[]): void {
 }
 
 /**
- * On its way into a block, or in one that is final already, as each is on some chains, and only
- * waits for the nodes to agree.
+ * True if the withdrawal is on its way into a block, or in one that is already final (as every
+ * block is on some chains) and only waits for agreement of the nodes.
  */
 function isPassing({ account, verdict, place, placedAtMs, sent }: Item, nowMs: number): boolean {
   if (verdict !== null) return false;
@@ -218,24 +218,24 @@ interface Observation {
 function observation(item: Item): Observation | null {
   const { verdict, place, sent, view } = item;
   if (verdict !== null) return { stage: "final", outcome: verdict.outcome, txHash: verdict.txHash, block: verdict.block };
-  // The signer takes nothing but another end in the place of one that it was told, or a death.
+  // For a recorded end, the signer takes only another end or a void attempt.
   if (isToldOver(view)) return death(item);
   if (place !== null) return { stage: "included", outcome: "", txHash: place.txHash, block: place.block };
   const found = death(item);
   if (found !== null) return found;
-  // Bytes that every node refused are in no pool.
+  // Bytes that every node refused are in no mempool.
   if (sent !== null && sent.declined === null) return { stage: "broadcast", outcome: "", txHash: sent.txHash, block: 0 };
   return null;
 }
 
 /**
- * Asks for the account's counters when they are due: to adopt the first, to keep the signer
- * informed, to settle a suspicion.
+ * Asks for the account's counts when they are due: to adopt the first slot, to inform the signer,
+ * or to settle a suspicion.
  */
 export function count(book: Book, account: Account, nowMs: number, out: DeskEffect[]): void {
   if (!account.slots.isCounted) return;
-  // The signer takes no counter before the gateway has greeted it, but for showing it to whoever
-  // recovers a locked one.
+  // The signer takes no count before the gateway's welcome, except for display to an operator who
+  // recovers a locked signer.
   if (!book.greeted && book.locked === "") return;
   const { counters } = account;
   const isUnderWay = counters.askedAtMs !== null && nowMs - counters.askedAtMs < countersMsMax;
@@ -259,7 +259,7 @@ export function takeCounters(book: Book, account: Account, answer: Counters, now
     if (agree) out.push({ kind: "adopt", body: { ...of, slot: `${final}`, witnesses } });
     return;
   }
-  // While no token was ever bound the signer may take another beginning; afterwards it keeps to its
+  // While no slot was ever assigned, the signer may take another first slot; later it keeps its
   // own.
   const isFree = account.flight.size === 0 && book.locked === "";
   const isOther = isFree && agree && `${final}` !== account.nextSlot;
@@ -278,7 +278,7 @@ function isBefore({ account: { slots }, view: { slot } }: Item, bound: string): 
   return slot !== "" && slots.compare(slot, bound) < 0;
 }
 
-/** Slots that are consumed for good although no version of ours is known to be in a block. */
+/** Slots that are permanently used although no known attempt of ours is in a block. */
 function suspect(account: Account, final: bigint, nowMs: number, out: DeskEffect[]): boolean {
   const suspects = [...account.pending].filter(
     (item) => isBefore(item, `${final}`) && item.verdict === null && outVersions(item.view).length > 0,

@@ -1,4 +1,4 @@
-/** Finds the conditions of notices/table.ts that hold, by the courier's outlook. Pure. */
+/** Finds the conditions of notices/table.ts that hold in the courier's snapshot. Pure. */
 import type { Condition } from "../../../notices/core.ts";
 import type { NoticeName } from "../../../notices/table.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
@@ -8,18 +8,21 @@ import type { Outlook, OutlookItem } from "./outlook.ts";
 
 const minuteMs = 60_000;
 /**
- * The disk counts as low below this many times the room without which the signer begins nothing.
+ * The disk counts as low below this multiple of the space that the signer needs before it begins
+ * anything.
  */
 const roomFactor = 4;
-/** Fees that fall again within this time are not told of. */
+/** Fees that fall again within this time cause no alert. */
 const feesMs = 5 * minuteMs;
-/** States that a withdrawal must leave by itself; the later ones wait for the chain alone. */
+/**
+ * States that a withdrawal must leave by itself; in the later states it only waits for the chain.
+ */
 const moving: ReadonlySet<WithdrawalState> = new Set(["approved", "intent", "signed", "released", "broadcast"]);
-/** Reasons by which every withdrawal waits; each of them has an event of its own. */
+/** Reasons for which every withdrawal waits; each has an event of its own. */
 const general = /^(?:locked|link|nodes|SIGNER_PAUSED)(?: |$)/;
 
 /**
- * Every condition that holds, and the events that cannot be seen now.
+ * Every condition that holds, and the events whose state is unknown now.
  * @public
  */
 export function conditionsOf(
@@ -52,14 +55,14 @@ export function conditionsOf(
     ...signerConditions(outlook),
   ];
   const unknown: NoticeName[] = outlook.summary === null ? ["disk-room-low", "config-differs"] : [];
-  // Before its first answer, and after its last, a chain says nothing of the balance.
+  // Before a chain's first answer, and after its last, the balance is unknown.
   if (outlook.chains.some(({ isAsking }) => isAsking)) unknown.push("nodes-away", "node-poor");
   if (outlook.chains.some(({ balances }) => balances.size === 0)) unknown.push("funds-low");
   return { conditions, unknown };
 }
 
 /**
- * The currencies of which the paying account has less than its threshold. An unknown balance is not
+ * The currencies of which the hot wallet has less than its threshold. An unknown balance is not
  * low.
  * @public
  */

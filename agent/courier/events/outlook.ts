@@ -1,6 +1,6 @@
 /**
- * The courier's outlook: everything it sees at one moment, gathered once for notices and metrics.
- * Types alone.
+ * The courier's snapshot: its complete view at one moment, gathered once for alerts and metrics.
+ * Only types.
  */
 import type { ChainHealth } from "../../../chains/health.ts";
 import type { NodeStatus } from "../../../chains/nodes.ts";

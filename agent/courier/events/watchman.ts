@@ -1,7 +1,7 @@
 /**
- * Turns each outlook of the courier into notices for the receiver of `notify`, and keeps the last
- * outlook for the metrics. Lives as long as the process: a new run of the signer begins nothing
- * anew here. Clocks and door are passed in.
+ * Turns each snapshot of the courier into alerts for the receiver of `notify`, and keeps the last
+ * snapshot for the metrics. Lives as long as the process: a new run of the signer resets nothing
+ * here. Clocks and sender are passed in.
  */
 import { observe, type Standings } from "../../../notices/core.ts";
 import { createLoggedTeller } from "../../../notices/logged-teller.ts";
@@ -14,11 +14,11 @@ import type { Outlook } from "./outlook.ts";
 
 /** @public */
 export interface Watchman {
-  /** Called every few seconds; tells of every condition that is due. */
+  /** Called every few seconds; sends an alert for every condition that is due. */
   look(outlook: Outlook): void;
   /** Null before the first look. */
   latest(): Outlook | null;
-  /** For `status`: null where config.json has no `notify`. */
+  /** For `status`: null if config.json has no `notify`. */
   notify(): CourierStatus["notify"];
   /** For `status`: by the last look, empty before it and without `notify`. */
   lowFunds(): CourierStatus["lowFunds"];

@@ -1,13 +1,14 @@
 /**
- * Where the link is dialled: the gateway's origin with the link's path. Plaintext is for loopback
- * only, on this side too.
+ * The address of the link: the gateway's origin with the link's path. Plaintext is only for
+ * loopback, on this side too.
  */
 import { AgentError } from "../../../protocol/fault.ts";
 import { isLoopback } from "../../../protocol/loopback.ts";
 import { linkPath } from "../../../protocol/messages.ts";
 
 /**
- * @throws AgentError LINK_ADDRESS not an http(s) origin; LINK_PLAINTEXT http off loopback
+ * @throws AgentError LINK_ADDRESS if it is not an http(s) origin; LINK_PLAINTEXT for http off
+ * loopback
  * @public
  */
 export function linkAddress(gatewayUrl: string): string {

@@ -1,7 +1,7 @@
 /**
- * The link to the gateway: dials out, keeps the connection alive, and when it goes down says why
- * and tries again for ever. Opens one WebSocket at a time and nothing else. Limits: failures.md
- * 7.1, written out in docs/protocol.md section 4.3.
+ * The link to the gateway: connects, keeps the connection alive, reports the reason when the
+ * connection ends, and tries again without end. Opens only one WebSocket at a time. Limits:
+ * failures.md 7.1, written out in docs/protocol.md section 4.3.
  */
 import WebSocket, { type RawData } from "ws";
 import type { Code } from "../../../protocol/codes.ts";
@@ -18,8 +18,8 @@ interface LinkTimes extends BackoffLimits {
   readonly handshakeMs: number; // from dialling to welcome
   readonly beatMs: number;
   readonly deadMs: number; // without a frame from the gateway
-  readonly settledMs: number; // a link up this long has made good for the failures before
-  readonly closeMs: number; // for the peer to answer a close
+  readonly settledMs: number; // after this time up, a link's earlier failures no longer count
+  readonly closeMs: number; // wait for the peer's answer to a close
 }
 
 /** @public */
@@ -34,7 +34,7 @@ export const linkTimes: LinkTimes = {
 };
 
 /**
- * More than this unsent means that the gateway does not read: the link is closed and resumes by
+ * More unsent bytes mean that the gateway does not read; the link is closed, and resumes by
  * sequence.
  */
 const sendBufferBytesMax = 1024 * 1024;
@@ -49,14 +49,19 @@ export interface LinkOptions extends SessionKeys {
   readonly clock: () => number;
   readonly random: () => number; // [0, 1)
   readonly head: () => Head | null; // newest known ledger head, for the heartbeat
-  readonly open: () => readonly OpenSlots[]; // between which something is open now, for the hello
+  readonly open: () => readonly OpenSlots[]; // ranges of slots with open withdrawals at this moment, for the hello
   readonly times?: Partial<LinkTimes>;
   readonly onUp: (welcomeFrame: Uint8Array) => void;
-  /** Part of a recovery order, instead of a welcome: the link will not come up under this epoch. */
+  /**
+   * Receives a part of a recovery order, which comes instead of a welcome. The link will not come
+   * up under this epoch.
+   */
   readonly onRecovery: (frame: Uint8Array) => void;
   /** Only after onUp. */
   readonly onFrame: (envelope: "jobs" | "ack", frame: Uint8Array) => void;
-  /** Once per connection or failed try. `reason` is for people and carries no secret. */
+  /**
+   * Called once per connection or failed try. `reason` is for the operator and carries no secret.
+   */
   readonly onDown: (reason: LinkDown) => void;
 }
 
@@ -74,18 +79,18 @@ export interface Link {
   /** Bytes accepted by `send` and not yet given to the kernel. */
   readonly bufferedBytes: number;
   /**
-   * False when the link is down or went down over this frame. `flushed` is called once the frame
-   * has left this process.
+   * Returns false if the link is down, or went down because of this frame. `flushed` is called
+   * after the frame has left this process.
    */
   send(frame: Uint8Array, flushed?: () => void): boolean;
-  /** Closes this connection, for the given reason; the next try comes by itself. */
+  /** Closes this connection for the given reason; the next try follows automatically. */
   drop(code: Code, detail: string): void;
-  /** Ends the link for good. */
+  /** Ends the link permanently. */
   close(): void;
 }
 
 /**
- * Starts dialling at once.
+ * Starts to connect at once.
  * @public
  */
 export function createLink(options: LinkOptions): Link {
@@ -138,7 +143,7 @@ interface Connection {
 
 interface ConnectionEvents {
   readonly up: (welcomeFrame: Uint8Array) => void;
-  /** Exactly once. `upMs` is how long the link was up, -1 when it never was. */
+  /** Called exactly once. `upMs` is the time that the link was up, -1 if it never was. */
   readonly down: (code: Code, detail: string, upMs: number) => void;
 }
 
@@ -173,7 +178,7 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
   };
   const alive = (): void =>
     timers.set("dead", times.deadMs, () => drop(...ended("LINK_DEAD", `no word for ${times.deadMs / 1000} s`)));
-  // Whoever was offered a recovery has been told why there is no link.
+  // After an offer of a recovery the reason for the missing link is already known.
   const ended = (code: Code, detail: string): [Code, string] =>
     isOffered ? ["RECOVERY_OFFERED", "the gateway offers a recovery"] : [code, detail];
   const beat = (): void => {
@@ -233,7 +238,7 @@ function hear(session: Session, data: RawData, isBinary: boolean, nowMs: number)
   }
 }
 
-/** A peer's own words, short and without anything a terminal would act on. */
+/** A peer's own text, short and without characters that a terminal would act on. */
 function printable(text: Buffer): string {
   return text
     .subarray(0, 120)

@@ -1,8 +1,8 @@
 /**
- * One connection's talk, bytes aside: challenge, hello, welcome, then jobs, acks and beats until
- * something does not fit. Synchronous, with clock and keys passed in; `link.ts` owns the socket.
- * docs/protocol.md sections 2 and 4. Jobs and acks are verified by the signer, which trusts nobody
- * else's word for it; checking them here as well would double the dearest step of a job.
+ * The messages of one connection, without its bytes: challenge, hello, welcome, then jobs, acks and
+ * heartbeats until one does not fit. Synchronous, with clock and keys passed in; `link.ts` owns the
+ * socket. docs/protocol.md sections 2 and 4. The signer verifies jobs and acks itself and trusts no
+ * other check. A second check here would double the most expensive step of a job.
  */
 import type { KeyObject } from "node:crypto";
 import { agentFrameBytesMax, frameKind, openEnvelope, sealEnvelope } from "../../../protocol/envelope.ts";
@@ -11,14 +11,14 @@ import type { EnvelopeKind, Head, OpenSlots } from "../../../protocol/messages.t
 import { parseBeat, parseChallenge, parseWelcome } from "../../../protocol/payloads.ts";
 
 /**
- * Who the link speaks for, as the signer's own `hello` gives it.
+ * The agent for which the link speaks, as the signer's own `hello` gives it.
  * @public
  */
 export interface LinkSelf {
   readonly agent: string;
   readonly wallet: string;
   readonly epoch: number;
-  readonly nonce: string; // of the signer's run; the welcome must answer it
+  readonly nonce: string; // nonce of the signer's run; the welcome must repeat it
 }
 
 export interface SessionKeys {
@@ -26,13 +26,13 @@ export interface SessionKeys {
   readonly linkKey: KeyObject; // private
 }
 
-/** What a hello says beside who it is from. */
+/** The contents of a hello in addition to its sender. */
 interface Said {
   readonly software: string;
   readonly open: () => readonly OpenSlots[];
 }
 
-/** What a frame led to. `welcome` and `frame` carry the whole envelope, for the signer. */
+/** The result of a frame. `welcome` and `frame` carry the complete envelope, for the signer. */
 export type Heard =
   | { readonly kind: "reply"; readonly frame: Uint8Array }
   | { readonly kind: "welcome"; readonly frame: Uint8Array }
@@ -73,8 +73,8 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
 
   const beaten = (frame: Uint8Array): Heard => {
     const beat = parseBeat(open(frame, "beat"));
-    // Only a rising time shows that the peer is alive now; an old beat could come from anyone on
-    // the way.
+    // Only a rising time shows that the peer is alive now, because anyone on the way could repeat
+    // an old heartbeat.
     if (beat.agent !== self.agent || beat.at <= lastBeatAt) throw misfit("LINK_BEAT", "a heartbeat that does not go on");
     lastBeatAt = beat.at;
     return { kind: "beat" };
@@ -84,8 +84,8 @@ export function createSession(self: LinkSelf, keys: SessionKeys, said: Said): Se
     hear(frame, nowMs) {
       const kind = frameKind(frame);
       if (phase === "challenge") return challenged(frame, nowMs);
-      // Instead of a welcome, to an agent whose epoch is over: for the signer, and for nobody else
-      // to judge.
+      // Comes instead of a welcome, to an agent whose epoch is over. Only the signer judges this
+      // frame.
       if (phase === "welcome" && kind === "recovery") return { kind, frame };
       if (phase === "welcome") return welcomed(frame);
       if (kind === "beat") return beaten(frame);

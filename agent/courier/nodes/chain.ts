@@ -1,6 +1,7 @@
 /**
- * One chain as the desk asks it: puts the desk's questions to the chain's door, keeps answers asked
- * ahead for seconds, and leaves out those that the nodes could not give. Decides nothing.
+ * One chain for the scheduler: puts the scheduler's questions to the chain's interface, keeps
+ * answers that were asked for ahead for some seconds, and leaves out those that the nodes could not
+ * give. Decides nothing.
  */
 import { type ChainHealth, healthOf } from "../../../chains/health.ts";
 import type { BlockFacts, DeadQuestion, PaidFrom, PayerNodes } from "../../../chains/nodes.ts";
@@ -10,31 +11,31 @@ import type { DeadAnswer, DeadWanted, DeskEvent, Looked, Verdict, Wanted } from 
 
 type GasAnswer = Extract<DeskEvent, { kind: "gas" }>["answer"];
 
-/** What an estimate depends on. */
+/** The fields on which an estimate depends. */
 type Payment = Pick<WithdrawalView, "contract" | "address" | "amountUnits">;
 
-/** How long an answer asked for ahead of time may be used, and how many are kept. */
+/** Time for which an answer asked for ahead may be used, and how many are kept. */
 const expectedMs = 5000;
 const expectedMax = 256;
 
 /** @public */
 export interface ChainDoor {
   readonly nodes: PayerNodes;
-  /** How its nodes do; `nowMs` in Unix milliseconds. */
+  /** The state of its nodes; `nowMs` in Unix milliseconds. */
   health(chain: string, nowMs: number): ChainHealth;
   facts(account: string): Promise<BlockFacts>;
   gas(from: string, payment: Payment): Promise<GasAnswer>;
-  /** Asks ahead for what `gas` will be asked for; rejects for bugs alone. */
+  /** Asks ahead for the values that `gas` will need. Rejects only for bugs. */
   expect(from: string, payment: Payment): Promise<unknown>;
   /** Look-ups that failed are left out. */
   look(wanted: readonly Wanted[]): Promise<readonly Looked[]>;
   confirm(wanted: readonly Wanted[]): Promise<readonly { readonly transactionId: string; readonly verdict: Verdict | null }[]>;
-  /** Of one account, where versions end by waiting: which of them are dead. */
+  /** Asks which attempts of one account are void; for chains with exclusion by expiry. */
   dead(wanted: readonly DeadWanted[]): Promise<readonly DeadAnswer[]>;
 }
 
 /**
- * `blockMs` is the chain's block time by its preset, null where none has it.
+ * `blockMs` is the chain's block time by its preset, null if no preset has it.
  * @public
  */
 export function createChainDoor(nodes: PayerNodes, clock: () => number, blockMs: number | null = null): ChainDoor {
@@ -47,7 +48,7 @@ export function createChainDoor(nodes: PayerNodes, clock: () => number, blockMs:
       const early = expected.get(keyOf(payment));
       expected.delete(keyOf(payment));
       const answer = early !== undefined && clock() - early.atMs < expectedMs ? await early.answer : null;
-      // A no may have been early as well: it is asked for again.
+      // A refusal may also have been too early, so it is asked for again.
       return answer?.ok ? answer : answerGas(nodes, from, payment);
     },
     expect(from, payment) {
@@ -71,14 +72,18 @@ export function createChainDoor(nodes: PayerNodes, clock: () => number, blockMs:
   };
 }
 
-/** All in one question, since they share the blocks to be read; one by one where that says no. */
+/**
+ * Asks for all in one question, because they share the blocks to be read. If the answer is no, asks
+ * for each separately.
+ */
 async function dead(nodes: PayerNodes, wanted: readonly DeadWanted[]): Promise<readonly DeadAnswer[]> {
   const [first, ...others] = wanted;
   if (first === undefined) return [];
   const { account } = first.withdrawal;
   const ofAll = wanted.flatMap(({ versions }) => versions);
   const answer = await askDead(nodes, account, ofAll);
-  // Of one of them a node may say what stops the whole question; what is out of reach, is for all.
+  // One attempt may have a node's answer that stops the complete question. A node out of reach
+  // concerns all attempts.
   const isForAll = answer.ok ? answer.isDead : !answer.code.startsWith("NODE_DISAGREE");
   if (others.length === 0 || isForAll) return wanted.map((one) => deadAnswer(one, answer));
   const found: DeadAnswer[] = [];
@@ -101,7 +106,7 @@ async function askDead(nodes: PayerNodes, account: string, versions: readonly De
 }
 
 /**
- * The newest head, for noticing that there is one.
+ * A key of the newest head, to notice a new one.
  * @public
  */
 export function headKey(head: { readonly number: number; readonly hash: string }): string {
@@ -124,7 +129,7 @@ function keyOf({ contract, address, amountUnits }: Payment): string {
 }
 
 /**
- * A fault of the nodes for a person: its code, and for a disagreement also its matter.
+ * A fault of the nodes for the operator: its code, and for a disagreement also its subject.
  * @public
  */
 export function troubleOf({ code, context }: AgentError): string {
@@ -142,7 +147,7 @@ function versionsOf({ withdrawal, txHashes }: Wanted): Parameters<PayerNodes["ve
 }
 
 /**
- * A fault of the nodes in a sentence: its code, the node that gave it, and the node's own words.
+ * A fault of the nodes in a sentence: its code, the node that gave it, and the node's own text.
  * @public
  */
 export function troubleWords(error: AgentError): string {
@@ -151,7 +156,10 @@ export function troubleWords(error: AgentError): string {
   return `${error.code}: ${node} answers${typeof method === "string" ? ` ${method}` : ""}: ${error.message}`;
 }
 
-/** All at once, so that they share a batch; what the nodes could not answer is left out. */
+/**
+ * Asks for all at the same time, so they share a batch. Leaves out questions that the nodes could
+ * not answer.
+ */
 async function each<T extends object>(
   wanted: readonly Wanted[],
   ask: (one: Wanted) => Promise<T>,

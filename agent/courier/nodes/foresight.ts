@@ -1,7 +1,7 @@
 /**
- * Looks into a jobs frame that the signer has not verified yet, for one purpose: to ask the nodes
- * early what gas its payments will need. What comes of it is kept for seconds and used only if the
- * signer approves the same payment. Decides nothing.
+ * Reads a jobs frame that the signer has not verified yet, only to ask the nodes early for the gas
+ * of its payments. The answers are kept for seconds and used only if the signer approves the same
+ * payment. Decides nothing.
  */
 import { familyOf } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
@@ -12,7 +12,7 @@ import type { CourierSettings } from "../../config/settings.ts";
 import type { AccountView } from "../../socket/verbs.ts";
 import type { ChainDoor } from "./chain.ts";
 
-/** Above this many jobs in a frame the steps overlap by themselves. */
+/** Above this number of jobs in a frame the steps overlap anyway. */
 const jobsMax = 8;
 
 /** @public */
@@ -23,7 +23,7 @@ export interface Foresight {
 }
 
 /**
- * Never throws: what cannot be read here is the signer's to refuse.
+ * Never throws, because the signer refuses a frame that cannot be read.
  * @public
  */
 export function foresee(frame: Uint8Array, accounts: readonly AccountView[], { doors, currencies, onBug }: Foresight): void {

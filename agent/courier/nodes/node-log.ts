@@ -1,12 +1,11 @@
 /**
- * What the nodes of a chain went through, as lines of the log at the level of their event. Touches
- * nothing.
+ * Writes events of a chain's nodes as lines of the log, at the level of the event. Touches nothing.
  */
 import type { NodeLog } from "../../../chains/nodes.ts";
 import type { AgentLog } from "../../../protocol/log.ts";
 
 /**
- * A node's own words come as `detail`: `message` is the line's.
+ * A node's own text comes as `detail`, because `message` is the line's.
  * @public
  */
 export function nodeLog(log: AgentLog, chain: string): NodeLog {

@@ -1,6 +1,6 @@
 /**
- * Holds a signed version against this courier's own table, and its bytes against an independent
- * reading of them, before a byte of it reaches a node.
+ * Compares a signed attempt with this courier's own table, and its bytes with an independent
+ * reading of them, before a byte reaches a node.
  */
 
 import { families, networkOf } from "../../../chains/families.ts";
@@ -11,8 +11,8 @@ import type { CourierSettings } from "../../config/settings.ts";
 import type { VersionView, WithdrawalView } from "../../socket/verbs.ts";
 
 /**
- * Resolves with "" when the bytes say what the withdrawal says, else with what differs. Never
- * rejects for what bytes contain.
+ * Resolves with "" if the bytes match the withdrawal, else with the difference. Never rejects
+ * because of the bytes' content.
  * @public
  */
 export type ReadBack = (withdrawal: WithdrawalView, version: VersionView) => Promise<string>;
@@ -23,7 +23,7 @@ export function createReadBack(settings: Pick<CourierSettings, "chains" | "curre
     const chain = settings.chains[withdrawal.chain];
     const currency = settings.currencies[withdrawal.currency];
     if (chain === undefined || currency === undefined) return "this courier does not know the chain or the currency";
-    // What a top-up moves is the coin that pays the fees, whatever currency's sweep it is for.
+    // A top-up moves the coin that pays the fees, for a sweep of any currency.
     const isTopUp = withdrawal.mode === "topup";
     const { decimal } = isTopUp ? families[chain.family].fees : currency;
     const amount = parseAmount(withdrawal.amount, decimal);
@@ -42,7 +42,7 @@ export function createReadBack(settings: Pick<CourierSettings, "chains" | "curre
   };
 }
 
-/** In the family's one spelling; what is none of its addresses stays as it is. */
+/** The address in the family's only spelling; a text that is no address stays as it is. */
 function canonical({ family }: Pick<ConfiguredChain, "family">, contract: string): string {
   const parsed = families[family].parseAddress(contract);
   return parsed.ok ? parsed.address : contract;

@@ -1,21 +1,25 @@
 /**
- * Carries the signer's statements to the gateway: after each welcome everything the gateway does
- * not hold yet, then what comes, in ledger order, never twice on one connection. Holds no truth:
- * the signer makes every frame again from its ledger when asked. Source: docs/protocol.md section 6
- * (resuming by sequence).
+ * Carries the signer's statements to the gateway. After each welcome it sends every statement that
+ * the gateway does not hold yet, then new ones, in ledger order, never twice on one connection.
+ * Holds no durable state: the signer makes every frame again from its ledger when asked. Source:
+ * docs/protocol.md section 6 (resuming by sequence).
  */
 import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
 import type { Head } from "../../../protocol/messages.ts";
 import { parseStatement } from "../../../protocol/payloads.ts";
 import type { Link } from "../link/link.ts";
 
-/** Ask the kernel for room once this much is waiting there; the link itself is cut at 1 MiB. */
+/**
+ * With this many bytes waiting, the reporter waits for the kernel; the link itself is cut at 1 MiB.
+ */
 const bufferedBytesMax = 256 * 1024;
-/** A report's answer has at most 1 MiB; what the signer pushes meanwhile comes on top. */
+/**
+ * A report's answer has at most 1 MiB; statements that the signer sends meanwhile come in addition.
+ */
 const queuedBytesMax = 4 * 1024 * 1024;
 /**
- * Statements kept while an older part is still being fetched; beyond it they are fetched again
- * instead.
+ * Most statements that are kept while an older part is still being fetched. Beyond it they are
+ * fetched again instead.
  */
 const pushesMax = 256;
 
@@ -23,8 +27,8 @@ const pushesMax = 256;
 export interface ReporterOptions {
   readonly link: Pick<Link, "bufferedBytes" | "send" | "drop">;
   /**
-   * The signer's `report` verb: statement envelopes after this seq, base64; empty when there is
-   * nothing more to say.
+   * The signer's `report` verb: statement envelopes after this seq, base64; empty if there are no
+   * more.
    */
   readonly report: (after: number) => Promise<readonly string[]>;
   /** Called with the head of each statement as it is handed to the link. */
@@ -32,7 +36,7 @@ export interface ReporterOptions {
 }
 
 /**
- * A whole statement envelope as base64, and its place as the signer says beside it.
+ * A complete statement envelope as base64, and its position as the signer gave it.
  * @public
  */
 export interface Stated {
@@ -47,9 +51,9 @@ export interface Reporter {
   resume(after: number): void;
   /** A statement the signer pushed. */
   push(statement: Stated): void;
-  /** The signer has something to say when it is asked. */
+  /** The signer has a statement that it gives when asked. */
   ask(): void;
-  /** The link went down: whatever was on its way is forgotten. */
+  /** The link went down, so all statements on their way are forgotten. */
   pause(): void;
 }
 
@@ -84,7 +88,7 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   let pushes: Stated[] = [];
   const outbox = createOutbox(link);
 
-  /** True unless this one does not go on where the last one sent has ended. */
+  /** Returns false if this statement does not begin at the end of the last one sent. */
   const take = (statement: Stated): boolean => {
     if (statement.head.seq <= sentSeq) return true;
     if (statement.after !== sentSeq) return false;
@@ -107,11 +111,11 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
       for (const frame of frames) {
         const { greeted, ...statement } = placed(frame);
         const { seq } = statement.head;
-        // One with nothing new is the signer's word that it took the greeting: sent unless what
-        // went before it said so.
+        // A statement without new entries says only that the signer took the welcome. It is sent
+        // unless an earlier one said the same.
         if (seq < sentSeq || (seq === sentSeq && greeted === said)) continue;
-        // The gateway takes only what goes on exactly where it stands. A gap that the signer
-        // cannot close is for the gateway to judge, and the gateway will close the link.
+        // The gateway takes only a statement that begins exactly at its own head. If the signer
+        // cannot close a gap, the gateway judges it and will close the link.
         send(statement);
         said = greeted;
       }
@@ -161,12 +165,14 @@ function placed(frame: string): Stated & { readonly greeted: string } {
 
 interface Outbox {
   send(frame: Uint8Array): void;
-  /** When every frame so far was handed to the link; never when the connection ended. */
+  /**
+   * Resolves when every frame so far was handed to the link, and never after the connection ended.
+   */
   drained(): Promise<void>;
   end(): void;
 }
 
-/** Hands frames to the link in order, at the pace at which the kernel takes them. */
+/** Hands frames to the link in order, as fast as the kernel takes them. */
 function createOutbox(link: ReporterOptions["link"]): Outbox {
   const queue: Uint8Array[] = [];
   let queuedBytes = 0;

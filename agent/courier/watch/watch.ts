@@ -1,7 +1,7 @@
 /**
- * Notices new blocks of one chain and gathers what the desk needs of each, before anyone asks.
- * Polls; the interval follows the chain's own pace. A fault of the nodes is told once, and so is
- * its end.
+ * Notices new blocks of one chain and gathers the data that the scheduler needs of each, before it
+ * asks. Polls; the interval follows the chain's own pace. A fault of the nodes is reported once,
+ * and so is its end.
  */
 import type { BlockFacts } from "../../../chains/nodes.ts";
 import { AgentError } from "../../../protocol/fault.ts";
@@ -14,10 +14,10 @@ export interface WatchOptions {
   readonly pollMsMin: number;
   readonly pollMsMax: number;
   readonly clock: () => number; // monotonic
-  /** At once with each new block; its facts follow. */
+  /** Called at once with each new block; its facts follow. */
   readonly onHead: (number: number) => void;
   readonly onFacts: (facts: BlockFacts) => void;
-  /** `words` are those of the fault, with its code at the beginning. */
+  /** `words` is the text of the fault, with its code at the beginning. */
   readonly onAway: (code: string, words: string) => void;
   readonly onBug: (error: unknown) => void;
 }
@@ -31,7 +31,7 @@ export interface Watch {
 const pollsPerBlock = 4;
 
 /**
- * Begins at once.
+ * Starts to poll at once.
  * @public
  */
 export function createWatch(options: WatchOptions): Watch {
@@ -43,7 +43,9 @@ export function createWatch(options: WatchOptions): Watch {
   let last: { readonly number: number; readonly atMs: number } | null = null;
   let blockMs: number | null = null;
 
-  /** By our own clock: the chain's counts whole seconds, and some chains' runs ahead. */
+  /**
+   * Uses our own clock, because the chain's counts only seconds, and some chains' clocks run ahead.
+   */
   const pace = (number: number): void => {
     const atMs = options.clock();
     if (last !== null && number > last.number) {
