@@ -8,10 +8,10 @@ import { BlockList, isIP } from "node:net";
 const writtenMax = 128;
 
 /**
- * Returns the bare IP address in a text: an address, an address with a port (192.0.2.1:443,
- * [2001:db8::1]:443), in brackets, in quotes, with a zone (fe80::1%eth0; the zone is left out) or
- * as IPv4 inside IPv6 (RFC 4291 section 2.5.5.2; counts as the IPv4 address). Null for any other
- * text, such as "unknown" and names. Sources: RFC 7239 section 6; RFC 3986 section 3.2.2.
+ * Returns the bare IP address in a text. Accepts an address, an address with a port (192.0.2.1:443,
+ * [2001:db8::1]:443), in brackets, in quotes, or with a zone (fe80::1%eth0), which is left out.
+ * IPv4 inside IPv6 (RFC 4291 section 2.5.5.2) counts as the IPv4 address. Null for any other text,
+ * such as "unknown" and names. Sources: RFC 7239 section 6; RFC 3986 section 3.2.2.
  * @public
  */
 export function readAddress(text: string): string | null {

@@ -11,7 +11,7 @@ export interface CallbackSettings {
   readonly allowNetworks: readonly string[];
   // From each failed try to the next; after the last try an event is given up.
   readonly retryMs: readonly number[];
-  readonly timeoutMs: number; // of one try, including name look-up and answer
+  readonly timeoutMs: number; // for one try, including name look-up and answer
 }
 
 const minuteSeconds = 60;

@@ -10,8 +10,8 @@ import type { Quote } from "../fiat.ts";
 import type { TransactionRow } from "../store/rows.ts";
 
 /**
- * Payment data of a deposit: the link for wallets ("" if the currency is no longer served or its
- * chain has no links), the amount that may be missing, and the quote if there is one.
+ * Payment data of a deposit: the link for wallets, the amount that may be missing, and the quote if
+ * there is one. The link is "" if the currency is no longer served or its chain has no links.
  * @public
  */
 export function paymentOf(row: TransactionRow, { currencies }: Pick<GatewayConfig, "currencies">): object {

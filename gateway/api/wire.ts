@@ -1,8 +1,8 @@
 /**
  * Answers below the framework: to bytes that are no request, to requests that Node would answer
- * with an empty body, and to upgrades and tunnels that the gateway does not serve. Every answer has
- * the error body of the interface, in English, and ends the connection. Sources: RFC 9110 sections
- * 9.3.6 (CONNECT), 10.1.1 (Expect), 7.2 (Host); docs/api.md, Errors.
+ * with an empty body, and to unsupported upgrades and tunnels. Every answer has the error body of
+ * the interface, in English, and ends the connection. Sources: RFC 9110 sections 9.3.6 (CONNECT),
+ * 10.1.1 (Expect), 7.2 (Host); docs/api.md, Errors.
  */
 import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";

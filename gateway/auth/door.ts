@@ -3,9 +3,9 @@
  * then checks key, address and scope. The order follows cost, and how much an unauthenticated
  * client may learn.
  *
- * Failures are counted by address block. Tokens that name no key of ours share one counter, and
- * above its limit they are refused before any work. Each key has its own counter for tokens that
- * name it. Such a token is always verified, so bad tokens never lock out a good one; above the
+ * Failures are counted by address block. Tokens without a key of ours share one counter; above its
+ * limit such tokens are refused before any work. Each key has its own counter for tokens that name
+ * the key. Such a token is always verified, so bad tokens never lock out a good token; above the
  * limit only the answer changes. Tokens that come a second time, for example because an HTTP
  * library repeats a POST, are counted apart from wrong tokens. Source: docs/api.md, sections on the
  * token and on limits.

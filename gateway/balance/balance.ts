@@ -10,7 +10,7 @@ import { heldUnitsOf } from "../store/holdings.ts";
 import { sweepingUnits, toppedUnitsAfter } from "../store/sweeps.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "./funds.ts";
 
-const significantDigits = 15; // every decimal of this length survives conversion to a double and back
+const significantDigits = 15; // any decimal of this length survives conversion to a double and back
 
 /**
  * An amount as a JSON number: plain notation, at most 15 significant digits, rounded down.

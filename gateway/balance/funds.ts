@@ -1,7 +1,7 @@
 /**
- * The amount that an agent's hot wallet can still pay: its balance at the last final block that the
- * watcher has read, minus all promised amounts that this block has not used yet. A withdrawal
- * promises its amount, and the agent's own maxFee in the native coin. Errors are on the low side: a
+ * Computes the amount that an agent's hot wallet can still pay: the balance at the last final block
+ * that the watcher has read, minus all promised amounts that are not paid there yet. A withdrawal
+ * promises its amount, and the agent's maxFee in the native coin. Errors are on the low side: a
  * payment counts twice between its inclusion and our reading of its block. Source: docs/api.md,
  * section on balance.
  */
@@ -42,7 +42,7 @@ export function nativeOf(config: Pick<GatewayConfig, "currencies">, network: str
 
 /**
  * The agent's limit for one withdrawal's fee, in base units of the native coin; 0 for a currency
- * that it does not pay.
+ * that the agent does not pay.
  * @public
  */
 export function maxFeeUnits(paired: readonly PairedCurrency[], currency: string): bigint {
@@ -52,8 +52,8 @@ export function maxFeeUnits(paired: readonly PairedCurrency[], currency: string)
 }
 
 /**
- * The amount of `currency` that these withdrawals promise: their amounts, and their fees if
- * `currency` pays the fees.
+ * The promises of these withdrawals in `currency`: the amounts, and the fees if `currency` pays the
+ * fees.
  */
 function promisedOf(
   currency: GatewayCurrency,

@@ -1,8 +1,8 @@
 /**
  * One closing of a chain's books. Every account is compared; a balance that does not fit is
- * compared again at a later block. If it still differs, it is a difference with the block from
- * which it exists. Entries, differences and the closing's own row are written in one transaction at
- * the end, so an interrupted closing writes nothing.
+ * compared again at a later block. A balance that still differs becomes a difference with the block
+ * from which it exists. Entries, differences and the closing's own row are written in one
+ * transaction at the end, so an interrupted closing writes nothing.
  */
 import type { BookEntryRow, ClosingRow, DifferenceRow } from "../store/books.ts";
 import { listDifferences, readClosing, readDifference } from "../store/books.ts";

@@ -1,6 +1,7 @@
 /**
  * Writes the results of a closing in one transaction: entries, differences that replace earlier
- * ones, an alarm for each new difference, and the closing's own row if it compared everything.
+ * ones, and an alarm for each new difference. A closing that compared everything also gets its own
+ * row.
  */
 import { formatAmount } from "../../protocol/amount.ts";
 import { recordAlarm } from "../store/alarm.ts";

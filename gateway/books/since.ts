@@ -1,6 +1,6 @@
 /**
- * Finds the block from which a difference exists, by binary search over past final blocks: the
- * number of balances to read is about the number of binary digits of the block count. Reads only.
+ * Finds the block from which a difference exists, by binary search over past final blocks. Reads
+ * about as many balances as the block count has binary digits. Reads only.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { ClosingOptions, Compared } from "./compare.ts";

@@ -1,9 +1,9 @@
 /**
- * The interface of this module, and its one dangerous file: sends one callback. A name is looked up
- * only once, and the connection goes to an address that the guard accepted, even if the name's
- * addresses change a moment later. No redirects, no proxy, no kept connection. A receiver's
- * behaviour is bounded in time and size. Faults name neither address nor path, because the path may
- * be a secret of the receiver's.
+ * Sends one callback; the only file of this module that uses the network. A name is looked up only
+ * once, and the connection goes to an address that the guard accepted, even if the name's addresses
+ * change a moment later. No redirects, no proxy, no kept connection. A receiver's behaviour is
+ * bounded in time and size. Faults name neither address nor path, because the path may be a secret
+ * of the receiver's.
  */
 import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";

@@ -1,7 +1,7 @@
 /**
  * Turns changes into deliveries: each change of a record becomes its events, and each event a
- * delivery for every target that accepts it. The transaction that made a change also wrote it down;
- * one more transaction turns it into events, completely or not at all. `sequence` of a record's
+ * delivery for every target that accepts it. A change was written down in its own transaction;
+ * another transaction turns it into events, completely or not at all. `sequence` of a record's
  * events is taken from time, so that it still rises after an older database is restored.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";

@@ -158,7 +158,7 @@ export class Intake {
     return true;
   }
 
-  /** Applies all groups in one transaction, which is rolled back if one of them is refused. */
+  /** Applies all groups in one transaction. A refusal of any group rolls back all of them. */
   #apply(groups: readonly (readonly Arrival[])[]): Verdict {
     try {
       return this.#rooms.store.writeIfOk((database): Verdict => {

@@ -130,8 +130,8 @@ export class Session {
   }
 
   /**
-   * Reports dead versions and sweeps that the chain cannot reach, as this database holds them: at
-   * once, at each handshake, and at intervals while the withdrawal is open here or in the hello.
+   * Reports dead versions and unreachable sweeps, as this database holds them: at once, at each
+   * handshake, and at intervals while the withdrawal is open here or in the hello.
    */
   tellDead(): void {
     const agent = this.#live === null ? null : this.#served(this.#live);

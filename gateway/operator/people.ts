@@ -56,8 +56,8 @@ export function createMerchant(by: Operator, merchant: NewMerchant): MadeMerchan
 }
 
 /**
- * Makes a merchant that receives on these accounts, one for each family, without an agent, and its
- * two keys. Refuses GATEWAY_ACCOUNT_TAKEN.
+ * Makes a merchant that receives on these accounts, at most one account in a family, without an
+ * agent; also makes the two keys. Refuses GATEWAY_ACCOUNT_TAKEN.
  * @public
  */
 export function createReceiver(

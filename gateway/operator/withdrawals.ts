@@ -54,8 +54,8 @@ const jobWords = (job: JobRow): string => {
 };
 
 /**
- * The end of a version that expires: its last chain time, and the time since which it is called
- * dead.
+ * The end of a version that expires: the last chain time, and the time since which the version is
+ * called dead.
  */
 function endOf({ untilMs, deadAt }: SignatureRow): { readonly until?: string; readonly deadAt?: string } {
   return untilMs === 0 ? {} : { until: dateOf(untilMs), deadAt: dateOf(deadAt) };

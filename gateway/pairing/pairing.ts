@@ -109,7 +109,7 @@ function proven(service: Service, request: Request, client: ClientAddress): KeyR
 }
 
 /**
- * Checks that the agent holds every key that it pairs with, so that no agent pairs with another's
+ * Checks that the agent holds every key in its transcript, so that no agent pairs with another's
  * keys or accounts.
  */
 function unsignedProblem({ sealed, transcript }: Request): Answer | null {

@@ -1,6 +1,6 @@
 /**
- * The prices of one gateway process: a board that starts with the database's prices, and the feed
- * that renews it. If the configuration names no source, no market is asked.
+ * The prices of one gateway process: a board with the database's prices, and the feed that renews
+ * them. If the configuration names no source, no market is asked.
  */
 import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayConfig } from "../config.ts";

@@ -1,10 +1,10 @@
 /**
  * Decides whether an agent has caught up with the running gateway. A database restored from a
  * backup cannot detect by itself that it lacks payments. The agent's signer can, and then refuses
- * the handshake. So an agent has caught up in this run after its signer states, over the connection
- * of the handshake itself, that it accepted the handshake. A courier cannot make such a statement,
- * and cannot repeat one from another connection. Runs in the caller's transaction. Sources:
- * docs/protocol.md sections 4.1 and 6.2; docs/recovering.md section 5.
+ * the handshake. So an agent has caught up in this run after its signer accepts the handshake in a
+ * statement over the same connection. A courier cannot make such a statement, and cannot repeat one
+ * from another connection. Runs in the caller's transaction. Sources: docs/protocol.md sections 4.1
+ * and 6.2; docs/recovering.md section 5.
  */
 import type { Head, Statement } from "../../protocol/messages.ts";
 import { hasAgentHeard, keepHeardUnless, markHeardIn } from "../store/agent-state.ts";

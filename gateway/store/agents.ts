@@ -126,8 +126,8 @@ export function listPairedWallets(database: Database, network: string): readonly
 }
 
 /**
- * The paired agents that may pay from an account on a network: the agent whose hot wallet the
- * account is, or the agent that has the key of the deposit address.
+ * The paired agents that may pay from an account on a network: the owner of the hot wallet, or the
+ * agent that has the key of the deposit address.
  * @public
  */
 export function listPayersFrom(database: Database, account: string, network: string): readonly Pick<AgentRow, "id" | "heard">[] {

@@ -17,9 +17,10 @@ export interface BookPlace {
 }
 
 /**
- * opening: a hot wallet's balance when its books began. outside: a payment to a hot wallet that was
- * no sweep. owner: a payment from an address whose key this gateway's agents do not have; reported
- * and not kept. note: a difference that an operator accepted.
+ * The kinds of entries. An opening is a hot wallet's balance when its books began. An outside entry
+ * is a payment to a hot wallet that was no sweep. An owner entry is a payment from an address whose
+ * key this gateway's agents do not have; it is reported and not kept. A note is a difference that
+ * an operator accepted.
  * @public
  */
 export interface BookEntryRow extends BookPlace {

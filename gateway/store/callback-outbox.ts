@@ -6,7 +6,7 @@ import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * The columns of a record that change after it is made, as they were at one moment.
+ * The columns of a record that change after its creation, as they were at a moment.
  * @public
  */
 export type Glimpse = Pick<

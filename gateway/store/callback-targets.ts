@@ -64,8 +64,8 @@ export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merc
 }
 
 /**
- * All targets that are not removed, or only one merchant's, each with its waiting deliveries and
- * its newest try.
+ * The targets that are not removed, of all merchants or of one, with the number of waiting
+ * deliveries and the newest try.
  * @public
  */
 export function listTargets(database: Database, merchant: string | null): readonly CallbackTargetLine[] {

@@ -13,8 +13,8 @@ export function readGatewayKeyFingerprint(database: Database): string {
 }
 
 /**
- * Records that payments in this currency wait to be judged, in this run or a later one. Harmless to
- * call twice.
+ * Records that payments in this currency wait to be judged, now or in a later run. Harmless to call
+ * twice.
  * @public
  */
 export function keepUnjudged(database: Database, network: string, currency: string): void {

@@ -1,10 +1,10 @@
 /**
- * Decides which process may run on a database: only the gateway with the key that it was made with,
- * and only one process at a time. The lock is an open transaction on a small file next to the
- * database; the system ends it with the process. Commands that only read or write rows do not take
- * the lock. The file also names the run, because a database restored from a backup must not bring
- * back the name of an old run. Sources: sqlite.org/lockingv3.html (RESERVED); docs/architecture.md
- * section 2.
+ * Decides which process may run on a database: only the gateway with the database's own key, and
+ * only one process at a time. The lock is an open transaction on a small file next to the database;
+ * the system ends it with the process. Commands that only read or write rows do not take the lock.
+ * The file also names the run, because a database restored from a backup must not bring back the
+ * name of an old run. Sources: sqlite.org/lockingv3.html (RESERVED); docs/architecture.md section
+ * 2.
  */
 import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync, realpathSync } from "node:fs";

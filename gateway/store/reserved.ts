@@ -1,7 +1,7 @@
 /**
  * The amounts promised by pending withdrawals: one sum for each account, network and currency, so
- * that a new order does not count all others again. withdrawals.ts changes the sums in the same
- * transactions as the rows. The rows stay the truth, and each start compares both.
+ * that a new order does not count all others again. The sums change in the same transactions as the
+ * rows (withdrawals.ts). The rows stay the truth, and each start compares both.
  */
 import { invariant } from "../../protocol/fault.ts";
 import { laneOf } from "../../protocol/job-mode.ts";

@@ -50,8 +50,8 @@ CREATE INDEX spendsUntold ON spends (network) WHERE untold = 1;
 
 /**
  * Version 16 added the chain time until which a block takes a version (0 if a slot keeps others
- * out), and the time since which a version is held as dead. It also added `expiries`: withdrawals
- * that their agents reported expired before this database held all versions as dead.
+ * out), and the time since which a version is dead. It also added `expiries`: withdrawals that an
+ * agent reported expired before this database held all versions as dead.
  */
 const untilMs = "untilMs INTEGER NOT NULL DEFAULT 0";
 const deadAt = "deadAt INTEGER";
@@ -253,8 +253,8 @@ const sweepsUpgrade = `${dropCallbackTriggers}
 
 /**
  * Version 19 added the deposit ceiling in the agent's ledger, and whether it is awaited after the
- * database was restored from a backup. It also added the addresses that the database may have
- * forgotten, and the block from which its chains are then read again.
+ * database was restored from a backup. It also added the addresses that such a database may have
+ * forgotten, and the blocks from which to read the chains again.
  */
 const depositCeiling = "depositCeiling INTEGER NOT NULL DEFAULT 0";
 const awaitsCeiling = "awaitsCeiling INTEGER NOT NULL DEFAULT 0 CHECK (awaitsCeiling IN (0,1))";

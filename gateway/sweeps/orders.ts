@@ -1,6 +1,6 @@
 /**
- * Turns a sweep into rows and jobs: first its own, then those of the top-up with which its address
- * pays the fee. One order is one transaction; a restart continues from the rows. Source:
+ * Turns a sweep into rows and jobs: the sweep's first, then those of the top-up, from which the
+ * address pays the fee. One order is one transaction; a restart continues from the rows. Source:
  * docs/protocol.md section 5.
  */
 

@@ -1,6 +1,6 @@
 /**
  * Interface of the sweeps: after each pass of the watcher, moves the balances of deposit addresses
- * to the hot wallet if a sweep is worth its fee, or if an operator wants it. Decides from the
+ * to the hot wallet. A sweep must be worth its fee, unless an operator orders it. Decides from the
  * database and the chain's final block. Asks the chain a limited number of questions in a pass, and
  * keeps the reason for each address that is not swept. Sources: docs/api.md, Sweeps;
  * docs/architecture.md, section 8.

@@ -1,6 +1,6 @@
 /**
- * A chain as the watcher's modules share it: its reader, its currencies, the state of its tokens,
- * and the alarm.
+ * Data and functions for one chain that the watcher's modules share: reader, currencies, state of
+ * the tokens, and the alarm.
  */
 
 import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
@@ -30,7 +30,7 @@ export interface WatchedChain {
   readonly name: string; // key of the configuration's chains
   readonly network: string; // CAIP-2
   readonly reader: WatcherNodes;
-  readonly currencies: readonly GatewayCurrency[]; // of this chain
+  readonly currencies: readonly GatewayCurrency[]; // the chain's currencies
   readonly tokens: TokenMemory; // tokens that confirmed their decimals
   readonly store: Store;
   readonly signals: Signals;

@@ -16,8 +16,8 @@ import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 
 /**
- * At most this many versions of an account share one reading of blocks, if their ends are this
- * close together.
+ * Versions of an account share one reading of blocks: at most `togetherMax`, with ends within
+ * `togetherMs`.
  */
 const togetherMax = 64;
 const togetherMs = 60_000;

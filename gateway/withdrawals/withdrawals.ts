@@ -108,7 +108,7 @@ function isOverAtOnce({ ledgerAt }: AgentRow, { createdAt, expiresAt }: Transact
   return ledgerAt >= expiresAt || ledgerAt - createdAt > ledgerAheadMsMax;
 }
 
-/** Makes the row. Of two equal requests at the same time, one makes it and the other finds it. */
+/** Makes the row, or finds it if an equal request made it at the same time. */
 function make(service: Service, request: WithdrawalRequest, order: Order): Promise<Made | Answer> {
   return request.write((database) => {
     const known = withdrawalOfOrder(database, request.merchant, order.orderId);
@@ -157,9 +157,9 @@ function answerOf(database: Database, row: TransactionRow, language: Language): 
 }
 
 /**
- * Makes the withdrawal, or finds the one that this orderId made before, and answers 200 or 422 with
- * its transactionId. Answers 400 if nothing was made, 409 if the orderId was used with other
- * content. Harmless to call twice, because the orderId identifies the withdrawal.
+ * Makes the withdrawal of an orderId, or finds the earlier one, and answers 200 or 422 with its
+ * transactionId. Answers 400 if nothing was made, 409 if the orderId was used with other content.
+ * Harmless to call twice, because the orderId identifies the withdrawal.
  * @public
  */
 export async function requestWithdrawal(service: Service, request: WithdrawalRequest): Promise<Answer> {
