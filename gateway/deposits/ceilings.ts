@@ -1,9 +1,9 @@
 /**
- * No deposit address leaves before a ceiling above its place is held outside the database, so that
- * a database that was put back gives no address a second time: by the agent's ledger, and for every
- * account in the file beside the database. An address that may have left below a ceiling and is not
- * known here is watched as forgotten. Sources: docs/protocol.md section 6.5; docs/recovering.md,
- * section 2.
+ * No deposit address leaves before a ceiling above its index is held outside the database: by the
+ * agent's ledger, and for every account in the file next to the database. So a database restored
+ * from a backup gives no address a second time. An address that may have left below a ceiling and
+ * is unknown here is watched as forgotten. Sources: docs/protocol.md section 6.5;
+ * docs/recovering.md, section 2.
  */
 import type { AddressMark, AddressMarks } from "../store/address-marks.ts";
 import { accountsOf } from "../store/agent-accounts.ts";
@@ -26,7 +26,7 @@ import type { Database } from "../store/store.ts";
 import { ceilingStep, farPlaces } from "./ceiling-steps.ts";
 
 /**
- * The ceiling that is asked for while `next` is the first free place: half a step ahead at least.
+ * The ceiling to ask for while `next` is the first free index: at least half a step ahead.
  * @public
  */
 export function wantedCeiling(next: number): number {
@@ -34,7 +34,7 @@ export function wantedCeiling(next: number): number {
 }
 
 /**
- * The ceiling that its ledger should hold; null where it holds enough.
+ * The ceiling that the agent's ledger should hold; null if the present ceiling is high enough.
  * @public
  */
 export function askedCeiling({ nextDepositIndex, depositCeiling }: AgentRow): number | null {
@@ -42,7 +42,7 @@ export function askedCeiling({ nextDepositIndex, depositCeiling }: AgentRow): nu
   return wanted > depositCeiling ? wanted : null;
 }
 
-/** One count of places, and the accounts whose addresses it counts. */
+/** One count of indexes, with the accounts whose addresses it counts. */
 interface Holder {
   readonly merchant: string;
   readonly agent: string | null;
@@ -75,7 +75,7 @@ const holders = (database: Database): readonly Holder[] => [
 
 type MarkOf = (account: string) => AddressMark | undefined;
 
-/** Undefined where no mark of any of its accounts is there. */
+/** Undefined if none of its accounts has a mark. */
 function markOf(holder: Holder, of: MarkOf): AddressMark | undefined {
   const marks = holder.accounts.map(({ firstAddress }) => of(firstAddress)).filter((mark) => mark !== undefined);
   if (marks.length === 0) return undefined;
@@ -83,8 +83,9 @@ function markOf(holder: Holder, of: MarkOf): AddressMark | undefined {
 }
 
 /**
- * Skips every place up to `to`; its addresses are derived and watched by and by
- * (skipped-addresses.ts). @returns how many were skipped.
+ * Skips every index up to `to`; the addresses are derived and watched gradually
+ * (skipped-addresses.ts).
+ * @returns the number of skipped indexes
  */
 function skip(database: Database, holder: Holder, to: number, nowMs: number): number {
   if (to <= holder.next) return 0;
@@ -96,8 +97,8 @@ function skip(database: Database, holder: Holder, to: number, nowMs: number): nu
 }
 
 /**
- * Every account for deposits that a merchant ever had here, with the first place of which no
- * address has left, and the ceiling that the agent's ledger holds.
+ * Every deposit account that a merchant ever had here, with its first index whose address has not
+ * left, and the ceiling in the agent's ledger.
  * @public
  */
 export function listDepositAccounts(database: Database, merchant: string): readonly DepositAccount[] {
@@ -114,15 +115,16 @@ export interface DepositAccount {
   readonly id: string; // the text that addresses are derived from
   readonly firstAddress: string;
   readonly merchant: string;
-  readonly agent: string | null; // null: nobody here has its key
+  readonly agent: string | null; // null: no agent here has its key
   readonly next: number;
-  readonly ceiling: number; // 0 where no ledger holds one
+  readonly ceiling: number; // 0 if no ledger holds one
 }
 
 /**
- * Says that every place below `to` of an account may have left: no order gets one of them. The
- * caller has their addresses watched. Runs in the caller's transaction; twice is harmless.
- * @returns how many places that passes over
+ * Records that every address below index `to` of an account may have left, so that no order gets
+ * one of them. The caller must have the addresses watched. Runs in the caller's transaction.
+ * Harmless to call twice.
+ * @returns the number of indexes that are skipped
  * @public
  */
 export function passOver(database: Database, firstAddress: string, to: number): number {
@@ -138,17 +140,17 @@ export function passOver(database: Database, firstAddress: string, to: number): 
 const farBehind = ({ next }: Holder): number => next + Math.max(farPlaces, next);
 
 /**
- * Findings of a start.
+ * The result of the comparison at a start.
  * @public
  */
 export interface Found {
-  readonly reason: string; // why the database counts as put back, "" when it does not
+  readonly reason: string; // why the database counts as restored from a backup; "" if it does not
   readonly skipped: number;
 }
 
 /**
- * Compares the database with what is held outside it, before anything is read or given out: `marks`
- * is null where there is no file. A database that was put back goes on at its ceilings.
+ * Compares the database with the marks outside it, before anything is read or given out. `marks` is
+ * null if there is no file. A restored database continues at its ceilings.
  * @public
  */
 export function compareMarks(database: Database, marks: ReadonlyMap<string, AddressMark> | null, nowMs: number): Found {
@@ -160,7 +162,7 @@ export function compareMarks(database: Database, marks: ReadonlyMap<string, Addr
   let skipped = 0;
   for (const holder of holders(database)) {
     const mark = markOf(holder, (account) => marks?.get(account));
-    // An agent says how far its ledger holds addresses: it is waited for.
+    // An agent reports the ceiling in its ledger, so the gateway waits for the agent.
     const unknown = holder.agent === null && (marks === null || holder.next > 0) ? farBehind(holder) : 0;
     skipped += skip(database, holder, mark?.ceiling ?? unknown, nowMs);
   }
@@ -168,7 +170,8 @@ export function compareMarks(database: Database, marks: ReadonlyMap<string, Addr
 }
 
 /**
- * The marks beside the database from now on: those held before, and its own counts.
+ * The marks next to the database from now on: the earlier marks, raised to the database's own
+ * counts.
  * @public
  */
 export function marksOf(database: Database, known: ReadonlyMap<string, AddressMark> | null): ReadonlyMap<string, AddressMark> {
@@ -204,15 +207,16 @@ function notePutBack(database: Database, reason: string, nowMs: number, heardIn?
 }
 
 /**
- * Whether an agent's word that this database was put back is news. One that was heard in this run
- * has said that nothing is missing, and one that is awaited has been believed already: an agent of
- * another merchant could stop everybody's orders again and again, and have their places skipped.
+ * True if an agent's statement that this database was restored is news. An agent that has caught up
+ * in this run has stated that nothing is missing, and an agent whose ceiling is awaited counted
+ * already. Otherwise an agent of another merchant could stop everybody's orders again and again,
+ * and have their indexes skipped.
  */
 function isNews({ heard, awaitsCeiling }: AgentRow, run: string): boolean {
   return heard !== run && awaitsCeiling === 0;
 }
 
-/** An agent's word, and the run of the gateway that heard it. */
+/** The reason of an agent's statement, and the run of the gateway that received it. */
 interface Doubt {
   readonly reason: string;
   readonly run: string;
@@ -220,8 +224,9 @@ interface Doubt {
 }
 
 /**
- * An agent speaks of what this database has forgotten: it was put back. Agents that were heard in
- * this run are not asked again. Runs in the caller's transaction; twice is harmless.
+ * Marks the database as restored from a backup, because an agent reports an entry that this
+ * database has forgotten. Agents that have caught up in this run are not asked again. Runs in the
+ * caller's transaction. Harmless to call twice.
  * @public
  */
 export function doubtDatabase(database: Database, agentId: string, { reason, run, nowMs }: Doubt): void {
@@ -230,8 +235,8 @@ export function doubtDatabase(database: Database, agentId: string, { reason, run
 }
 
 /**
- * The agent's ledger holds a ceiling. One that this database cannot have asked for says that it was
- * put back. Runs in the caller's transaction.
+ * Keeps the ceiling in the agent's ledger. A ceiling that this database cannot have asked for shows
+ * that it was restored from a backup. Runs in the caller's transaction.
  * @public
  */
 export function learnCeiling(
@@ -248,9 +253,9 @@ export function learnCeiling(
 }
 
 /**
- * The agent was heard by this run, so its ceiling is known: a database that was put back goes on
- * from there. Runs in the caller's transaction; twice is harmless. @returns how many places were
- * skipped.
+ * Settles the ceiling of an agent that has caught up in this run; a restored database continues
+ * from there. Runs in the caller's transaction. Harmless to call twice.
+ * @returns the number of skipped indexes
  * @public
  */
 export function settleAgent(
@@ -275,8 +280,9 @@ function knownEnd(agent: AgentRow, marks: AddressMarks): number {
 }
 
 /**
- * Ends what a put back database waits for, once every chain was read after that was noticed and
- * every agent has told its ceiling. Twice is harmless. @returns whether it ended now
+ * Ends the wait of a restored database after every chain was read since the restore was noticed,
+ * and every agent has reported its ceiling. Harmless to call twice.
+ * @returns true if it ended now
  * @public
  */
 export function endIfCaughtUp(database: Database, isReadSince: (atMs: number) => boolean): boolean {
@@ -287,21 +293,23 @@ export function endIfCaughtUp(database: Database, isReadSince: (atMs: number) =>
   return true;
 }
 
-/** A place for a new address, or why none can leave now. */
+/** An index for a new address, or the reason why none can leave now. */
 export type Place =
   | { readonly ok: true; readonly index: number }
-  /** The database was put back and reads on, or the agent's ledger holds no ceiling above it. */
+  /**
+   * The restored database is still reading, or the agent's ledger holds no ceiling above the index.
+   */
   | { readonly ok: false; readonly reason: "catching_up" | "server_away" };
 
 interface Asked {
   readonly marks: AddressMarks;
-  readonly firstAddress: string; // of the account that the address is derived from
-  readonly isRead: (sinceMs: number) => boolean; // the chain, since then
+  readonly firstAddress: string; // first address of the account
+  readonly isRead: (sinceMs: number) => boolean; // true if the chain was read since then
   readonly nowMs: number;
 }
 
 /**
- * The next place of an agent's accounts; it is taken by the caller, in the same transaction.
+ * The next index of an agent's accounts. The caller must take it in the same transaction.
  * @throws AgentError GATEWAY_MARKS
  */
 export function placeUnderAgent(database: Database, agent: AgentRow, asked: Asked): Place {
@@ -309,7 +317,7 @@ export function placeUnderAgent(database: Database, agent: AgentRow, asked: Aske
 }
 
 /**
- * As `placeUnderAgent`, for the account of a merchant who only receives.
+ * Like `placeUnderAgent`, for the account of a merchant that only receives.
  * @throws AgentError GATEWAY_MARKS
  */
 export function placeUnderKey(database: Database, key: ReceivingKeyRow, asked: Asked): Place {

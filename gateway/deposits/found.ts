@@ -1,7 +1,7 @@
 /**
- * Takes in what a scan found: its addresses are watched from now on, what lies on them becomes a
- * payment that counts for no request yet, and no order gets a place up to the last one found. Works
- * beside a gateway that runs, in short transactions.
+ * Takes in the results of a scan: the found addresses are watched from now on, and their balances
+ * become payments that count for no request yet. No order gets an index up to the last one found.
+ * Works while a gateway runs, in short transactions.
  */
 import { familyNamed } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
@@ -25,14 +25,15 @@ export interface FoundOn {
 /** @public */
 export interface TakenIn {
   readonly watched: number; // addresses
-  readonly passedOver: number; // places that no order gets any more
-  readonly unswept: readonly string[]; // their place is another address' here: watched, and nothing else
+  readonly passedOver: number; // indexes that no order will get
+  readonly unswept: readonly string[]; // another address here has the same index: only watched
 }
 
 const sliceMax = 250;
 
 /**
- * Durable when it returns; twice is harmless. `networks` are those of the configuration.
+ * Takes in the addresses; returns when all is durable. Harmless to call twice. `networks` are those
+ * of the configuration.
  * @throws AgentError GATEWAY_STORE_*
  * @public
  */
@@ -44,7 +45,7 @@ export function takeInFound(
 ): TakenIn {
   const found = chains.flatMap(({ network, scanned }) => scanned.found.map((one) => ({ network, ...one })));
   const ends = new Map(accounts.map((account) => [account, endOf(account, accounts, found)]));
-  // Watched first: whatever happens in between, no place is passed over unwatched.
+  // Watches first, so that an interruption never leaves a skipped index unwatched.
   for (const [account, end] of ends) watchUpTo(store, account, end, nowMs);
   return store.write((database) => {
     const unswept: string[] = [];
@@ -75,8 +76,8 @@ export function takeInFound(
 }
 
 /**
- * The place behind the last one found, where that is beyond what the database counts. The accounts
- * of an agent share one count.
+ * The index after the last one found, if it is beyond the database's count. The accounts of an
+ * agent share one count.
  */
 function endOf(account: DepositAccount, accounts: readonly DepositAccount[], found: readonly Found[]): number {
   const counted = accounts.filter(({ agent }) => agent !== null && agent === account.agent);
@@ -101,7 +102,9 @@ function watchUpTo(store: Store, account: DepositAccount, end: number, nowMs: nu
   }
 }
 
-/** From which block on payments count by name: from where each chain is read on. */
+/**
+ * The block from which single payments count on each chain: the block at which reading continues.
+ */
 function blocksOf(
   database: Database,
   chains: readonly FoundOn[],

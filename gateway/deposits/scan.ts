@@ -1,7 +1,7 @@
 /**
- * Looks for addresses of accounts for deposits that the chain knows and the database does not: by
- * the account's extended public key alone, place after place, at one final block. Asks the nodes
- * that it is handed in bounded batches, with a rest after each as long as it took; writes nothing.
+ * Searches deposit accounts for addresses that the chain knows and the database does not. Needs
+ * only an account's extended public key, and goes through its indexes in order at one final block.
+ * Asks the given nodes in bounded batches and rests after each as long as it took; writes nothing.
  * Sources: BIP-44 (account discovery, gap limit); docs/recovering.md section 7.
  */
 import { familyNamed } from "../../chains/families.ts";
@@ -9,21 +9,21 @@ import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
 import { AgentError } from "../../protocol/fault.ts";
 
 /**
- * So many places in a row that nobody used end a scan. Wallets stop after 20 (BIP-44); here each
- * order takes a place, paid or not, so the limit is the step of the ceilings.
+ * This many unused indexes in a row end a scan. Wallets stop after 20 (BIP-44). Here each order
+ * takes an index, paid or not, so the limit is the step of the ceilings.
  * @public
  */
 export const gapDefault = 1_000;
 
 /**
- * An account as a scan knows it.
+ * The fields of an account that a scan needs.
  * @public
  */
 export interface ScannedAccount {
   readonly family: string;
   readonly id: string; // an account's extended public key
   readonly firstAddress: string;
-  readonly known: number; // places below it may have left: the gap counts from there on
+  readonly known: number; // addresses below this index may have left; the gap counts from here
 }
 
 /** @public */
@@ -32,11 +32,13 @@ export type ScanNodes = Pick<WatcherNodes, "balances" | "wereUsed" | "finalTip">
 /** @public */
 export interface ScanOptions {
   readonly reader: ScanNodes;
-  readonly currencies: readonly { readonly id: string; readonly contract: string }[]; // of the chain
+  readonly currencies: readonly { readonly id: string; readonly contract: string }[]; // the chain's currencies
   readonly from: number;
-  readonly to: number | null; // the last place; null: until the gap ends it
+  readonly to: number | null; // the last index; null: until the gap ends the scan
   readonly gap: number;
-  /** Whether a request of the database names the address, so that it is not asked for. */
+  /**
+   * True if a request of the database names the address, so that the nodes are not asked for it.
+   */
   readonly isNamed: (address: string) => boolean;
   readonly clock: () => number; // milliseconds
   readonly rest: (ms: number) => Promise<void>;
@@ -44,29 +46,29 @@ export interface ScanOptions {
 }
 
 /**
- * An address in use that no request names.
+ * A used address that no request names.
  * @public
  */
 export interface Found {
   readonly account: ScannedAccount;
   readonly place: number;
   readonly address: string;
-  readonly block: number; // at whose end it was looked at
+  readonly block: number; // read at the end of this block
   readonly balances: readonly { readonly currency: string; readonly units: bigint }[]; // above 0
-  readonly wasUsed: boolean; // the account sent something, or exists on the chain
+  readonly wasUsed: boolean; // the account sent a transaction, or exists on the chain
 }
 
 /** @public */
 export interface Scanned {
-  readonly first: BlockId; // payments in later blocks may not be in what was found
-  readonly last: number; // another block where the nodes did not keep the first one's state
-  readonly asked: number; // addresses
-  readonly named: number; // addresses that requests name
-  readonly end: number; // the place behind the last one that was looked at, of any account
+  readonly first: BlockId; // payments in later blocks may be missing
+  readonly last: number; // differs from the first if nodes did not keep its state
+  readonly asked: number; // number of addresses
+  readonly named: number; // number of addresses that requests name
+  readonly end: number; // the index after the last one read, of any account
   readonly found: readonly Found[];
 }
 
-const sliceMax = 250; // a door's own batch has about as many
+const sliceMax = 250; // about the size of a chain interface's own batch
 const restMinMs = 5;
 const restMaxMs = 10_000;
 const triesMax = 4;
@@ -139,7 +141,9 @@ interface Answer {
   readonly used: readonly boolean[];
 }
 
-/** Nodes that have dropped a block's state answer for a newer one: the scan then goes on there. */
+/**
+ * Nodes that have dropped a block's state answer for a newer block; the scan then continues there.
+ */
 async function ask(addresses: readonly string[], state: State, options: ScanOptions): Promise<Answer> {
   const { reader, currencies, clock, rest } = options;
   for (let tries = 1; ; tries += 1) {

@@ -1,7 +1,7 @@
 /**
- * Derives the addresses of places that were skipped, and has them watched, a few at a time: far
- * jumps have tens of thousands of places, each takes milliseconds, and requests are served between.
- * A kill loses nothing: the places that are left stand in the database.
+ * Derives the addresses of skipped indexes, a few at a time, and has them watched. Far jumps have
+ * tens of thousands of indexes, each derivation takes milliseconds, and requests run between. A
+ * killed process loses nothing, because the remaining indexes are in the database.
  */
 import { familyNamed } from "../../chains/families.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -11,15 +11,16 @@ import { countForgottenPlaces, firstForgottenRange, moveForgottenRange } from ".
 import { putBackSince, rewindCursors } from "../store/put-back.ts";
 import type { Database, Store } from "../store/store.ts";
 
-/** About 40 ms of work, and half as much rest for all else. */
+/** About 40 ms of work, and half as much rest for other work. */
 const placesAtOnce = 20;
 const restMs = 20;
 const lookMs = 1_000;
 
 /**
- * Watches at most `placesMax` addresses more. With the last one of a range every chain is read
- * again from where it was vouched for: money may lie in blocks that were read without them. Runs in
- * the caller's transaction. @returns how many places are left
+ * Watches at most `placesMax` more addresses. With the last address of a range, every chain is read
+ * again from its vouched block, because blocks that were read without these addresses may have
+ * payments. Runs in the caller's transaction.
+ * @returns the number of remaining indexes
  * @public
  */
 export function watchSkipped(database: Database, placesMax: number, nowMs: number): number {
@@ -48,8 +49,8 @@ interface Options {
 }
 
 /**
- * Watches skipped addresses while the gateway runs. A fault of the database ends nothing: the
- * places are tried again. `close` twice is harmless.
+ * Watches skipped addresses while the gateway runs. After a fault of the database the indexes are
+ * tried again. `close` is harmless to call twice.
  * @public
  */
 export function startWatchingSkipped({ store, log, clock }: Options): { close(): void } {
