@@ -1,7 +1,7 @@
 /**
- * What the launcher sends over the signer's stdin: u32be length ‖ JSON settings, then u32be length
- * ‖ encKey bytes, then nothing until the pipe ends. The key never becomes text, and every buffer it
- * came in is wiped. Pure; the stream is main.ts's.
+ * Reads the launcher's frames from the signer's stdin: u32be length ‖ JSON settings, then u32be
+ * length ‖ encKey bytes, then nothing until the pipe ends. The key never becomes text, and every
+ * buffer that held it is wiped. Pure; the stream belongs to main.ts.
  */
 import { families } from "../../chains/families.ts";
 import { type ChainId, familyNames } from "../../chains/family.ts";
@@ -42,7 +42,9 @@ const policy: Reader<PolicySettings> = object(
     sweeps,
   },
 );
-/** As config.json's reader spelled it: some family's id in its one spelling. */
+/**
+ * Reads a chain's id as the reader of config.json writes it: the canonical spelling of some family.
+ */
 const chainId: Reader<ChainId> = (value, path) => {
   const isOne = Object.values(families).some(({ readChainId }) => readChainId(value) === value);
   if (!isOne) throw shapeFault(path, "must be a chain's id");
@@ -72,8 +74,8 @@ const settings: Reader<SignerSettings> = object({
 });
 
 /**
- * Gathers the two frames. `push` takes each chunk over and wipes it; it gives the bootstrap when
- * all is there, null before.
+ * Gathers the two frames. `push` takes ownership of each chunk and wipes it. Returns the bootstrap
+ * when both frames are complete, null before.
  * @throws AgentError SIGNER_BOOTSTRAP, JSON_*
  * @public
  */

@@ -1,6 +1,6 @@
 /**
- * Shuts the side doors of the process with the keys (inspector, foreign start options, core dumps)
- * and says how far it is set apart from the rest of the machine. Runs before any key is read.
+ * Hardens the process that holds the keys (inspector, foreign start options, core dumps) and
+ * reports how far it is isolated from the rest of the machine. Runs before any key is read.
  * Sources: core(5), proc_pid_status(5); docs/threat-model.md.
  */
 import { readFileSync } from "node:fs";
@@ -8,15 +8,15 @@ import { AgentError } from "../../protocol/fault.ts";
 import { emptyCoreDumps } from "../files/core-dumps.ts";
 
 /**
- * Refuses to go on under start options that open the process, and shuts what can be shut from
- * inside. The first call of the signer; twice is harmless. `warnings` are lines for the operator.
+ * Refuses start options that open the process, and closes what can be closed from inside. The
+ * signer calls it first; a second call is harmless. `warnings` are lines for the operator.
  * @throws AgentError PROCESS_NODE_OPTIONS, PROCESS_INSPECTOR
  * @public
  */
 export function hardenProcess(own: Pick<NodeJS.Process, "env" | "execArgv" | "on" | "listenerCount">): {
   readonly warnings: readonly string[];
 } {
-  // SIGUSR1 opens the inspector in every version of Node, unless somebody listens for it.
+  // SIGUSR1 opens the inspector in every version of Node unless the program has a listener for it.
   if (own.listenerCount("SIGUSR1") === 0) own.on("SIGUSR1", () => {});
   if ((own.env.NODE_OPTIONS ?? "") !== "") {
     throw new AgentError("PROCESS_NODE_OPTIONS", "none", "NODE_OPTIONS is set for the process with the keys");
@@ -28,7 +28,7 @@ export function hardenProcess(own: Pick<NodeJS.Process, "env" | "execArgv" | "on
 }
 
 /**
- * What the kernel says about this process and its surroundings; null where it does not say.
+ * The kernel's data about this process and its isolation; null if the kernel gives no answer.
  * @public
  */
 export interface IsolationFacts {
@@ -37,18 +37,18 @@ export interface IsolationFacts {
   readonly socketsInherited: boolean; // the courier's socket came from the service manager
   readonly noNewPrivileges: boolean;
   readonly systemCallFilter: boolean;
-  readonly interfaces: readonly string[] | null; // network interfaces in sight, loopback left out
+  readonly interfaces: readonly string[] | null; // visible network interfaces, without loopback
 }
 
 /**
- * The rung of the isolation ladder with its reason, e.g. "L0 one user": L1 the signer has a user of
- * its own, L2 also no network and a system call filter. L3 (a credential bound to machine or TPM)
- * cannot be seen from inside and is never claimed.
+ * Returns the isolation level with its reason, for example "L0 one user". At L1 the signer has its
+ * own user; at L2 it also has no network and a system call filter. L3 (a credential tied to the
+ * machine or a TPM) cannot be seen from inside and is never claimed.
  * @public
  */
 export function isolationLevel(facts: IsolationFacts): string {
-  // Under the service manager the parent is a launcher of the same user; the courier is another
-  // unit then, with another user.
+  // Under the service manager, the parent is a launcher with the same user, and the courier is
+  // another unit with another user.
   const ownUser = facts.socketsInherited || (facts.parentUid !== null && facts.parentUid !== facts.uid);
   if (!ownUser || facts.uid === null || facts.uid === 0) return facts.uid === 0 ? "L0 one user, and it is root" : "L0 one user";
   const missing: string[] = [];
@@ -59,7 +59,7 @@ export function isolationLevel(facts: IsolationFacts): string {
 }
 
 /**
- * Reads the facts from /proc. `parentPid` is the launcher's or service manager's.
+ * Reads the isolation data from /proc. `parentPid` is that of the launcher or the service manager.
  * @public
  */
 export function isolationFacts(own: { readonly parentPid: number; readonly socketsInherited: boolean }): IsolationFacts {

@@ -1,8 +1,9 @@
 /**
- * The signer's process: side doors shut first, then settings and encKey from stdin, keystore,
- * ledger replayed, sockets, `ready` on stdout. Ends with 0 when stdin ends, on SIGTERM, or when a
- * read-only disk takes writes again; 2 wrongly configured; 4 an operator is needed; 70 a bug or a
- * failed disk. The only file of this room that touches clock, chance and the process.
+ * The signer's process. It hardens itself first, then reads settings and encKey from stdin, opens
+ * the keystore, replays the ledger, opens the sockets and prints `ready` on stdout. Exits with 0
+ * when stdin ends, on SIGTERM, or when a read-only disk accepts writes again. Other codes: 2 for a
+ * wrong configuration, 4 if an operator is needed, 70 for a bug or a failed disk. Only this file of
+ * the module uses the clock, randomness and the process.
  */
 import "../../protocol/no-inspector.ts";
 import { randomBytes } from "node:crypto";
@@ -35,12 +36,12 @@ import { ledgerTime } from "./state/ledger-time.ts";
 import { unlockVault, type Vault } from "./vault/vault.ts";
 
 const exitCodes = { fine: 0, configuration: 2, operator: 4, bug: 70 } as const;
-/** The launcher's lock on the state folder, handed down. */
+/** The launcher's lock on the state folder, an inherited descriptor. */
 const lockDescriptor = 3;
 const tickMs = 1_000;
-/** Ticks between two signs of life for the launcher, which kills who stays silent. */
+/** Ticks between two liveness messages to the launcher, which kills a silent process. */
 const aliveTicks = 5;
-/** How long what nobody waits for may wait for a sync of its own. */
+/** The longest delay of records that hold nobody up, before they get a sync of their own. */
 const lateMs = 15;
 const courierConnectionsMax = 2;
 const courierOutstandingMax = 1_024;
@@ -52,7 +53,10 @@ const monotonic = (): number => performance.now();
 const log = createLog((line) => process.stderr.write(line), clock);
 let end: (code: number) => never = (code) => process.exit(code);
 
-/** Faults that the next start would find again, by code; all others are worth another try. */
+/**
+ * Returns the exit code of a fault; a fault that the next start would meet again has another code
+ * than one worth a retry.
+ */
 function exitCodeOf(code: string): number {
   const isPlace = code === "LEDGER_UNLOCKED" || code === "KEYSTORE_ENCKEY" || code === "KEYSTORE_MISSING";
   if (isPlace || /^(?:FILE_|PROCESS|JSON|POLICY|ENCKEY|SIGNER_BOOTSTRAP|SIGNER_NETWORK)/.test(code))
@@ -62,8 +66,8 @@ function exitCodeOf(code: string): number {
 }
 
 /**
- * Whatever was thrown: said once, then the end. Nothing goes on after a bug; the ledger is read
- * back at the next start.
+ * Logs any thrown value once and exits. Nothing continues after a bug; the next start replays the
+ * ledger.
  */
 function fail(error: unknown): never {
   if (error instanceof AgentError) {
@@ -84,8 +88,8 @@ interface Opened {
 }
 
 /**
- * Keystore, then ledger. The keys of another wallet, or a network they were not sealed for, end it
- * here.
+ * Opens the keystore, then the ledger. Fails if the keys belong to another wallet or the keystore
+ * was not sealed for a configured network.
  */
 function open({ settings, encKey }: Bootstrap, current: Run): Opened {
   assertStateLocked(lockDescriptor, join(settings.stateDir, "lock"));
@@ -129,8 +133,9 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
 }
 
 /**
- * What pairing wrote beside the signer's folder, where this user may read it: a file that is gone
- * says nothing. Its word proves its content; the look at its kind keeps a pipe from holding us up.
+ * Checks the file that pairing wrote next to the signer's folder, if this user may read it; a
+ * missing file proves nothing. Its MAC proves the content, and the check of the file's type
+ * prevents a wait on a pipe.
  */
 function assertPairingIn(stateDir: string, seal: LedgerSeal): void {
   const path = join(dirname(stateDir), "pairing.json");
@@ -146,8 +151,8 @@ function assertPairingIn(stateDir: string, seal: LedgerSeal): void {
 }
 
 /**
- * A changed file of what is closed ends the process: as an answer to one request it would be asked
- * for again for ever.
+ * Ends the process if a file of closed withdrawals has changed: a fault as an answer to one request
+ * would only be requested again without end.
  */
 function fatal(past: Past, folder: string): Past {
   return {
@@ -234,13 +239,15 @@ function run(bootstrap: Bootstrap): void {
   };
 }
 
-/** The ledger is opened by a start alone, so the launcher starts the next signer. */
+/** Exits so that the launcher starts the next signer, because only a start opens the ledger. */
 function beginAgain(path: string): never {
   log("disk-writable", "the ledger's disk takes writes again: the signer is started again", { path });
   return end(exitCodes.fine);
 }
 
-/** Says when the ledger's disk has too little room to begin anything new, and when it has again. */
+/**
+ * Logs when the ledger's disk has too little room for new withdrawals, and when it has room again.
+ */
 function roomTeller(ledger: Ledger, path: string): () => void {
   let isLow = false;
   return () => {
@@ -255,10 +262,13 @@ function roomTeller(ledger: Ledger, path: string): () => void {
   };
 }
 
-/** The rest of stdin is silence; its end is the parent's. */
+/**
+ * Starts the process. After the bootstrap nothing more is read from stdin; its end is the parent's
+ * end.
+ */
 function begin(): void {
   process.on("uncaughtException", fail);
-  // Whoever read it is gone: the end of stdin says so too.
+  // The reader of stdout is gone; the end of stdin reports the same.
   process.stdout.on("error", () => end(exitCodes.fine));
   for (const signal of ["SIGTERM", "SIGINT"] as const) process.on(signal, () => end(exitCodes.fine));
   for (const warning of hardenProcess(process).warnings) log("hardening-incomplete", warning);

@@ -1,9 +1,10 @@
 /**
- * The gateway acknowledges our ledger: its database durably holds it up to a head, and so the
- * signed bytes below may leave. Beside it the gateway says which withdrawals the chain has ended:
- * bytes are forgotten on that word and on nobody else's; which transactions are dead; which sweeps
- * the chain cannot reach; and how far addresses for deposits may have left soon. Touches nothing:
- * records leave through the turn. Source: docs/protocol.md sections 6.5, 6.6 and 7.
+ * Reads the gateway's acknowledgement of our ledger. The gateway's database durably holds the
+ * ledger up to a head, so the signed bytes below that head may leave. An acknowledgement also names
+ * withdrawals that the chain has ended, dead transactions, sweeps that the chain cannot reach, and
+ * the highest deposit address that may be given out soon. Bytes are forgotten only on the gateway's
+ * statement that a withdrawal has ended. Touches nothing; records go through the `Turn`. Source:
+ * docs/protocol.md sections 6.5, 6.6 and 7.
  */
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
@@ -16,9 +17,9 @@ import { recordDead } from "./waiting.ts";
 import { greet } from "./welcome.ts";
 
 /**
- * Takes an ack envelope: the gateway's database durably holds the ledger up to its head. Gives the
- * withdrawals whose bytes it releases and those that it ends; an older or repeated one releases
- * none, and what it calls ended has ended all the same.
+ * Takes an ack envelope. Returns the withdrawals whose bytes it releases and the withdrawals that
+ * it ends. An older or repeated envelope releases nothing, but the withdrawals that it names as
+ * ended have ended.
  * @throws AgentError ENVELOPE_*, JSON_* as `admit`
  * @public
  */
@@ -32,23 +33,25 @@ export function acknowledge(turn: Turn, frame: Uint8Array): Admitted {
   const held = holdEcho(turn, ack.head);
   if (turn.run.telling !== null) return held === null || held === "stale" ? told(turn, turn.run.telling, ack) : held;
   if (held !== null && held !== "stale") return held;
-  // An older word of it, told once more, says nothing.
+  // An older acknowledgement that arrives again changes nothing.
   if (held === null && ack.at >= turn.run.gatewayAt) turn.run.unreachable = new Set(ack.unreachable ?? []);
   if (held === null) hearTime(turn, ack.at);
   const ended = end(turn, ack.ended);
   const released = held === null ? release(turn, ack.head) : [];
-  // What this very word lets out may be dead already.
+  // A version released by this acknowledgement may be dead already.
   const dead = recordDead(turn, ack.dead ?? []);
   holdCeiling(turn, ack.ceiling ?? 0);
   return { ok: true, touched: [...new Set([...released, ...ended, ...dead])] };
 }
 
-/** Records a higher ceiling than before, which the gateway waits for before its addresses leave. */
+/** Records a ceiling higher than before; the gateway gives out the addresses only after that. */
 function holdCeiling(turn: Turn, ceiling: number): void {
   if (ceiling > turn.core.ceiling && turn.fullDisk() === null) turn.commit([{ kind: "CEILING", ceiling }]);
 }
 
-/** Records what is open here, has a slot and is called ended for the first time. */
+/**
+ * Records the end of each open withdrawal that has a slot and is named as ended for the first time.
+ */
 function end({ core, commit }: Turn, said: readonly string[]): readonly string[] {
   const ended = [...new Set(said)].filter((transactionId) => {
     const withdrawal = core.book.openOne(transactionId);
@@ -59,8 +62,8 @@ function end({ core, commit }: Turn, said: readonly string[]): readonly string[]
 }
 
 /**
- * A signer that tells the gateway again is not greeted yet; all else that closes the gate does so
- * now.
+ * Returns why the gate is closed during a resync. The handshake is not done then, so only a lock
+ * and a recovery offer close the gate.
  */
 function toldGate({ core, run }: Turn): Refusal | null {
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
@@ -68,8 +71,8 @@ function toldGate({ core, run }: Turn): Refusal | null {
 }
 
 /**
- * The gateway has been told all that it lost once it holds the ledger up to where that was seen. An
- * older word of it says nothing.
+ * Ends a resync once the gateway holds the ledger up to the head at which the loss was seen. An
+ * acknowledgement from before the newest welcome changes nothing.
  */
 function told(turn: Turn, { to, challenge }: Telling, { head, at }: Ack): Admitted {
   const { run } = turn;

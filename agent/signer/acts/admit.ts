@@ -1,8 +1,8 @@
 /**
- * The way in: an envelope becomes a welcome, jobs or a recovery order, or is refused. The signer
- * believes nothing that the pinned gateway key did not sign, for this agent, wallet and epoch; it
- * parses nothing before. Touches nothing: records leave through the turn. Source: docs/protocol.md
- * sections 5 to 7.
+ * The entry point for envelopes: a welcome, jobs or a recovery order is taken or refused. The
+ * signer accepts only envelopes that the pinned gateway key signed for this agent, wallet and
+ * epoch, and checks the signature before it parses anything. Touches nothing; records go through
+ * the `Turn`. Source: docs/protocol.md sections 5 to 7.
  */
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
 import { refuse } from "../../../protocol/fault.ts";
@@ -14,10 +14,10 @@ import { type Admitted, hearTime, type Turn } from "./run.ts";
 import { admitWelcome } from "./welcome.ts";
 
 /**
- * Takes a welcome, jobs or recovery envelope. Twice is harmless: the same jobs are answered as
- * before.
- * @throws AgentError ENVELOPE_*, JSON_* for a frame that is not the gateway's word; nothing is
- * recorded then
+ * Takes a welcome, jobs or recovery envelope. A repeat is harmless: the same jobs get the same
+ * answer.
+ * @throws AgentError ENVELOPE_*, JSON_* for a frame that the gateway did not sign or that is
+ * malformed; nothing is recorded then
  * @public
  */
 export function admit(turn: Turn, frame: Uint8Array): Admitted {
@@ -29,8 +29,8 @@ export function admit(turn: Turn, frame: Uint8Array): Admitted {
 }
 
 /**
- * A recovery order for this run: only kept, for an operator to look at. Whoever gave it has taken
- * this ledger's epoch away, so nothing is signed under it any more.
+ * Keeps a recovery order for this run until an operator looks at it. The gateway has already ended
+ * this ledger's epoch when it makes an order, so nothing is signed in this epoch any more.
  */
 function keepOrder(turn: Turn, part: Recovery): Admitted {
   const { core, run } = turn;

@@ -1,7 +1,7 @@
 /**
- * The first counter of an account, and the chain's own count beside it. Both are the courier's
- * claims: the first begins an account once, the second raises an alarm and a lock. Touches nothing:
- * records leave through the turn.
+ * The first slot of an account, and the check of the chain's own count. Both numbers are claims of
+ * the courier: the first one begins an account once, and the second one raises an alarm and a lock.
+ * Touches nothing; records go through the `Turn`.
  */
 import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
@@ -12,34 +12,37 @@ import { isFinal } from "../state/machine.ts";
 import { isOver } from "../state/withdrawal.ts";
 import { alarm, closedToNew, countKey, lock, type Turn } from "./run.ts";
 
-/** A chain's count ahead of ours for so long is no lagging node. */
+/** A lagging node does not explain a count that is ahead of ours for so long. */
 const aheadLockMs = 60_000;
-/** Other first counters than the one recorded, in one run: nodes settle on one long before. */
+/** Limits the changes of a recorded first slot in one run; honest nodes agree long before. */
 const adoptionsMax = 100;
 /**
- * A claim of fewer nodes says nothing for so long after one of more. Without an end to that, a
- * courier that once made nodes up would silence every honest one after it.
+ * A claim of fewer nodes is ignored for so long after a claim of more nodes. Without this end, a
+ * courier that once invented nodes could silence all honest couriers after it.
  */
 const witnessesMs = 120_000;
-/** Witnesses enough for a claim about the chain, where so many are known. */
+/** The nodes that must agree on a claim about the chain, if so many are known. */
 export const witnessesWanted = 2;
 
 /**
- * What the courier says that so many nodes count.
+ * The courier's claim that so many nodes count this slot.
  * @public
  */
 export interface FirstSlot {
   readonly slot: string;
   readonly witnesses: number;
-  readonly address?: string | undefined; // for deposits; the hot account unless told
+  readonly address?: string | undefined; // of a deposit; default: the hot wallet
 }
 
 /**
- * The first slot of a chain's account, on the courier's word: the family's first alone, any other
- * needs a person as well. The same one again is harmless; another replaces it until it is bound, so
- * that a wrong one does no lasting harm, and is refused from then on. A higher one replaces it only
- * in the run that recorded the first: a ledger put back to before its first payment, together with
- * the gateway, must not take its own payments for where it begins.
+ * Begins the hot wallet's account on a chain at the slot that the courier claims. Only the family's
+ * first slot is taken on the courier's claim; any other slot needs an operator as well.
+ *
+ * The same slot again is harmless. Another slot replaces a recorded one until a withdrawal uses the
+ * account, so a wrong claim does no lasting harm; afterwards it is refused. A higher slot replaces
+ * a recorded one only in the run that recorded the first. A ledger and a gateway that were both
+ * restored from a backup older than the first payment must not begin the account behind their own
+ * payments.
  * @public
  */
 export function adopt(
@@ -58,16 +61,17 @@ export function adopt(
   run.firstSlots.set(network, { slot, witnesses });
   const known = core.accounts.find(network, hot);
   if (known?.adopted === slot) return { ok: true, account: known };
-  // One that is too high holds up every payment for good: only nothing at all is taken on the
-  // courier's word.
+  // A slot that is too high would hold up every payment permanently, so the courier's claim is
+  // enough only for an unused account.
   if (slot !== familyOf(network).slots.first) return refuse("ACCOUNT_FIRST_SLOT", `the nodes count ${slot}`);
   return begin(turn, network, hot, slot);
 }
 
 /**
- * The first counter of an address for deposits that an open sweep empties. The courier's word is
- * enough for the family's first alone; any other is what the gateway says as well, in the job that
- * it signed, or wants a person. One that has given a slot answers as it is, unless it begins again.
+ * Begins the account of a deposit address that an open sweep empties. The courier's claim is enough
+ * for the family's first slot. Any other slot must also stand in the sweep's signed job, or an
+ * operator must confirm it. An account that has given a slot stays as it is, unless it begins
+ * again.
  */
 function adoptDeposit(
   turn: Turn,
@@ -91,8 +95,8 @@ function adoptDeposit(
 }
 
 /**
- * Whether an address for deposits is to begin again: its newest slot or its next one is of a sweep
- * that a person ended, and nothing else is open there.
+ * True if a deposit address is to begin again: an operator ended the sweep of its newest or next
+ * slot, and no other withdrawal is open there.
  * @public
  */
 export function beginsAgain({ core }: Pick<Turn, "core">, account: Account): boolean {
@@ -104,7 +108,7 @@ export function beginsAgain({ core }: Pick<Turn, "core">, account: Account): boo
   return true;
 }
 
-/** The job of an open sweep of the address. */
+/** Returns the job of an open sweep of the address. */
 function sweepOf({ core }: Turn, network: string, address: string): Job | undefined {
   for (const { job, state } of core.book.open()) {
     if (job.mode !== "sweep" || job.network !== network || isFinal(state)) continue;
@@ -114,15 +118,15 @@ function sweepOf({ core }: Turn, network: string, address: string): Job | undefi
 }
 
 /**
- * A person's yes to the first slot that the nodes count, as the courier told it in this run: both
- * must say the same number.
+ * Begins an account at the slot that an operator confirms. The courier must have claimed the same
+ * slot in this run.
  * @public
  */
 export function adoptByPerson(
   turn: Turn,
   chain: ConfiguredChain,
   slot: string,
-  address: string, // of the account; one for deposits only while a sweep of it is open
+  address: string, // of the account; a deposit address only while a sweep of it is open
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const closed = closedToNew(turn);
   if (closed !== null) return closed;
@@ -159,8 +163,8 @@ function begin(
 }
 
 /**
- * The account that pays, begun here where the chain counts none: nobody but this ledger gives such
- * an account's slots, so nobody is asked where they begin.
+ * Returns the account that pays. If the chain counts no transactions, begins the account at the
+ * family's first slot, because only this ledger gives out the slots.
  */
 export function begunAccount(turn: Turn, network: string, address: string): Account | undefined {
   const known = turn.core.accounts.find(network, address);
@@ -170,14 +174,14 @@ export function begunAccount(turn: Turn, network: string, address: string): Acco
   return turn.core.accounts.find(network, address);
 }
 
-/** The next slot, past those whose ended sweeps may have used them up. */
+/** Returns the next slot, past the slots that ended sweeps may have used. */
 function explainedTo({ core }: Turn, { network, account, next }: Account): string {
   let slot = next;
   while (core.accounts.isEnded(network, account, slot)) slot = familyOf(network).slots.next(slot);
   return slot;
 }
 
-/** The most nodes that agreed lately, these among them. */
+/** Returns the most nodes that agreed lately, including this claim. */
 export function mostWitnesses({ run, monotonicMs }: Turn, chain: string, witnesses: number): number {
   const heard = run.witnesses.get(chain);
   if (heard !== undefined && heard.most > witnesses && monotonicMs - heard.atMs < witnessesMs) return heard.most;
@@ -186,8 +190,9 @@ export function mostWitnesses({ run, monotonicMs }: Turn, chain: string, witness
 }
 
 /**
- * The chain's own final transaction count for our account. One above ours means that somebody else
- * signs with our key: an alarm at once, a lock when it stays. Never changes which slot comes next.
+ * Checks the final transaction count that the nodes report for one of our accounts. A count above
+ * ours shows that another program signs with our key: an alarm at once, a lock if the count stays.
+ * The check never changes the next slot.
  * @public
  */
 export function checkChainCount(
@@ -195,7 +200,7 @@ export function checkChainCount(
   chain: ConfiguredChain & { readonly name: string },
   count: string, // the slot that the chain would take next
   witnesses: number,
-  deposit?: string, // another address than the hot one
+  deposit?: string, // an address other than the hot wallet
 ): { readonly ok: true } | Refusal {
   const { core, run, monotonicMs } = turn;
   const network = networkOf(chain);
@@ -205,7 +210,7 @@ export function checkChainCount(
   const account = core.accounts.find(network, address);
   if (key !== network && account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
   const known = mostWitnesses(turn, chain.name, witnesses);
-  // What a recovery shows and takes as a floor; nothing else goes by it.
+  // Recovery shows these counts and uses them as a floor, and a new slot is refused below them.
   if (witnesses >= Math.min(witnessesWanted, known)) run.counts.set(key, count);
   if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   if (account === undefined || core.locked !== null || witnesses < Math.min(witnessesWanted, known)) return { ok: true };
@@ -214,8 +219,8 @@ export function checkChainCount(
     return { ok: true };
   }
   const detail = `${network}: the chain counts ${count} transactions of ${address}, the ledger ${account.next}`;
-  // By the clock that only goes on: ledger time may stand for minutes after another clock had
-  // jumped.
+  // The monotonic clock measures the delay: ledger time may stand for minutes after another clock
+  // has jumped.
   const since = run.aheadSince.get(key);
   if (since === undefined) {
     run.aheadSince.set(key, monotonicMs);

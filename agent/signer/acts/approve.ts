@@ -1,6 +1,6 @@
 /**
- * A person says yes to a withdrawal that waits for one. Only a signer that the gateway has greeted
- * records it: before that, ledger time stands. Touches nothing: records leave through the turn.
+ * An operator approves a held withdrawal. The signer records the approval only after the handshake,
+ * because ledger time stands before it. Touches nothing; records go through the `Turn`.
  */
 import { saySlot } from "../../../chains/families.ts";
 import { refuse } from "../../../protocol/fault.ts";
@@ -12,24 +12,25 @@ import { isCancelling } from "../state/withdrawal.ts";
 import { isAsBefore } from "./kept.ts";
 import { closedGate, type Done, type Turn } from "./run.ts";
 
-/** A person's word. */
+/** An operator's decision. */
 interface Yes {
   readonly transactionId: string;
-  readonly digest: string; // of what they saw
-  readonly address: string; // "" where the withdrawal has one
-  readonly approver: string; // their name, as they gave it
-  readonly expected: string; // digest of the withdrawal as it is
+  readonly digest: string; // of the view that the operator saw
+  readonly address: string; // "" if the withdrawal has one
+  readonly approver: string; // the name that the operator gave
+  readonly expected: string; // digest of the withdrawal as it is now
 }
 
 /**
- * A person's yes to a held withdrawal. `digest` is that of the view they saw; `address` is the
- * destination when the withdrawal has none, else "". Every limit still holds; what is above one
- * stays held. Where the amount wants two people, the first yes is recorded and the withdrawal stays
- * as it is, and the second is another name's to the same content. The same yes twice is harmless.
+ * Approves a held withdrawal. `digest` is that of the view that the operator saw; `address` is the
+ * destination if the withdrawal has none, else "". Every limit still applies, and a withdrawal
+ * above a limit stays held. If the amount needs two people, the first approval is recorded and the
+ * withdrawal stays held until another name approves the same content. The same approval twice is
+ * harmless.
  * @public
  */
 export function approve(turn: Turn, { transactionId, digest, address, approver, expected }: Yes): Done {
-  // Before the greeting ledger time stands: a yes would count for the day of the newest record.
+  // Before the handshake, an approval would count for the day of the newest record.
   const closed = closedGate(turn);
   if (closed !== null) return closed;
   const { core } = turn;
@@ -59,7 +60,7 @@ export function approve(turn: Turn, { transactionId, digest, address, approver, 
   return { ok: true, withdrawal };
 }
 
-/** Nobody becomes two people by another case of their letters. */
+/** True if two names differ at most in upper and lower case; such names are one person. */
 function isSameName(a: string, b: string): boolean {
   return a.toLowerCase() === b.toLowerCase();
 }

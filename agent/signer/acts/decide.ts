@@ -1,7 +1,7 @@
 /**
- * Policy's word as a record, and the clock's: a withdrawal that ran out ends, one that a delay held
- * is judged anew. Only a signer that the gateway has greeted records either. Touches nothing:
- * records leave through the turn.
+ * Turns policy's decision into a record, and ends or reconsiders withdrawals by time. A withdrawal
+ * that ran out ends, and one that a delay held is judged again. The signer records either only
+ * after the handshake. Touches nothing; records go through the `Turn`.
  */
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Decision } from "../policy/policy.ts";
@@ -12,7 +12,7 @@ import { closedGate, type Turn } from "./run.ts";
 import { hasRunOut } from "./waiting.ts";
 
 /**
- * What policy decided, as the record that follows.
+ * Returns policy's decision as the record that follows.
  * @public
  */
 export function decisionBody(transactionId: string, decision: Decision): RecordBody {
@@ -27,10 +27,11 @@ export function decisionBody(transactionId: string, decision: Decision): RecordB
 }
 
 /**
- * Ends what ran out before a token was bound, held or approved alike, or after every version was
- * dead (`hasRunOut`), and gives what it ended. Time ends nothing in a recovery, nor what one has
- * held: ledger and gateway may both have forgotten that it was paid, and its end would say that it
- * never will be.
+ * Ends each withdrawal that ran out before it had a slot, held or approved, or after every version
+ * was dead (`hasRunOut`). Returns the ended withdrawals.
+ *
+ * Time ends nothing during the hold of a recovery, nor a withdrawal that a recovery held. Ledger
+ * and gateway may both have forgotten its payment, and an end would state that it is never paid.
  * @public
  */
 export function expire(turn: Turn): readonly Withdrawal[] {
@@ -48,9 +49,8 @@ export function expire(turn: Turn): readonly Withdrawal[] {
 }
 
 /**
- * Judges anew what a delay held, once it is over: by the rules and sums of that moment, as if it
- * had just come. What the rules of this run would let wait longer waits longer. Gives what it
- * decided.
+ * Judges each withdrawal again after its delay, by the present rules and sums, like a new job. A
+ * withdrawal waits longer if this run's rules have a longer delay. Returns the judged withdrawals.
  * @public
  */
 export function reconsider(turn: Turn): readonly Withdrawal[] {
@@ -62,7 +62,7 @@ export function reconsider(turn: Turn): readonly Withdrawal[] {
     if (code !== "POLICY_NEW_DESTINATION_DELAY" || isFinal(withdrawal.state)) continue;
     if (turn.nowMs >= core.policy.delayEndsAt(job.currency, requestedAt)) due.push(withdrawal);
   }
-  // One by one: what the first takes of an hour or a day is not there for the next.
+  // Judged one by one: each approval reduces the room that the hour and the day leave for the next.
   for (const withdrawal of due) {
     const { transactionId, job, requestedAt, state } = withdrawal;
     const judged = (): RecordBody => decisionBody(transactionId, core.policy.judge(job, requestedAt, turn.nowMs));

@@ -1,6 +1,6 @@
 /**
- * The courier gives a withdrawal up before a slot is bound. Touches nothing: records leave through
- * the turn.
+ * The courier gives a withdrawal up before it has a slot. Touches nothing; records go through the
+ * `Turn`.
  */
 import { saySlot } from "../../../chains/families.ts";
 import { type Code, codes } from "../../../protocol/codes.ts";
@@ -9,8 +9,8 @@ import { isFinal, step } from "../state/machine.ts";
 import { closedGate, type Done, type Turn } from "./run.ts";
 
 /**
- * The courier will not have this one signed, for a reason from the table of codes. Only before a
- * slot is bound. Twice is harmless.
+ * Records that the courier will not have this withdrawal signed, for a reason from the table of
+ * codes. Possible only before the withdrawal has a slot. A repeat is harmless.
  * @public
  */
 export function decline(turn: Turn, transactionId: string, code: string): Done {
@@ -28,7 +28,7 @@ export function decline(turn: Turn, transactionId: string, code: string): Done {
   return { ok: true, withdrawal };
 }
 
-/** Whether a text is a code of the table. */
+/** True if a text is a code of the table. */
 function isCode(text: string): text is Code {
   return Object.hasOwn(codes, text);
 }

@@ -1,6 +1,6 @@
 /**
- * What every envelope is held against: agent, wallet, epoch, clock, and the head of our ledger that
- * it names. Touches nothing: a lock leaves through the turn.
+ * Checks every envelope against agent, wallet, epoch, clock, and the head of our ledger that the
+ * envelope names. Touches nothing; a lock goes through the `Turn`.
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Head } from "../../../protocol/messages.ts";
@@ -8,14 +8,15 @@ import { skewMaxMs } from "../state/ledger-time.ts";
 import { aheadOfBlocks, lock, type Turn } from "./run.ts";
 
 /**
- * The local clock beside the gateway's: ledger time has been held near the gateway's already, and
- * would hide a clock that jumped.
+ * Compares the local clock with the gateway's. Ledger time is no use here, because it is kept near
+ * the gateway's time and would hide a jump of the local clock.
  */
 export function skewOf(turn: Turn, { at }: { readonly at: number }): Refusal | null {
   const { run, localMs, monotonicMs } = turn;
   const skewMs = Math.abs(at - localMs);
   if (skewMs > skewMaxMs) return refuse("CLOCK_SKEW", `${skewMs} ms`);
-  // As if this word had been taken: the gateway's own clock is one of the two.
+  // Checked as if this envelope were taken, because the gateway's clock is one of the two compared
+  // with the chains.
   const isNewer = at > run.gatewayAt;
   return aheadOfBlocks({ run: isNewer ? { ...run, gatewayAt: at, heardAt: monotonicMs } : run, localMs, monotonicMs });
 }
@@ -30,8 +31,9 @@ export function otherWallet({ core }: Turn, wallet: string): Refusal | null {
 }
 
 /**
- * Holds what the gateway says of our ledger against the ledger: null when it fits, "stale" when the
- * gateway has held more of it before, a lock when the gateway knows of records we do not have.
+ * Compares the ledger head that the gateway names with the ledger. Returns null if they fit and
+ * "stale" if the gateway has acknowledged more before. Locks if the gateway holds records that the
+ * ledger does not have.
  */
 export function holdEcho(turn: Turn, echo: Head | null): Refusal | "stale" | null {
   const { heads } = turn.core;
@@ -41,8 +43,8 @@ export function holdEcho(turn: Turn, echo: Head | null): Refusal | "stale" | nul
   if (seq > heads.head.seq) {
     return lock(turn, "LEDGER_BEHIND_GATEWAY", `the gateway holds record ${seq}, the ledger ends at ${heads.head.seq}`);
   }
-  // In the epoch of an opened ledger nothing is acknowledged before the gateway has been told what
-  // came before.
+  // In the epoch of a recovered ledger, nothing is acknowledged before the resync of earlier
+  // records is done.
   const hash = heads.hashAt(seq) ?? turn.hashAt(seq);
   return hash === echo.hash ? null : lock(turn, "LEDGER_FORKED", `record ${seq} has another hash at the gateway`);
 }

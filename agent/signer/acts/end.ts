@@ -1,9 +1,9 @@
 /**
- * A person ends a sweep whose slot the chain's final count cannot reach. Two words have to say so:
- * the courier's nodes count below the slot and nothing here fills the gap, and the gateway has
- * named it in this run by its own nodes, or has said that it ended. The slot stays the sweep's for
- * good, since its bytes may still use it; they pay the wallet's own hot account. Touches nothing:
- * records leave through the turn.
+ * An operator ends a sweep whose slot the chain's final count cannot reach. Two sides must confirm
+ * that. The courier's nodes count below the slot, and no withdrawal here fills the gap. The gateway
+ * has named the sweep in this run by its own nodes, or has reported its end. The slot stays the
+ * sweep's permanently, because its signed bytes may still use it; they pay the wallet's own hot
+ * wallet address. Touches nothing; records go through the `Turn`.
  */
 import { familyOf, saySlot } from "../../../chains/families.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
@@ -12,7 +12,7 @@ import { isEndedByPerson, isOver, type Withdrawal } from "../state/withdrawal.ts
 import { closedGate, countKey, type Turn } from "./run.ts";
 
 /**
- * The plan of `end`; records nothing.
+ * Returns the plan of `end`; records nothing.
  * @public
  */
 export function planEnd(
@@ -35,15 +35,15 @@ export function planEnd(
     return refuse("UNSTICK_REACHABLE", `the nodes count ${counted}, it has ${saySlot(job.network, slot)}`);
   const filler = ownerOf(turn, withdrawal, counted);
   if (filler !== undefined) return refuse("UNSTICK_REACHABLE", `${saySlot(job.network, counted)} is ${filler}'s`);
-  // A ledger that was put back may have forgotten an end that the gateway holds.
+  // A ledger restored from a backup may have forgotten an end that the gateway holds.
   if (!turn.run.unreachable.has(transactionId) && !withdrawal.isEnded)
     return refuse("UNSTICK_REACHABLE", "the gateway has not said so in this run");
   return { ok: true, withdrawal, plan: { slot, counted } };
 }
 
 /**
- * Ends it, under the name of whoever saw the plan. Twice is harmless. Refuses as `planEnd`, and
- * UNSTICK_OTHER_PLAN for another slot than it has.
+ * Ends the sweep under the name of the operator who saw the plan. A repeat is harmless. Refuses as
+ * `planEnd`, and with UNSTICK_OTHER_PLAN if the sweep has another slot.
  * @public
  */
 export function endUnreachable(
@@ -65,7 +65,7 @@ export function endUnreachable(
   return planned;
 }
 
-/** The open withdrawal that has a slot of the same account. */
+/** Returns the open withdrawal that has this slot of the same account. */
 function ownerOf({ core }: Turn, { account, job }: Withdrawal, slot: string): string | undefined {
   for (const one of core.book.open()) {
     const isThere = one.account === account && one.job.network === job.network && one.slot === slot;

@@ -1,7 +1,7 @@
 /**
- * The jobs of one envelope against our end of their chain: which are new, which were here, whether
- * one is missing, or whether the gateway's jobs forked. All or nothing: an envelope that does not
- * fit records nothing. Touches nothing: records leave through the turn. Source: docs/protocol.md
+ * Checks the jobs of one envelope against the end of our jobs, which are linked by hash. A job is
+ * new or known, one may be missing, or the gateway's jobs have forked. An envelope with one unfit
+ * job records nothing. Touches nothing; records go through the `Turn`. Source: docs/protocol.md
  * section 5.
  */
 import { isJobSignature } from "../../../protocol/envelope.ts";
@@ -38,8 +38,9 @@ export function admitJobs(turn: Turn, envelope: Jobs): Admitted {
 }
 
 /**
- * A ledger whose time was pushed far ahead would end each new job at once, and the shop would hear
- * that it failed. None is taken until a person has opened a new ledger: they wait at the gateway.
+ * Refuses new jobs if ledger time was pushed far ahead: such a ledger would end each new job at
+ * once, and the gateway would report the order as failed. The jobs wait at the gateway until an
+ * operator has begun a new ledger by a recovery.
  */
 function outlived({ nowMs }: Turn, fresh: readonly FreshJob[], at: number): Refusal | null {
   const aheadMs = nowMs - at;
@@ -61,7 +62,7 @@ function readJobs(core: Core, envelope: Jobs): ReadJobs {
   let expected = 0;
   for (const [index, text] of envelope.jobs.entries()) {
     const signature = envelope.signatures[index] ?? "";
-    // It stays with the job when the envelope is gone.
+    // The signature stays with the job when the envelope is gone.
     if (!isJobSignature(text, signature, core.paired.publicKey)) return no("JOB_UNSIGNED");
     const job = parseJob(text);
     const hash = jobHashOf(text);

@@ -1,15 +1,15 @@
 /**
- * What an opened ledger keeps on its slot: policy judges it again. Touches nothing: the record
- * leaves through the turn. Source: docs/protocol.md section 8.
+ * Judges a withdrawal that a recovered ledger keeps on its slot. Touches nothing; the record goes
+ * through the `Turn`. Source: docs/protocol.md section 8.
  */
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import type { Turn } from "./run.ts";
 
 /**
- * Policy judges a withdrawal that an opened ledger keeps on its slot, as any other job: its own
- * payment is to be signed again. Where a yes stands in the ledger, to this payment and no other,
- * nobody is asked again. A no ends nothing: it waits for a person.
+ * Judges a withdrawal that a recovered ledger keeps on its slot like any other job, because its own
+ * payment is to be signed again. An approval in the ledger stands for exactly the same payment, and
+ * no operator is asked again. A refusal ends nothing: the withdrawal waits for an operator.
  */
 export function judgeKept({ core, nowMs }: Turn, withdrawal: Withdrawal): RecordBody {
   const { transactionId, job, requestedAt, amountUnits, address } = withdrawal;
@@ -24,7 +24,8 @@ export function judgeKept({ core, nowMs }: Turn, withdrawal: Withdrawal): Record
 }
 
 /**
- * Versions that were made before pay what was approved then; a new yes cannot be to anything else.
+ * True if a new approval is for the same payment as before. Existing versions pay what was approved
+ * then, so a new approval cannot be for anything else.
  */
 export function isAsBefore(
   { amountUnits, contract, address, job }: Withdrawal,

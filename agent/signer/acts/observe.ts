@@ -1,6 +1,7 @@
 /**
- * The courier tells of a transaction on chain. The signer takes it as a claim: it moves a state
- * forward, never a slot or an amount. Touches nothing: records leave through the turn.
+ * The courier reports a transaction on chain. The signer takes the report as a claim, which moves a
+ * state forward but never changes a slot or an amount. Touches nothing; records go through the
+ * `Turn`.
  */
 import { saySlot, waitingOf } from "../../../chains/families.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
@@ -12,15 +13,16 @@ import { alarm, type Done, lock, type Turn } from "./run.ts";
 import { observeDead, warnDeadIncluded } from "./waiting.ts";
 
 /**
- * Observations of one withdrawal beside its first end; a chain that moves it more often is a
- * courier that lies.
+ * The most observations of one withdrawal apart from its first end. No honest courier reports so
+ * many changes of a chain.
  */
 const observationsMax = 200;
 
 /**
- * What the courier saw on chain. Stages go forward, but for a reorganisation; only another end
- * takes the place of an end, and none once the gateway has said that there is one; the transaction
- * must be one of ours, and "lost", which says that it is not, stops the account. Twice is harmless.
+ * Records the courier's observation of the chain. Stages go forward, except in a reorganisation. An
+ * end is replaced only by another end, and by none after the gateway has confirmed an end. The
+ * transaction must be one of ours. Only the outcome "lost" states that it is not, and it stops the
+ * account. A repeat is harmless.
  * @public
  */
 export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
@@ -35,8 +37,8 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
     return refuse("WITHDRAWAL_OBSERVATION", "no other transaction takes the place of this one there");
   const isSame = stage === "final" && outcome === withdrawal.state && txHash === withdrawal.observed?.txHash;
   if (isSame) return { ok: true, withdrawal };
-  // An end may be told anew until the gateway has said that it is one: whoever told of it before
-  // may have lied.
+  // An end may be reported again until the gateway has confirmed one, because an earlier report may
+  // have been a lie.
   if (isOver(withdrawal) || (isFinal(withdrawal.state) && stage !== "final"))
     return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   const isOut = withdrawal.versions.some((version) => version.released);
@@ -49,8 +51,8 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
   const isRepeat =
     stage !== "final" && last?.stage === stage && last.txHash === txHash && (last.block === block || stage === "broadcast");
   if (isRepeat) return { ok: true, withdrawal };
-  // The first end is taken from whomever, or nothing would ever end; not of a version that somebody
-  // called dead, or end and death could take turns for ever.
+  // The first end is always accepted, or nothing would ever end. An exception is a version that was
+  // called dead: otherwise end and death could alternate without limit.
   const isFirstEnd = stage === "final" && !isFinal(withdrawal.state) && ours?.dead === undefined;
   if (!isFirstEnd && withdrawal.observations >= observationsMax) return refuse("WITHDRAWAL_TOO_MANY_OBSERVATIONS");
   const unheard = outcome === "lost" && withdrawal.code !== contestedCode ? stopForLoss(turn, withdrawal) : null;
@@ -61,13 +63,14 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
 }
 
 /**
- * A nonce that the ledger bound went to a transaction that is none of its own: somebody else signs
- * with the key, and takes nonces that the count never shows. An alarm and a lock, in front of the
- * end itself, so that no torn write keeps that without them. Where ledger and gateway went back the
- * alarm is all: the transaction may be a payment of ours that neither side remembers. A contested
- * slot went to the other withdrawal. The greeting comes first, and no other lock may be there: a
- * restored ledger may have forgotten the very version that was mined, and learns of it by its
- * recovery.
+ * Raises an alarm and a lock because a foreign transaction used a slot that the ledger had given
+ * out. Another program signs with the key and takes nonces that the count never shows. Both records
+ * stand in front of the end, so a torn write cannot keep the end without them.
+ *
+ * If ledger and gateway were both restored from a backup, only the alarm is raised: the transaction
+ * may be a payment of ours that neither side remembers. A contested slot went to the other
+ * withdrawal. The handshake must be done and no other lock may stand, because a restored ledger may
+ * have forgotten the very version that was mined; its recovery will show that.
  */
 function stopForLoss(turn: Turn, { transactionId, job, account, slot }: Withdrawal): Refusal | null {
   const { core, run } = turn;

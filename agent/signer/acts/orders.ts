@@ -1,26 +1,26 @@
 /**
- * The gateway's recovery order for this run, gathered part by part, and the plan that an operator
- * was shown. Kept in memory only: a run that ends forgets it, and the gateway makes another for the
- * next. Nothing changes by keeping one. Touches nothing.
+ * Gathers the gateway's recovery order for this run part by part, and remembers the plan that an
+ * operator saw. Everything is in memory only: a run that ends forgets the order, and the gateway
+ * makes another for the next run. Keeping an order changes nothing else. Touches nothing.
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { type Recovery, recoveryWithdrawalsMax } from "../../../protocol/recovery.ts";
 import type { Order } from "../state/opening-terms.ts";
 
 /**
- * What a plan was made from when an operator looked: an order and the chains' own counts.
+ * The sources of a plan that an operator saw: an order and the chains' own counts.
  * @public
  */
 export interface Shown {
   readonly order: Order;
   readonly counts: ReadonlyMap<string, string>; // network → final transactions, as nodes agree
   readonly both: boolean;
-  readonly localMs: number; // this machine's time when they looked
+  readonly localMs: number; // this machine's time when the plan was shown
 }
 
 /**
- * The one being gathered, the newest whole one, and nothing older: bounded whatever the courier
- * sends.
+ * Holds the order that is being gathered and the newest complete one, so its size is bounded
+ * whatever the courier sends.
  * @public
  */
 export class Orders {
@@ -28,7 +28,7 @@ export class Orders {
   #whole: Order | null = null;
   #shown: Shown | null = null;
 
-  /** The newest whole order, null before one is. */
+  /** The newest complete order; null before the first. */
   get whole(): Order | null {
     return this.#whole;
   }
@@ -37,7 +37,7 @@ export class Orders {
     return this.#whole !== null;
   }
 
-  /** What an operator saw last; a yes is to that. */
+  /** The plan that an operator saw last; an operator's yes is to that plan. */
   get shown(): Shown | null {
     return this.#shown;
   }
@@ -46,11 +46,11 @@ export class Orders {
     this.#shown = shown;
   }
 
-  /** Takes a verified part. Twice is harmless; a part of another order begins that one. */
+  /** Takes a verified part. A repeat is harmless; a part of another order begins that order. */
   take(part: Recovery): { readonly ok: true } | Refusal {
     const whole = this.#whole;
     if (whole?.order === part.order) return { ok: true };
-    // The courier may tell an older order of this very run again.
+    // The courier may send an older order of this very run again.
     if (whole !== null && (part.epoch < whole.epoch || part.at < whole.at))
       return refuse("RECOVERY_ORDER", "older than the one at hand");
     const known = this.#parts.values().next().value;
@@ -71,7 +71,7 @@ export class Orders {
     return { ok: true };
   }
 
-  /** It was carried out, or is of no use any more. */
+  /** Forgets the order after it was carried out or has become useless. */
   forget(): void {
     this.#parts.clear();
     this.#whole = null;

@@ -1,13 +1,13 @@
 /**
- * A person stops new signatures, or lets them go on. The gateway is told by the record, until it
- * has acknowledged that. Touches nothing: the record leaves through the turn.
+ * An operator stops new signatures or allows them again. The record goes to the gateway until the
+ * gateway has acknowledged it. Touches nothing; the record goes through the `Turn`.
  */
 import type { Refusal } from "../../../protocol/fault.ts";
 import { closedGate, type Turn } from "./run.ts";
 
 /**
- * From here on no payment is signed, not a dearer version of one either; what is signed goes on.
- * Stopping needs no greeting, going on does. Twice is harmless.
+ * Stops every new payment and every replacement of a payment; signed transactions go on. Only the
+ * end of a pause needs the handshake. A repeat is harmless.
  * @public
  */
 export function pause(

@@ -1,7 +1,7 @@
 /**
- * A person says no. A refusal says "nothing was ever signed", which a restored ledger may have
- * forgotten; so only a signer that the gateway has greeted records it. Touches nothing: records
- * leave through the turn.
+ * An operator refuses a withdrawal. A refusal states that no version was ever signed, and a
+ * restored ledger may have forgotten a signature. So the signer records a refusal only after the
+ * handshake. Touches nothing; records go through the `Turn`.
  */
 import { saySlot } from "../../../chains/families.ts";
 import { refuse } from "../../../protocol/fault.ts";
@@ -9,7 +9,8 @@ import { isFinal, step } from "../state/machine.ts";
 import { closedGate, type Done, type Turn } from "./run.ts";
 
 /**
- * A person's no, before a slot is bound. Twice is harmless.
+ * Records an operator's refusal, which is possible only before the withdrawal has a slot. A repeat
+ * is harmless.
  * @public
  */
 export function refuseByOperator(turn: Turn, transactionId: string, approver: string): Done {

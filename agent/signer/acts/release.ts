@@ -1,18 +1,18 @@
 /**
- * The gate: what the gateway's database holds may leave. Touches nothing: records leave through the
- * turn. Source: docs/protocol.md section 7.
+ * The release gate: bytes may leave once the gateway's database holds their record. Touches
+ * nothing; records go through the `Turn`. Source: docs/protocol.md section 7.
  */
 import { invariant } from "../../../protocol/fault.ts";
 import type { Head } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Turn } from "./run.ts";
 
-/** Most versions one RELEASED record names; more go into several. */
+/** The most versions in one RELEASED record; more go into several records. */
 const releasedPerRecordMax = 1_000;
 
 /**
- * Opens the gate for whatever the gateway's database covers with `held`, which fits our ledger.
- * Gives the withdrawals released.
+ * Opens the gate for every version that the gateway's database covers with `held`, a head that fits
+ * our ledger. Returns the released withdrawals.
  */
 export function release(turn: Turn, held: Head): readonly string[] {
   const { book, heads } = turn.core;
@@ -21,8 +21,8 @@ export function release(turn: Turn, held: Head): readonly string[] {
   const bodies: RecordBody[] = [];
   for (let from = 0; from < releasable.length; from += releasedPerRecordMax) {
     const part = releasable.slice(from, from + releasedPerRecordMax);
-    // Each record but the last acknowledges only what it releases: one lost with a torn write loses
-    // nothing that waits.
+    // Each record but the last acknowledges only the versions that it releases, so a record lost in
+    // a torn write loses no version that waits.
     const acked = from + part.length === releasable.length ? held : headAt(turn, part.at(-1)?.seq ?? 0);
     const released = part.map(({ transactionId, version }) => ({ transactionId, version }));
     bodies.push({ kind: "RELEASED", acked: { seq: acked.seq, hash: acked.hash }, released });

@@ -1,7 +1,7 @@
 /**
- * A dearer version on the slot that a withdrawal has: built from the same approval. Where versions
- * end by waiting, the next one after all before are dead (waiting.ts). Touches nothing: the INTENT
- * record and the work for the vault leave through the turn.
+ * A replacement on the slot of a withdrawal, built from the same approval with higher fees. On a
+ * chain with exclusion by expiry, it follows only after all earlier versions are dead (waiting.ts).
+ * Touches nothing; the INTENT record and the vault's work go through the `Turn`.
  */
 import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { Bidding, Facts, Fees } from "../../../chains/family.ts";
@@ -14,21 +14,22 @@ import { closedGate, pausedBy, type Turn } from "./run.ts";
 import { prepareNext, stillAlive } from "./waiting.ts";
 
 /**
- * A courier makes no more than these; the rest of the twenty are a person's, so that no courier and
- * no node uses all of them up.
+ * The most versions that a courier can make. An operator has the rest of the twenty, so that no
+ * courier and no node can use all of them up.
  * @public
  */
 export const courierVersionsMax = 14;
 /**
- * Between two versions of one slot, in ledger time: blocks have a chance to take the first before
- * the second.
+ * The shortest time between two versions of one slot, in ledger time, so that blocks can take the
+ * first before the second exists.
  * @public
  */
 export const versionsApartMs = 30_000;
 
 /**
- * A dearer version of the same slot, `above` the newest one. Both fees rise by an eighth at least,
- * more if the facts ask for it. Twice is harmless: the version already made answers.
+ * Prepares a replacement on the same slot, after version `above`, the newest. Both fees rise by at
+ * least an eighth, or more if the given parameters ask for it. A repeat is harmless: the existing
+ * version is the answer.
  * @throws AgentError TRANSACTION_FIELD as `prepareSign`
  * @public
  */
@@ -55,7 +56,7 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
   if (waitingOf(withdrawal.job.network) !== null)
     return prepareNext(turn, withdrawal, above, claimed, above < courierVersionsMax);
   if (above >= courierVersionsMax) return refuse("WITHDRAWAL_WAITS_FOR_PERSON", `${above} versions are made`);
-  // Of a version that a recovery took over nobody knows when it was signed: long ago.
+  // A version from a recovery has no known time of signature; it was long ago.
   const ageMs = turn.nowMs - newest.signedAt;
   if (newest.signedAt > 0 && ageMs < versionsApartMs) return refuse("WITHDRAWAL_TOO_SOON", `${ageMs} ms after the one before`);
   const account = core.accounts.find(withdrawal.job.network, withdrawal.account);
@@ -65,13 +66,14 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
   invariant(bidding !== null, "whose slot excludes bids for its place");
   const facts = fees.read(claimed);
   const tipAllowedUnits = tipAllowed(fees, bidding, newest, core.policy.tipMaxUnits(laneOf(withdrawal.job)));
-  // A person cancelled it: the dearer version is of the cancel, and nothing is paid on this slot
-  // any more.
+  // An operator cancelled the withdrawal, so the replacement is of the cancel, and this slot pays
+  // nothing any more.
   if (isCancel) {
     const dearer = bidding.dearer(withdrawal.versions, facts, true);
     return intendCancel(turn, withdrawal, account, above + 1, dearer, { tipAllowedUnits });
   }
-  // One that policy holds may be called ended by the courier, and got no yes by that.
+  // The courier may report an end of a withdrawal that policy holds, and such a report is no
+  // approval.
   const approval = core.policy.approval(transactionId);
   if (approval === undefined) return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const dearer = bidding.dearer(withdrawal.versions, facts, false);
@@ -79,8 +81,8 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
 }
 
 /**
- * A tip above the ceiling is a person's. The next version must be dearer still, by the least step,
- * or there could be none.
+ * Returns the tip that is allowed above the ceiling. Only an operator sets a tip above the ceiling;
+ * the next version must still pay more, by the least step, or no further version would be possible.
  */
 function tipAllowed(fees: Fees, bidding: Bidding, newest: Version, maxUnits: bigint): bigint {
   return newest.facts !== null && fees.tipOf(newest.facts) > maxUnits ? bidding.leastTip([newest]) : 0n;

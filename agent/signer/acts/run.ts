@@ -1,7 +1,7 @@
 /**
- * What this run knows that is no fact of the ledger, and what one request may use. All of it starts
- * anew with the process, so a restored ledger begins ungreeted and signs nothing before the gateway
- * has told what it holds.
+ * Knowledge of this run that is not in the ledger, and the context of one request. All of it begins
+ * empty with the process. So a restored ledger begins without a handshake and signs nothing before
+ * the gateway has reported what it holds.
  */
 
 import type { Code } from "../../../protocol/codes.ts";
@@ -15,46 +15,49 @@ import type { Withdrawal } from "../state/withdrawal.ts";
 import { Orders } from "./orders.ts";
 
 /**
- * The gateway is told again what it lost: from its own records, and nothing new is taken until it
- * has all of it.
+ * A resync: the gateway receives its lost records again, and nothing new is taken until the gateway
+ * has everything.
  * @public
  */
 export interface Telling {
   readonly from: number; // the gateway holds the ledger up to here
-  readonly to: number; // the head when that showed
-  readonly challenge: string; // of its welcome
+  readonly to: number; // our head when the loss was seen
+  readonly challenge: string; // of the gateway's welcome
 }
 
 /**
- * The run's own knowledge.
+ * The knowledge of one run.
  * @public
  */
 export interface Run {
-  readonly runId: string; // 32 random bytes, hex; the welcome must answer it
+  readonly runId: string; // 32 random bytes, hex; the welcome must repeat it
   readonly startedAt: number; // local clock
   isReadOnly: boolean; // the ledger's disk takes no writes: nothing is decided or signed
   greeted: boolean;
-  // while locked: up to where the gateway holds this ledger, null unless the newest welcome fits it
+  // while locked: the record up to which the gateway holds this ledger; null unless the newest
+  // welcome fits the ledger
   echoed: number | null;
-  greeting: string; // challenge of the newest welcome that was taken, "" before the first
-  // of the newest welcome that showed a gateway that went back, 0 for none: only a later word
-  // greets
+  greeting: string; // challenge of the newest accepted welcome, "" before the first
+  // time of the newest welcome that showed a rolled-back gateway, 0 for none; only a later envelope
+  // completes the handshake
   behindAt: number;
-  telling: Telling | null; // what the gateway is being told again
-  // hashes that the gateway has called dead in this run, and since it was told again: its database
-  // may have forgotten what it said before, and takes nothing that builds on that
+  telling: Telling | null; // the resync under way
+  // hashes that the gateway has called dead in this run and since its last resync. A restored
+  // database may have forgotten earlier statements, and refuses everything that depends on them.
   readonly deadHeard: Set<string>;
-  // sweeps whose slot the chain cannot reach, as the newest word of the gateway in this run says
+  // sweeps whose slot the chain cannot reach, from the gateway's newest envelope in this run
   unreachable: ReadonlySet<string>;
   gatewayAt: number; // newest time in a verified envelope of this run
-  heardAt: number; // monotonic, when that came
-  // most that the time of a block was ahead of the monotonic clock, as the courier's nodes agree
+  heardAt: number; // monotonic time at which that envelope arrived
+  // the most that a block's time was ahead of the monotonic clock, as the courier's nodes agree
   chainLeadMs: number;
-  gatewayLeadMs: number; // most that a verified envelope's time was ahead of the monotonic clock: by the one least long on its way
-  adoptions: number; // first counters recorded in this run
-  // by `countKey`: where an account may begin, as the courier said last
+  // the most that a verified envelope's time was ahead of the monotonic clock; the envelope with
+  // the shortest delay decides
+  gatewayLeadMs: number;
+  adoptions: number; // first slots recorded in this run
+  // by `countKey`: the first slot that the courier claimed last
   readonly firstSlots: Map<string, { readonly slot: string; readonly witnesses: number }>;
-  readonly adopted: Set<string>; // by `countKey`: accounts that had no counter before this run
+  readonly adopted: Set<string>; // by `countKey`: accounts that had no slot before this run
   courier: CourierStatus | null;
   readonly alarms: Set<string>; // recorded once per run
   readonly aheadSince: Map<string, number>; // by `countKey`: monotonic time when the chain's count was first ahead
@@ -66,7 +69,7 @@ export interface Run {
 }
 
 /**
- * An answer, given when everything it says is on disk.
+ * Sends an answer once everything it states is on disk.
  * @public
  */
 export type Reply<A> = (answer: ({ readonly ok: true } & A) | Refusal | AgentError) => void;
@@ -101,41 +104,44 @@ export function beginRun(runId: string, startedAt: number): Run {
 }
 
 /**
- * What an act leaves of a withdrawal, or why it did nothing.
+ * The withdrawal after an act, or the reason why the act did nothing.
  * @public
  */
 export type Done = { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal;
 
 /**
- * The withdrawals that an envelope touched, by transactionId, or why it did nothing.
+ * The withdrawals that an envelope touched, by transactionId, or the reason why it did nothing.
  * @public
  */
 export type Admitted = { readonly ok: true; readonly touched: readonly string[] } | Refusal;
 
 /**
- * One request's view: the state, the run, ledger time, the paying accounts, and the way to make
- * facts. `commit` numbers and folds records at once; whoever answers waits until they are on disk.
+ * The context of one request: the state, the run, ledger time, the paying accounts, and the way to
+ * add records. `commit` numbers and applies records at once; an answer waits until they are on
+ * disk.
  * @public
  */
 export interface Turn {
   readonly core: Core;
   readonly run: Run;
-  readonly nowMs: number; // ledger time, read anew each time: never before the newest record
-  readonly localMs: number; // the local clock, for comparing it with the gateway's and for nothing else
+  readonly nowMs: number; // ledger time, read again at each access: never before the newest record
+  readonly localMs: number; // the local clock, only for the comparison with the gateway's clock
   readonly monotonicMs: number;
-  /** The address that pays on a network. */
+  /** Returns the hot wallet's address on a network. */
   accountOn(network: string): string;
-  /** The code by which the ledger's disk refuses anything new; null where it takes it. */
+  /**
+   * Returns the code with which the ledger's disk refuses new withdrawals; null if it accepts them.
+   */
   fullDisk(): Code | null;
-  /** The hash of any record, null beyond the head. */
+  /** Returns the hash of any record; null beyond the head. */
   hashAt(seq: number): string | null;
-  /** Opens a new ledger: its first state as given, its first record durable with the next flush. */
+  /** Begins a recovered ledger with this state; its first record is durable with the next flush. */
   open(state: CoreSnapshot, body: OpenedBody): void;
   commit(bodies: readonly RecordBody[]): readonly LedgerRecord[];
 }
 
 /**
- * Why nothing may be signed, released or decided now; null when it may.
+ * Returns why nothing may be signed, released or decided now; null if it may.
  * @public
  */
 export function closedGate(turn: Pick<Turn, "core" | "run" | "localMs" | "monotonicMs">): Refusal | null {
@@ -146,16 +152,14 @@ export function closedGate(turn: Pick<Turn, "core" | "run" | "localMs" | "monoto
   return run.greeted ? aheadOfBlocks(turn) : refuse("SIGNER_NOT_GREETED");
 }
 
-/**
- * Why ledger time stands although a gateway has greeted: both clocks are far ahead of every chain.
- */
+/** Returns why ledger time stands after a handshake: both clocks are far ahead of every chain. */
 export function aheadOfBlocks({ run, localMs, monotonicMs }: Pick<Turn, "run" | "localMs" | "monotonicMs">): Refusal | null {
   const aheadMs = aheadOfBlocksMs(run, localMs, monotonicMs);
   return aheadMs === 0 ? null : refuse("CLOCK_AHEAD", `${aheadMs} ms ahead of the newest block`);
 }
 
 /**
- * The courier's word of the outside. An older time of a block than before changes nothing.
+ * Keeps the courier's report on the outside. A block time older than before changes nothing.
  * @public
  */
 export function hearCourier({ run, monotonicMs }: Pick<Turn, "run" | "monotonicMs">, courier: CourierStatus): void {
@@ -165,7 +169,7 @@ export function hearCourier({ run, monotonicMs }: Pick<Turn, "run" | "monotonicM
 }
 
 /**
- * Under which name an account's count is kept: the hot account's is its network.
+ * Returns the key under which an account's count is kept; the hot wallet's key is its network.
  * @public
  */
 export function countKey(turn: Pick<Turn, "accountOn">, network: string, account: string): string {
@@ -173,8 +177,8 @@ export function countKey(turn: Pick<Turn, "accountOn">, network: string, account
 }
 
 /**
- * As `closedGate`, and the disk must have room: asked before anything new is bound, so that what is
- * open can still be recorded to its end.
+ * As `closedGate`, and the disk must have room. The check stands before every new use of a slot, so
+ * that open withdrawals can still be recorded to their end.
  * @public
  */
 export function closedToNew(turn: Turn): Refusal | null {
@@ -182,7 +186,7 @@ export function closedToNew(turn: Turn): Refusal | null {
 }
 
 /**
- * The refusal of a disk that takes nothing new; null where it does.
+ * Returns the refusal of a disk that takes nothing new; null if it does.
  * @public
  */
 export function fullDisk(turn: Pick<Turn, "fullDisk">): Refusal | null {
@@ -191,8 +195,8 @@ export function fullDisk(turn: Pick<Turn, "fullDisk">): Refusal | null {
 }
 
 /**
- * Why nothing that pays may be signed, beside `closedGate`: a person stopped it. A cancel is a
- * person's own and pays nothing.
+ * Returns why no payment may be signed, in addition to `closedGate`: an operator paused the signer.
+ * A cancel is an operator's own order and pays nothing.
  * @public
  */
 export function pausedBy({ core }: Pick<Turn, "core">): Refusal | null {
@@ -200,7 +204,7 @@ export function pausedBy({ core }: Pick<Turn, "core">): Refusal | null {
 }
 
 /**
- * The gateway's verified word of what time it is. An older one than before changes nothing.
+ * Keeps the newest verified time of the gateway. A time older than before changes nothing.
  * @public
  */
 export function hearTime({ run, monotonicMs }: Turn, at: number): void {
@@ -211,7 +215,7 @@ export function hearTime({ run, monotonicMs }: Turn, at: number): void {
 }
 
 /**
- * Stops signing for good: recorded once, and it survives restarts.
+ * Stops signing permanently. The lock is recorded once and survives restarts.
  * @public
  */
 export function lock(turn: Turn, code: Code, detail: string): Refusal {
@@ -220,8 +224,8 @@ export function lock(turn: Turn, code: Code, detail: string): Refusal {
 }
 
 /**
- * Something a person must see; the same one is recorded once per run, so that repeating it cannot
- * fill the disk.
+ * Records an alarm for the operator. The same code is recorded once per run, so a repeated alarm
+ * cannot fill the disk.
  * @public
  */
 export function alarm(turn: Turn, code: Code, detail: string): void {

@@ -1,6 +1,6 @@
 /**
- * The first version of a withdrawal: the next slot of its account is bound to it for life. Touches
- * nothing: the INTENT record and the work for the vault leave through the turn.
+ * The first version of a withdrawal: it takes the next slot of its account permanently. Touches
+ * nothing; the INTENT record and the vault's work go through the `Turn`.
  */
 import { familyOf, saySlot } from "../../../chains/families.ts";
 import type { Facts } from "../../../chains/family.ts";
@@ -14,9 +14,10 @@ import { closedGate, countKey, pausedBy, type Turn } from "./run.ts";
 import { offered } from "./waiting.ts";
 
 /**
- * The first version of an approved withdrawal. Twice is harmless: a bound one is never bound again,
- * its recorded bytes are signed whatever the facts now say.
- * @throws AgentError TRANSACTION_FIELD when the facts are out of range; nothing is recorded then
+ * Prepares the first version of an approved withdrawal. A repeat is harmless: a withdrawal with a
+ * slot never gets another, and its recorded bytes are signed whatever parameters the courier sends
+ * now.
+ * @throws AgentError TRANSACTION_FIELD if the parameters are out of range; nothing is recorded then
  * @public
  */
 export function prepareSign(turn: Turn, transactionId: string, facts: Facts): Prepared {
@@ -47,7 +48,7 @@ export function prepareSign(turn: Turn, transactionId: string, facts: Facts): Pr
   if (!isBound && beginsAgain(turn, account)) return refuse("ACCOUNT_NOT_ADOPTED", "it begins again behind an ended sweep");
   const offer = offered(turn, account, facts);
   if (!offer.ok) return offer;
-  // An opened ledger keeps its slot for it, and nothing was signed there.
+  // A recovered ledger keeps a slot for this withdrawal, and nothing was signed on that slot.
   if (isBound) return waitingBelow(core, placeOf(withdrawal)) ?? intend(turn, approval, account, withdrawal.slot, 1, offer.facts);
   const behind = waitingBelow(core, { ...account, slot: account.next }) ?? overtaken(turn, account);
   if (behind !== null) return behind;
@@ -58,13 +59,14 @@ export function prepareSign(turn: Turn, transactionId: string, facts: Facts): Pr
 }
 
 /**
- * What was bound and never signed, because a process died or the gate was closed in between: lowest
- * slot first, each with its own recorded bytes. Whoever signs these before anything new keeps
- * signatures in the order of their slots, so that the gateway, once it holds the signature of one
- * slot, holds those of all below it: a ledger put back to before them leaves no slot that nobody
- * knows. Each is judged again: what policy would not let through is quarantined on its slot. What
- * is there unsigned waits for facts or a yes, and what lies above it waits with it. Twice is
- * harmless.
+ * Prepares every intent that was never signed because a process died or the gate closed: lowest
+ * slot first, each with its own recorded bytes.
+ *
+ * Signing these before anything new keeps signatures in the order of their slots. So a gateway that
+ * holds the signature of one slot also holds all signatures below. After a restored backup, each
+ * used slot is known to one side at least. Policy judges each intent again, and quarantines on its
+ * slot what it would not allow. Unsigned withdrawals wait for parameters or an approval, and all
+ * slots above wait too. A repeat is harmless.
  * @public
  */
 export function prepareBound(turn: Turn): readonly { readonly transactionId: string; readonly prepared: Prepared }[] {
@@ -73,7 +75,7 @@ export function prepareBound(turn: Turn): readonly { readonly transactionId: str
   const found: { readonly transactionId: string; readonly prepared: Prepared }[] = [];
   for (const withdrawal of bound) {
     const [first] = withdrawal.versions;
-    // One by one: what is held on its slot here stops those above it.
+    // Prepared singly, because a withdrawal that becomes quarantined here stops the slots above.
     if (first === undefined || waitingBelow(turn.core, placeOf(withdrawal)) !== null) continue;
     found.push({ transactionId: withdrawal.transactionId, prepared: recorded(turn, withdrawal, first) });
   }
@@ -81,9 +83,10 @@ export function prepareBound(turn: Turn): readonly { readonly transactionId: str
 }
 
 /**
- * What has a slot and no signature, kept by an opened ledger or held by policy: no block takes a
- * slot above it before it is signed. Signed and let out now, those above would be all that the
- * gateway knows, and a ledger put back to before them would forget the one below for good.
+ * Refuses a slot while a lower slot of the account has no signature, because a recovered ledger
+ * keeps it or policy holds it. No block takes a higher slot before the lower one is signed. If
+ * higher slots were signed and released now, the gateway would know only those. A ledger restored
+ * from an older backup would then forget the lower slot permanently.
  */
 function waitingBelow({ book }: Turn["core"], { network, account, slot }: Place): Refusal | null {
   if (book.count("quarantined") + book.count("intent") === 0 || !familyOf(network).slots.blocksLater) return null;
@@ -98,10 +101,10 @@ function waitingBelow({ book }: Turn["core"], { network, account, slot }: Place)
 }
 
 /**
- * The chain's final count is past the next slot: what lies between went to transactions that this
- * ledger does not know. Perhaps they are its own, of a time that ledger and gateway were both put
- * back to before; then what is asked for now may be paid already, and a slot above them would pay
- * it again. It locks when it stays (`checkChainCount`).
+ * Refuses a new slot if the chain's final count is past the next slot: transactions that this
+ * ledger does not know used the slots between. They may be its own, from a time that ledger and
+ * gateway both lost in a restore. Then this withdrawal may be paid already, and a slot above would
+ * pay it again. A count that stays ahead locks the signer (`checkChainCount`).
  */
 function overtaken(turn: Turn, { network, account, next }: Account): Refusal | null {
   const { first, compare, isCounted } = familyOf(network).slots;
@@ -112,14 +115,14 @@ function overtaken(turn: Turn, { network, account, next }: Account): Refusal | n
     : refuse("ACCOUNT_BEHIND", `the chain counts ${count} transactions, the ledger ${next}`);
 }
 
-/** A slot of an account, given already or next. */
+/** A slot of an account, given out already or next. */
 interface Place {
   readonly network: string;
   readonly account: string;
   readonly slot: string;
 }
 
-/** Of one account by its slots; accounts one after the other. */
+/** Orders withdrawals of one account by slot, and accounts one after the other. */
 function inOrderOfSlots(a: Withdrawal, b: Withdrawal): number {
   const [one, two] = [placeOf(a), placeOf(b)];
   if (one.network === two.network && one.account === two.account) return familyOf(one.network).slots.compare(one.slot, two.slot);

@@ -1,9 +1,10 @@
 /**
- * A person helps a withdrawal whose slot does not come into a block: a dearer version of it
- * (`replace`), or a payment of nothing to oneself on the same slot (`cancel`). The chain takes one
- * of all versions, so no verb here can pay twice. Where versions end by waiting, a person's word is
- * recorded and nothing is signed by it (waiting.ts). Whoever asks is shown the plan first and then
- * orders exactly that. Touches nothing: records and the work for the vault leave through the turn.
+ * A manual replacement: an operator helps a withdrawal whose slot does not come into a block.
+ * `replace` makes a version with higher fees, and `cancel` makes a zero payment to the account
+ * itself on the same slot. The chain takes one of all versions, so no verb here can pay twice. On a
+ * chain with exclusion by expiry, the operator's order is only recorded, and nothing is signed here
+ * (waiting.ts). The operator sees the plan first and then orders exactly that plan. Touches
+ * nothing; records and the vault's work go through the `Turn`.
  */
 import { familyOf, saySlot } from "../../../chains/families.ts";
 import type { Bidding, Facts, Fees } from "../../../chains/family.ts";
@@ -16,20 +17,20 @@ import { type Cleared, clearCancel, clearPayment, intend, intendCancel, type Pre
 import { closedGate, pausedBy, type Turn } from "./run.ts";
 import { cannotOrder, order } from "./waiting.ts";
 
-/** What a plan is made of; `made` is a version that was recorded and not signed yet. */
+/** The sources of a plan; `made` is a version that was recorded but not signed yet. */
 interface Found {
   readonly ok: true;
   readonly withdrawal: Withdrawal;
   readonly account: Account;
-  readonly act: "replace" | "cancel"; // a dearer version of what was cancelled is a cancel
+  readonly act: "replace" | "cancel"; // a replacement of a cancelled withdrawal is a cancel
   readonly made: Version | null;
 }
 
 /**
- * What `replace` or `cancel` would do; records nothing. Without fees of one's own, both fees are
- * twice the newest version's, or what nodes ask for a replacement (an eighth more) where twice is
- * above the limits.
- * @throws AgentError TRANSACTION_FIELD when the given numbers are out of range
+ * Returns the plan of `replace` or `cancel`; records nothing. Without fees from the operator, both
+ * fees are twice the newest version's. If twice is above the limits, they rise by an eighth, which
+ * nodes ask of a replacement.
+ * @throws AgentError TRANSACTION_FIELD if the given numbers are out of range
  * @public
  */
 export function planUnstick(
@@ -58,8 +59,8 @@ export function planUnstick(
 }
 
 /**
- * Records the version that a person saw as a plan, under their name, and gives the work for the
- * vault. Twice is harmless: the version that was made answers.
+ * Records the version that an operator saw as a plan, under the operator's name, and returns the
+ * vault's work. A repeat is harmless: the existing version is the answer.
  * @throws AgentError TRANSACTION_FIELD as `planUnstick`
  * @public
  */
@@ -88,7 +89,7 @@ export function prepareUnstick(turn: Turn, wish: UnstickWish, plan: UnstickPlan,
   return intend(turn, approvalOf(turn, withdrawal), account, withdrawal.slot, version, plan.facts, beside);
 }
 
-/** The withdrawal that can be helped, or why it cannot. */
+/** Returns the withdrawal if a manual replacement is possible, else the reason. */
 function find(turn: Turn, { transactionId, act }: UnstickWish): Found | Refusal {
   const closed = closedGate(turn);
   if (closed !== null) return closed;
@@ -98,13 +99,14 @@ function find(turn: Turn, { transactionId, act }: UnstickWish): Found | Refusal 
   if (isOver(withdrawal)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
   const newest = withdrawal.versions.at(-1);
   if (withdrawal.slot === "") return refuse("UNSTICK_UNBOUND");
-  // The gateway takes no signature for it on another's slot, and nothing behind such a one.
+  // The gateway takes no signature for this withdrawal on another's slot, and nothing that follows
+  // such a signature.
   const { slot, rival } = withdrawal;
   if (rival !== undefined)
     return refuse("SLOT_CONTESTED", `the gateway has ${saySlot(withdrawal.job.network, slot)} for ${rival}: cancel that one`);
   const isCancel = act === "cancel" || isCancelling(withdrawal);
   const isQuarantined = withdrawal.state === "quarantined";
-  // One that an opened ledger keeps may be called ended before policy has judged it.
+  // A withdrawal that a recovered ledger keeps may be called ended before policy has judged it.
   const isUnjudged = core.policy.approval(transactionId) === undefined;
   if ((isQuarantined || isUnjudged) && !isCancel) return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const paused = isCancel ? null : pausedBy(turn);
@@ -116,7 +118,7 @@ function find(turn: Turn, { transactionId, act }: UnstickWish): Found | Refusal 
   if (isUnsigned && (newest.version > 1 || newest.isCancel) && newest.isCancel === isCancel) return { ...found, made: newest };
   const isOut = newest?.released === true || (isUnsigned && withdrawal.versions.some(({ released }) => released));
   if (!isOut && !isQuarantined) return refuse("WITHDRAWAL_NOT_RELEASED");
-  // Where versions end by waiting a cancel makes none.
+  // On a chain with exclusion by expiry, a cancel makes no version.
   const isLast = withdrawal.versions.length >= versionsMax && (biddingOf(withdrawal) !== null || !isCancel);
   if (isLast) return refuse("WITHDRAWAL_TOO_MANY_VERSIONS");
   return { ...found, made: null };
@@ -130,14 +132,17 @@ function clear(turn: Turn, { withdrawal, account, act }: Found, facts: Facts): C
 }
 
 /**
- * A person may go above the ceiling by the least step above every version so far, or none could
- * help any more.
+ * Returns the tip that is allowed above the ceiling. An operator may go above it by the least step
+ * over every earlier version, or no version could help any more.
  */
 function tipAllowed(withdrawal: Withdrawal): bigint {
   return biddingOf(withdrawal)?.leastTip(withdrawal.versions) ?? 0n;
 }
 
-/** Null where versions end by waiting: nobody bids for a place there. */
+/**
+ * Returns null on a chain with exclusion by expiry, because nobody bids for a place in a block
+ * there.
+ */
 function biddingOf(withdrawal: Withdrawal): Bidding | null {
   return feesOf(withdrawal).bidding;
 }

@@ -1,9 +1,9 @@
 /**
- * Where no slot keeps a second payment out, and a version only ends by waiting: what a version may
- * offer, when another one may follow, and when there is none any more. Another one, and the end
- * without a payment, need two words in the ledger, that every version is dead: the gateway's signed
- * one and the courier's. No clock takes the place of either. Touches nothing: records leave through
- * the turn.
+ * Exclusion by expiry, for chains where no slot prevents a second payment (Tron). Decides which
+ * parameters a version may have, when another version may follow, and when a withdrawal ends
+ * unpaid. Another version and an end both need two statements in the ledger that every version is
+ * dead: the gateway's, which is signed, and the courier's. No clock replaces either. Touches
+ * nothing; records go through the `Turn`.
  */
 import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { Facts } from "../../../chains/family.ts";
@@ -17,18 +17,18 @@ import { intend, type Prepared } from "./intent.ts";
 import { alarm, type Done, type Turn } from "./run.ts";
 
 /**
- * A version may end so much later than the longest life from now. Whoever asks whether it is dead
- * looks back from its end that far, two minutes more, and no farther (chains/tron/node-dead.ts):
- * one that ended later could be in a block before.
+ * A version may end at most this much later than the longest lifetime from now. A check whether a
+ * version is dead looks back from its end by that lifetime plus two minutes
+ * (chains/tron/node-dead.ts). A version that ended later could be in an earlier block.
  */
 const aheadMaxMs = 60_000;
 
 /**
- * The offer that a version is made with: stamped above every version that the account ever had, so
- * that two equal payments are two transactions, and of no longer life than is allowed. The stamp
- * is the courier's word, so the gateway's time bounds the end from above. Where a slot excludes,
- * the facts as they are.
- * @throws AgentError JSON_SHAPE for facts that are none
+ * Returns the parameters of a new version with a stamp above every earlier stamp of the account, so
+ * that two equal payments are two transactions. The lifetime must be within the limit. The courier
+ * chose the stamp, so the gateway's time bounds the end from above. On a chain with nonces, the
+ * parameters stay as they are.
+ * @throws AgentError JSON_SHAPE for malformed parameters
  */
 export function offered(
   turn: Turn,
@@ -47,8 +47,8 @@ export function offered(
 }
 
 /**
- * The version after `above`, which is the newest and was let out. `isCouriers`: no person has to
- * order one of this number.
+ * Prepares the version after `above`, which is the newest and was released. `isCouriers`: no
+ * operator has to order a version of this number.
  */
 export function prepareNext(turn: Turn, withdrawal: Withdrawal, above: number, claimed: Facts, isCouriers: boolean): Prepared {
   const { core } = turn;
@@ -61,7 +61,8 @@ export function prepareNext(turn: Turn, withdrawal: Withdrawal, above: number, c
     turn.commit([{ kind: "EXPIRED", transactionId }]);
     return refuse("JOB_EXPIRED");
   }
-  // One that policy holds may be called ended by the courier, and got no yes by that.
+  // The courier may report an end of a withdrawal that policy holds, and such a report is no
+  // approval.
   const approval = core.policy.approval(transactionId);
   if (approval === undefined) return refuse("WITHDRAWAL_HELD", withdrawal.code);
   const isOrdered = ordered?.act === "replace" && ordered.versions === above;
@@ -73,7 +74,7 @@ export function prepareNext(turn: Turn, withdrawal: Withdrawal, above: number, c
   return offer.ok ? intend(turn, approval, account, slot, above + 1, offer.facts) : offer;
 }
 
-/** Names the versions that are not dead yet, and whose word is missing. */
+/** Names each version that is not dead yet and the side whose statement is missing. */
 export function stillAlive({ versions }: Withdrawal): Refusal {
   const missing = versions
     .filter(({ txHash, dead }) => txHash !== "" && dead !== "both")
@@ -84,17 +85,18 @@ export function stillAlive({ versions }: Withdrawal): Refusal {
   return refuse("WITHDRAWAL_ALIVE", missing.join(", "));
 }
 
-/** A gateway's order may tell of a time that no date holds; then the end stays unsaid. */
+/** A recovery order may hold a time that no date can represent; the end is left out then. */
 function endWords(until: number | undefined): string {
   const at = new Date(until ?? Number.NaN);
   return Number.isNaN(at.getTime()) ? "" : ` ends at ${at.toISOString()} by the chain's own time`;
 }
 
 /**
- * Whether a bound withdrawal ends without a payment now: a person cancelled it, or its job ran out,
- * and every version is dead. Time ends nothing in a recovery, nor what an opened ledger kept or
- * policy holds: those are a person's. What an opened ledger kept ends as well where the gateway
- * knows that it has: then this ledger went back behind that end.
+ * True if a withdrawal with a slot ends without a payment now: every version is dead, and an
+ * operator cancelled it or its job ran out. Time ends nothing during the hold of a recovery, and no
+ * withdrawal that a recovered ledger keeps or policy holds: an operator decides on those. A
+ * withdrawal that a recovered ledger keeps also ends if the gateway knows its end, because the
+ * ledger then comes from a backup older than the end.
  */
 export function hasRunOut(turn: Turn, withdrawal: Withdrawal): boolean {
   if (!endsUnpaid(withdrawal) || !isHeardDead(turn, withdrawal)) return false;
@@ -104,16 +106,16 @@ export function hasRunOut(turn: Turn, withdrawal: Withdrawal): boolean {
 }
 
 /**
- * Whether the gateway has called every version dead in this run, and since it was told again: a
- * database that was put back takes nothing that builds on a word it has forgotten.
+ * True if the gateway has called every version dead in this run and since its last resync. A
+ * restored database takes nothing that depends on a statement that it has forgotten.
  */
 function isHeardDead({ run }: Turn, { versions }: Withdrawal): boolean {
   return versions.every(({ txHash }) => txHash === "" || run.deadHeard.has(txHash));
 }
 
 /**
- * A person's word on a withdrawal whose versions end by waiting: another version may be made, or
- * none any more. What is dead already ends with the cancel. Twice is harmless.
+ * Records an operator's order on a chain with exclusion by expiry: another version may be made, or
+ * no more. A withdrawal whose versions are all dead ends with the cancel. A repeat is harmless.
  */
 export function order(turn: Turn, withdrawal: Withdrawal, act: "replace" | "cancel", approver: string): Prepared {
   const { transactionId, ordered, versions } = withdrawal;
@@ -123,7 +125,7 @@ export function order(turn: Turn, withdrawal: Withdrawal, act: "replace" | "canc
   return { ok: true, work: null };
 }
 
-/** Why a person's word would change nothing, or null. */
+/** Returns why an operator's order would change nothing, or null. */
 export function cannotOrder(withdrawal: Withdrawal, act: "replace" | "cancel"): Refusal | null {
   if (act === "cancel") return null;
   if (isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
@@ -131,8 +133,8 @@ export function cannotOrder(withdrawal: Withdrawal, act: "replace" | "cancel"): 
 }
 
 /**
- * The courier says that a version is dead, on its own nodes' word: as many of them as a claim about
- * the chain needs anywhere.
+ * Records the courier's statement that a version is dead. As many of its nodes must agree as for
+ * any claim about the chain.
  */
 export function observeDead(turn: Turn, withdrawal: Withdrawal, claim: CourierRequests["observed"]): Done {
   const { core } = turn;
@@ -154,7 +156,10 @@ export function observeDead(turn: Turn, withdrawal: Withdrawal, claim: CourierRe
   return { ok: true, withdrawal };
 }
 
-/** A block has what two words called dead: another version may be on its way, or paid as well. */
+/**
+ * Raises an alarm if a block holds a version that both sides called dead: another version may be on
+ * its way or paid as well.
+ */
 export function warnDeadIncluded(turn: Turn, { transactionId, versions }: Withdrawal, txHash: string): void {
   const risen = versions.find((version) => version.txHash === txHash && version.dead === "both");
   if (risen !== undefined)
@@ -166,9 +171,9 @@ export function warnDeadIncluded(turn: Turn, { transactionId, versions }: Withdr
 }
 
 /**
- * The gateway says that these are dead: recorded of each that was let out and is past its own end
- * by ledger time, once. The word on any other is not taken, and the gateway says it again. Gives
- * the withdrawals.
+ * Records the gateway's statement that these transactions are dead, once for each released version
+ * past its own end by ledger time. Other hashes are ignored, and the gateway sends them again.
+ * Returns the withdrawals.
  */
 export function recordDead({ core, run, nowMs, commit }: Turn, said: readonly string[]): readonly string[] {
   if (said.length === 0) return [];

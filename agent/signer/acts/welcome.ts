@@ -1,8 +1,8 @@
 /**
- * The gateway greets this run: it says what it holds of our ledger and of the jobs. Where that
- * shows that the ledger went back in time, the signer locks; a gateway that went back is told again
- * what it lost, and greets when it has all of it. Touches nothing: records leave through the turn.
- * Source: docs/protocol.md section 4.
+ * The gateway's welcome for this run: it names the ledger head and the jobs that the gateway holds.
+ * The signer locks if they show that the ledger was restored from a backup. A rolled-back gateway
+ * gets a resync first, and the handshake is done once it has everything. Touches nothing; records
+ * go through the `Turn`. Source: docs/protocol.md section 4.
  */
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Welcome } from "../../../protocol/messages.ts";
@@ -13,8 +13,8 @@ import { resume } from "./request.ts";
 import { type Admitted, alarm, hearTime, lock, type Turn } from "./run.ts";
 
 /**
- * Clocks apart by more are an alarm; by more than `skewMaxMs`, nothing is taken: a limit per day is
- * worth what the clock is.
+ * Clocks further apart raise an alarm; beyond `skewMaxMs` nothing is taken, because a daily limit
+ * is only as good as the clock.
  */
 const skewAlarmMs = 60_000;
 
@@ -24,12 +24,13 @@ export function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   if (foreign !== null) return foreign;
   if (welcome.answers !== run.runId) return refuse("WELCOME_OTHER_RUN");
   const isOld = welcome.at <= run.gatewayAt;
-  // Against the ledger as it stands, before anything is written: an alarm of now would take the
-  // place of a record that was forgotten.
+  // Compared with the ledger before anything is written: a new alarm would take the place of a
+  // forgotten record.
   const wasLocked = core.locked !== null;
   const echoed = parted(turn, welcome.echo) ?? holdEcho(turn, welcome.echo);
-  // A locked signer still reports, so the link may stand; it is greeted by no one. Where the echo
-  // fits, the signer goes on reporting from there, and may call lost what was.
+  // A locked signer still reports, so the link may stand, but it completes no handshake. If the
+  // gateway's head fits, the signer goes on reporting from there and may accept the observation
+  // "lost".
   if (wasLocked) {
     const fits = echoed === null || echoed === "stale";
     run.echoed = fits && !isOld ? (welcome.echo?.seq ?? 0) : null;
@@ -40,8 +41,8 @@ export function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
   const skewed = skewOf(turn, welcome);
   if (!isOld) alarmOfSkew(turn, welcome);
   if (skewed !== null) {
-    // Time stands until the clocks agree again, and nothing is signed; an old greeting shown again
-    // says nothing about the clocks.
+    // Ledger time stands until the clocks agree again, and nothing is signed. A repeated old
+    // welcome says nothing about the clocks.
     if (!isOld) run.greeted = false;
     return skewed;
   }
@@ -61,8 +62,8 @@ export function admitWelcome(turn: Turn, welcome: Welcome): Admitted {
 }
 
 /**
- * The gateway has everything: from here it greets this run. Its echo is the same word as an
- * acknowledgement, and the only one that comes again when that was lost on the way.
+ * Completes the handshake: the gateway has everything. The head in its welcome counts as an
+ * acknowledgement, and only the welcome comes again if an acknowledgement was lost on its way.
  */
 export function greet(turn: Turn, { at, challenge, echo }: Pick<Welcome, "at" | "challenge" | "echo">): readonly string[] {
   const { run } = turn;
@@ -73,13 +74,18 @@ export function greet(turn: Turn, { at, challenge, echo }: Pick<Welcome, "at" | 
   return echo === null ? [] : release(turn, echo);
 }
 
-/** A gateway that went back has a place in this very ledger, or it holds another one. */
+/**
+ * Locks if the gateway's head is below our acknowledged head and not a record of this ledger: the
+ * gateway holds another ledger.
+ */
 function parted(turn: Turn, echo: Welcome["echo"]): Refusal | null {
   if (echo === null || echo.seq >= turn.core.heads.acked.seq || turn.hashAt(echo.seq) === echo.hash) return null;
   return lock(turn, "LEDGER_FORKED", `record ${echo.seq} has another hash at the gateway`);
 }
 
-/** A gateway that lacks something is told again from where it stands; gives whether it is. */
+/**
+ * Begins a resync from the gateway's head if the gateway lacks something; returns whether it does.
+ */
 function tellAgain(turn: Turn, welcome: Welcome): boolean {
   const { run, core } = turn;
   const to = core.heads.head.seq;
@@ -89,8 +95,8 @@ function tellAgain(turn: Turn, welcome: Welcome): boolean {
 }
 
 /**
- * The gateway's database holds less than it has acknowledged, or fewer jobs than it has given out;
- * or it does not know of this ledger yet, which was opened.
+ * True if the gateway's database holds less than it has acknowledged, has fewer jobs than it has
+ * issued, or does not know this recovered ledger yet.
  */
 function lacks({ core }: Turn, { echo, jobs }: Welcome): boolean {
   const held = echo?.seq ?? 0;

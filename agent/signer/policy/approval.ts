@@ -1,15 +1,15 @@
 /**
- * Approval: policy's yes to a job. A sealed type: the class leaves this room as a type only, its
- * one maker is called where the APPROVED record is folded, and a look-alike object fails
+ * An approval: policy's yes to a job. A sealed type: only the type leaves this module, its single
+ * constructor is called where the APPROVED record is applied, and a look-alike object fails
  * `isApproval`. Touches nothing.
  */
 import { invariant } from "../../../protocol/fault.ts";
 
-/** The fields of an APPROVED record that the built transaction is held against. */
+/** The fields of an APPROVED record with which the built transaction is compared. */
 export interface ApprovedFields {
   readonly transactionId: string;
   readonly seq: number; // the APPROVED record
-  readonly currency: string; // or the lane of its sweeps or top-ups
+  readonly currency: string; // or the limit group of its sweeps or top-ups
   readonly chain: string; // name in the settings
   readonly network: string; // CAIP-2
   readonly contract: string; // EIP-55, "" native
@@ -47,21 +47,20 @@ class SealedApproval implements ApprovedFields {
 }
 
 /**
- * Policy's recorded yes to a withdrawal: to this amount, destination, contract and network and to
- * no others.
+ * Policy's recorded yes to a withdrawal: only to this amount, destination, contract and network.
  * @public
  */
 export type Approval = SealedApproval;
 
 /**
- * Whether this room made the value.
+ * True if this module made the value.
  * @public
  */
 export function isApproval(value: unknown): value is Approval {
   return SealedApproval.made(value);
 }
 
-/** The only maker, for the policy room. An amount of 0 is a bug. */
+/** Makes an approval; only the policy module calls it. An amount of 0 is a bug. */
 export function makeApproval(fields: ApprovedFields): Approval {
   return new SealedApproval(fields);
 }

@@ -1,7 +1,7 @@
 /**
- * A job in the agent's own terms: its asset, its limits, and whom it may pay from which account.
- * Where a sweep or a top-up goes stands in no job: both ends are made again from the wallet's own
- * accounts. Touches nothing. Source: docs/protocol.md section 5.
+ * Translates a job into the agent's own terms: asset, limits, possible destination, and the account
+ * that pays. No job names the destination of a sweep or a top-up: both ends are derived again from
+ * the wallet's own accounts. Touches nothing. Source: docs/protocol.md section 5.
  */
 import { familyOf } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
@@ -12,7 +12,7 @@ import { depositsOf, hotOf } from "./own.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 
 /**
- * The fields of a job that policy decides by.
+ * The fields of a job that policy judges.
  * @public
  */
 export type Question = Pick<
@@ -39,15 +39,15 @@ export interface Asked {
 }
 
 /**
- * An account that pays: the hot one, or a child of the account for deposits.
+ * An account that pays: the hot wallet, or a deposit address.
  * @public
  */
 export interface Payer {
   readonly account: string;
-  readonly child: number | null; // place of an address for deposits
+  readonly child: number | null; // address index of a deposit address
 }
 
-/** The asset of a lane: what a top-up moves is the coin that pays the fees. */
+/** Returns the asset of a limit group: a top-up moves the coin that pays the fees. */
 export function assetOf({ assets }: Pick<Rules, "assets">, lane: string): Asset | undefined {
   const [currency = "", kind] = lane.split(":");
   const asset = assets.get(currency);
@@ -70,8 +70,8 @@ export function readQuestion(rules: Rules, question: Question): Asked | Refusal 
 }
 
 /**
- * Where a job's money may go. Refuses with ADDRESS_*, POLICY_DENIED*, POLICY_NOT_ALLOWED,
- * JOB_DEPOSIT_ADDRESS.
+ * Returns the destination that a job may pay. Refuses with ADDRESS_*, POLICY_DENIED*,
+ * POLICY_NOT_ALLOWED, JOB_DEPOSIT_ADDRESS.
  */
 export function destinationOf(
   rules: Rules,
@@ -85,7 +85,9 @@ export function destinationOf(
   return { ok: true, address: question.mode === "sweep" ? hotOn(rules, question.network) : deposit.address };
 }
 
-/** Somebody else's address: never one of the wallet's own, nor a token's contract. */
+/**
+ * Returns an address outside the wallet; refuses the wallet's own address and a token's contract.
+ */
 export function strangerAt(
   rules: Rules,
   text: string,
@@ -101,7 +103,7 @@ export function strangerAt(
   return parsed;
 }
 
-/** The account that pays for a job: for a sweep the address for deposits at the place it names. */
+/** Returns the account that pays for a job; a sweep is paid by the deposit address at its index. */
 export function payerOf(rules: Rules, question: Pick<Question, "mode" | "network" | "depositIndex">): Payer | null {
   if (question.mode !== "sweep") return { account: hotOn(rules, question.network), child: null };
   const account = derived(rules, question);
@@ -109,8 +111,8 @@ export function payerOf(rules: Rules, question: Pick<Question, "mode" | "network
 }
 
 /**
- * Whether a job that names its destination names another one; one that names none leaves that to a
- * person. A sweep and a top-up never name one.
+ * True if a job that names its destination names another than this. For a job without a
+ * destination, an operator decides. A sweep and a top-up never name one.
  */
 export function isElsewhere(rules: Rules, question: Question, destination: string): boolean {
   const { network, address, mode } = question;
@@ -125,7 +127,8 @@ export function isElsewhere(rules: Rules, question: Question, destination: strin
 }
 
 /**
- * The address for deposits that a job names, if its place in the account gives that very address.
+ * Returns the deposit address that a job names, if its index in the account gives exactly that
+ * address.
  */
 function depositOf(rules: Rules, question: Question): { readonly ok: true; readonly address: string } | Refusal {
   const address = derived(rules, question);
@@ -137,7 +140,7 @@ function hotOn({ own }: Rules, network: string): string {
   return hotOf(own, familyOf(network).name);
 }
 
-/** Null where the wallet has no account for deposits, or no child at that place. */
+/** Returns null if the wallet has no account for deposits, or no address at that index. */
 function derived(rules: Rules, { network, depositIndex }: Pick<Question, "network" | "depositIndex">): string | null {
   invariant(depositIndex !== undefined, "a sweep and a top-up name a place");
   const family = familyOf(network);

@@ -1,7 +1,7 @@
 /**
- * The limits in force as text that stands in the ledger, one line a currency, and what of them is
- * looser than another such text. Whoever changes config.json changes these lines, so that a person
- * sees what was loosened and the gateway hears a digest. Touches nothing.
+ * The limits in force as text in the ledger, one line for each currency, and the comparison with
+ * another such text. A change of config.json changes these lines, so an operator sees each loosened
+ * limit and the gateway receives a digest. Touches nothing.
  */
 import { createHash } from "node:crypto";
 import { familyOf } from "../../../chains/families.ts";
@@ -12,7 +12,7 @@ import type { Limits, Rules } from "./rules.ts";
 type Line = ReadonlyMap<string, string>;
 
 const none = "none";
-/** A higher one lets more through; none lets everything through. */
+/** A higher value allows more; "none" allows everything. */
 const ceilings = [
   "maxPerWithdrawal",
   "maxPerHour",
@@ -23,12 +23,12 @@ const ceilings = [
   "newDestinationAbove",
 ];
 const feeCeilings = ["maxFee", "maxFeePerDay"];
-/** Another one means another thing, so that nobody can call it tighter. */
+/** Another value means another thing, so no change of it counts as tighter. */
 const meanings = ["network", "contract", "decimal"];
 
 /**
- * One line a currency that has limits, by its name, and one each for its sweeps and top-ups;
- * amounts in base units, lists by their length and hash.
+ * Returns one line for each currency with limits, ordered by name, and one each for its sweeps and
+ * top-ups. Amounts are in base units, lists are shown by length and hash.
  * @public
  */
 export function canonicalLimits({ assets, limits }: Pick<Rules, "assets" | "limits">): readonly string[] {
@@ -44,7 +44,7 @@ export function canonicalLimits({ assets, limits }: Pick<Rules, "assets" | "limi
 }
 
 /**
- * The digest of such lines, that the gateway hears.
+ * Returns the digest of such lines, which the gateway receives.
  * @public
  */
 export function limitsDigest(lines: readonly string[]): string {
@@ -54,7 +54,7 @@ export function limitsDigest(lines: readonly string[]): string {
 }
 
 /**
- * What lets more through than before, a sentence each; empty where nothing does.
+ * Returns one sentence for each limit that allows more than before; empty if none does.
  * @public
  */
 export function loosened(before: readonly string[], now: readonly string[]): readonly string[] {
@@ -70,15 +70,15 @@ export function loosened(before: readonly string[], now: readonly string[]): rea
   return [...found].flatMap(([lane, looser]) => looser.filter((each) => !follows(lane, each, found)).map(({ says }) => says));
 }
 
-/** A limit that lets more through than before, and the sentence on it. */
+/** A limit that allows more than before, with a sentence about it. */
 interface Looser {
   readonly name: string;
   readonly says: string;
 }
 
 /**
- * What limits the fees of withdrawals limits sweeps and top-ups too, where nothing else is said:
- * one sentence is enough.
+ * A fee limit of withdrawals is also the default limit of sweeps and top-ups, so one sentence
+ * covers both.
  */
 const followed: Readonly<Record<string, string>> = { maxPerWithdrawal: "maxFee", maxPerDay: "maxFeePerDay" };
 
@@ -121,7 +121,7 @@ function fieldsOf(limits: Limits): readonly (readonly [string, string | bigint |
     ["maxTip", limits.maxTipUnits],
     ["holdAbove", limits.holdAboveUnits],
     ["twoApproversAbove", limits.twoApproversAboveUnits],
-    // Left out where there is none, so that a ledger of before says what it said.
+    // Left out if there is none, so that the text of an older ledger stays the same.
     ...(limits.resignAboveUnits === null ? [] : ([["resignAbove", limits.resignAboveUnits]] as const)),
     ["newDestinationAbove", limits.newDestination?.holdAboveUnits ?? null],
     ["delayMs", limits.newDestination?.delayMs ?? 0],

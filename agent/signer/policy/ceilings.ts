@@ -1,6 +1,6 @@
 /**
- * What a version offers for its way into a block, held against the merchant's ceilings and the
- * chain's floor. Touches nothing.
+ * Compares a version's fee offer with the merchant's ceilings and the chain's floor. Touches
+ * nothing.
  */
 import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain, Description } from "../../../chains/family.ts";
@@ -9,7 +9,8 @@ import type { Built } from "./comparison.ts";
 import type { Limits } from "./rules.ts";
 
 /**
- * Refuses with POLICY_FEE_BELOW_FLOOR: a version for less would fail on chain, or never be taken.
+ * Refuses with POLICY_FEE_BELOW_FLOOR: a version with a lower fee would fail on chain, or never be
+ * included.
  */
 export function belowFloor(description: Description): Refusal | null {
   const why = familyOf(description.network).fees.tooLittle(description);
@@ -17,8 +18,8 @@ export function belowFloor(description: Description): Refusal | null {
 }
 
 /**
- * Refuses with POLICY_FEE_UNBOUNDED: the chain bills something that no figure of the version
- * bounds; with POLICY_NONE for no asset.
+ * Refuses with POLICY_FEE_UNBOUNDED if the chain charges something that no field of the version
+ * bounds, and with POLICY_NONE without an asset.
  */
 export function unbounded(
   asset: { readonly chainSettings: ConfiguredChain } | undefined,
@@ -29,7 +30,7 @@ export function unbounded(
   return why === null ? null : refuse("POLICY_FEE_UNBOUNDED", why);
 }
 
-/** Refuses with POLICY_TIP_ABOVE_MAX, unless that much is allowed above the ceiling. */
+/** Refuses with POLICY_TIP_ABOVE_MAX, unless so much is allowed above the ceiling. */
 export function aboveTip(
   { maxTipUnits }: Limits,
   { network, facts }: Description,

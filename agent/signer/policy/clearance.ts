@@ -1,18 +1,18 @@
 /**
- * Clearance: policy described the built bytes back, and compared them with the Approval and the
- * fees with their ceilings. A sealed type: only this room makes one, and the vault takes nothing
- * else. Touches nothing.
+ * A clearance: policy has read the built bytes back, compared them with the approval, and compared
+ * the fees with their ceilings. A sealed type: only this module makes one, and the vault accepts
+ * nothing else. Touches nothing.
  */
 import type { FamilyName } from "../../../chains/family.ts";
 import { invariant } from "../../../protocol/fault.ts";
 
-/** The fields of a clearance. `digest` is of the very bytes that policy described. */
+/** The fields of a clearance. `digest` is that of exactly the bytes that policy described. */
 export interface ClearedFields {
   readonly transactionId: string;
   readonly version: number; // 1 first
   readonly family: FamilyName;
-  readonly account: string; // paying address
-  readonly child: number | null; // its place in the account for deposits, null for a hot account's
+  readonly account: string; // sender
+  readonly child: number | null; // address index of a deposit address, null for a hot wallet
   readonly digest: string; // 32 bytes for each signature, hex
   readonly isCancel: boolean; // pays nothing, to the account itself
 }
@@ -52,7 +52,7 @@ class SealedClearance implements ClearedFields {
 export type Clearance = SealedClearance;
 
 /**
- * Whether this room made the value.
+ * True if this module made the value.
  * @public
  */
 export function isClearance(value: unknown): value is Clearance {
@@ -60,7 +60,8 @@ export function isClearance(value: unknown): value is Clearance {
 }
 
 /**
- * The only maker, for the policy room. A digest of another form, or a version below 1, is a bug.
+ * Makes a clearance; only the policy module calls it. A digest of another form or a version below 1
+ * is a bug.
  */
 export function makeClearance(fields: ClearedFields): Clearance {
   return new SealedClearance(fields);

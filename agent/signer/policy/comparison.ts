@@ -1,6 +1,6 @@
 /**
- * Describes unsigned bytes and holds them against the approval. The clearance names the digest of
- * the same bytes. Touches nothing.
+ * Describes unsigned bytes and compares the description with the approval. The clearance names the
+ * digest of the same bytes. Touches nothing.
  */
 import { familyOf } from "../../../chains/families.ts";
 import type { Described, Description, Facts } from "../../../chains/family.ts";
@@ -10,22 +10,22 @@ import type { Approval } from "./approval.ts";
 import { type Clearance, type ClearedFields, makeClearance } from "./clearance.ts";
 
 /**
- * A transaction that was built for an approval. Whoever calls keeps the buffer.
+ * A transaction that was built for an approval. The caller keeps the buffer.
  * @public
  */
 export interface Built {
   readonly approval: Approval;
   readonly unsigned: Uint8Array;
-  readonly facts: Facts; // that it was built with
+  readonly facts: Facts; // the parameters that it was built with
   readonly version: number; // 1 first
-  readonly account: string; // paying address
+  readonly account: string; // sender
   readonly child: number | null; // as in `ClearedFields`
-  readonly slot: string; // bound to this withdrawal, or about to be
+  readonly slot: string; // of this withdrawal, or about to be
   readonly tipAllowedUnits?: bigint; // a tip up to this is allowed, whatever the ceiling
 }
 
 /**
- * A cancel that was built for a withdrawal's slot. Whoever calls keeps the buffer.
+ * A cancel that was built for a withdrawal's slot. The caller keeps the buffer.
  * @public
  */
 export interface BuiltCancel {
@@ -33,22 +33,22 @@ export interface BuiltCancel {
   readonly currency: string;
   readonly network: string; // CAIP-2
   readonly unsigned: Uint8Array;
-  readonly facts: Facts; // that it was built with
+  readonly facts: Facts; // the parameters that it was built with
   readonly version: number;
   readonly account: string;
   readonly child: number | null;
-  readonly slot: string; // bound to this withdrawal
+  readonly slot: string; // of this withdrawal
   readonly tipAllowedUnits?: bigint; // as in `Built`
 }
 
-/** The bytes agree with the approval; `description` is read back from them. */
+/** The bytes agree with the approval; `description` is read back from the bytes. */
 export interface Compared {
   readonly ok: true;
   readonly clearance: Clearance;
   readonly description: Description;
 }
 
-/** Refuses with POLICY_NOT_AS_APPROVED or a code of `describe`. */
+/** Compares a payment. Refuses with POLICY_NOT_AS_APPROVED or a code of `describe`. */
 export function compare({ approval, unsigned, facts, version, account, child, slot }: Built): Compared | Refusal {
   const { network, contract, address, amountUnits, transactionId } = approval;
   const isSame = (said: Description): boolean =>
@@ -65,7 +65,7 @@ export function compare({ approval, unsigned, facts, version, account, child, sl
   return { ...read, clearance: clearanceFor(network, unsigned, fields) };
 }
 
-/** Refuses with POLICY_NOT_AS_APPROVED or a code of `describeCancel`. */
+/** Compares a cancel. Refuses with POLICY_NOT_AS_APPROVED or a code of `describeCancel`. */
 export function compareCancel({
   transactionId,
   network,

@@ -1,18 +1,18 @@
 /**
- * The destinations that this agent has paid, by network: tells a new one, and one that resembles a
- * paid one. Folded from observations of final payments; those before the newest checkpoint lie in
- * the ledger's sorted files. Neither a question nor memory grows with their number. Touches nothing
- * but those files, through `Past`.
+ * The destinations that this agent has paid, by network. Recognises a new destination, and one that
+ * resembles a paid one (address poisoning). Built from observations of final payments; payments
+ * before the newest checkpoint are in the ledger's sorted files. Neither the cost of a question nor
+ * memory grows with their number. Touches only those files, through `Past`.
  */
 import { domainHash } from "../../../protocol/identity.ts";
 import type { Past } from "../../ledger/past.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
 
 /**
- * Hex digits that two addresses must share at their beginning and at their end to look alike.
- * Wallets and explorers show about four at each end, so people compare those. A thief finds such an
- * address within some 2^32 keys, minutes of one graphics card; an honest address has both ends of
- * one of 10,000 paid ones twice in a million.
+ * Hex digits that two addresses must share at the beginning and at the end to look alike. Wallets
+ * and explorers show about four at each end, so people compare those. An attacker finds such an
+ * address within about 2^32 keys, minutes on one graphics card. An honest address shares both ends
+ * with one of 10,000 paid ones with a probability of two in a million.
  */
 const startDigits = 4;
 const endDigits = 4;
@@ -29,8 +29,8 @@ export interface Paid {
 }
 
 /**
- * Network, address, time, amount, currency; the one paid longest ago first. About 90 bytes a
- * destination.
+ * Network, address, time, amount, currency; the destination paid longest ago comes first. About 90
+ * bytes each.
  */
 export type PaidEntries = readonly (readonly [string, string, number, string, string])[];
 
@@ -38,15 +38,15 @@ interface Known extends Paid {
   readonly network: string;
 }
 
-/** Only `pay` and `putAway` change it. */
+/** Only `pay` and `putAway` change the destinations. */
 export class Destinations {
   readonly #past: Past;
   /** Paid since the newest checkpoint, by network and address in lower case. */
   readonly #paid = new Map<string, Known>();
-  /** By network and both ends: of those that look alike, the one paid last since then. */
+  /** By network and both ends: the last paid of the look-alikes since the newest checkpoint. */
   readonly #byEnds = new Map<string, Known>();
 
-  /** The newest look into the files: one job asks several times. */
+  /** The newest result from the files, because one job asks several times. */
   #asked: { readonly key: string; readonly known: readonly Known[] } | null = null;
 
   constructor(past: Past, entries: PaidEntries = []) {
@@ -54,19 +54,19 @@ export class Destinations {
     for (const [network, address, at, amount, currency] of entries) this.pay(network, { address, at, amount, currency });
   }
 
-  /** Notes a final payment. The same destination again replaces its last payment. */
+  /** Notes a final payment. A repeated destination replaces its last payment. */
   pay(network: string, paid: Paid): void {
     const known = { network, ...paid };
     const lower = paid.address.toLowerCase();
     const key = `${network} ${lower}`;
-    // Deleted first so that it goes to the end: a checkpoint keeps the order of last payments, and
-    // `byEnds` is rebuilt in that order.
+    // Deleted first so that the entry moves to the end: a checkpoint keeps the order of last
+    // payments, and `byEnds` is rebuilt in that order.
     this.#paid.delete(key);
     this.#paid.set(key, known);
     this.#byEnds.set(`${network} ${endsOf(lower)}`, known);
   }
 
-  /** Whether no payment to the address was ever final on this network. Any case of its letters. */
+  /** True if no payment to the address was ever final on this network, in any case of letters. */
   isNew(network: string, address: string): boolean {
     const lower = address.toLowerCase();
     if (this.#paid.has(`${network} ${lower}`)) return false;
@@ -74,8 +74,8 @@ export class Destinations {
   }
 
   /**
-   * The paid destination that a new one resembles, null for none; of several the one paid last. A
-   * paid one resembles none.
+   * Returns the paid destination that a new one resembles, the last paid of several; null for none.
+   * A paid destination resembles none.
    */
   likeness(network: string, address: string): Paid | null {
     const lower = address.toLowerCase();
@@ -86,24 +86,24 @@ export class Destinations {
     return paid;
   }
 
-  /** Those since the newest checkpoint, for the next one. */
+  /** Returns the destinations since the newest checkpoint, as rows of the next one. */
   rows(): readonly Row[] {
     return [...this.#paid.values()].map(rowOf);
   }
 
-  /** A checkpoint stands for `rows`: the sorted files answer for them. */
+  /** Forgets the rows that a checkpoint now holds; the sorted files answer for them. */
   putAway(): void {
     this.#paid.clear();
     this.#byEnds.clear();
     this.#asked = null;
   }
 
-  /** Those since the newest checkpoint. */
+  /** Returns the destinations since the newest checkpoint. */
   entries(): PaidEntries {
     return [...this.#paid.values()].map(({ network, address, at, amount, currency }) => [network, address, at, amount, currency]);
   }
 
-  /** Those of the sorted files that have the same ends. */
+  /** Returns the destinations of the sorted files that have the same ends. */
   #before(network: string, lower: string): readonly Known[] {
     const ends = endsOf(lower);
     const key = `${network} ${ends}`;
@@ -123,7 +123,8 @@ function lastOf(known: readonly Known[]): Known | undefined {
 }
 
 /**
- * All that look alike begin alike, so that one look finds them; then each has a place of its own.
+ * Returns a key that begins the same for all look-alikes, so one read finds them; the rest of the
+ * key is the address's own.
  */
 function keyOf(network: string, lower: string): Uint8Array {
   const own = domainHash("destination", Buffer.from(`${network} ${lower}`));
@@ -139,7 +140,7 @@ function rowOf({ network, address, at, amount, currency }: Known): Row {
   return { key: keyOf(network, address.toLowerCase()), value: Buffer.from(value) };
 }
 
-/** JSON has no zero byte, so what follows it in the row is told from it. */
+/** JSON has no zero byte, so the first zero separates the text from the padding of the row. */
 function knownIn({ value }: Row): Known {
   const end = value.indexOf(0);
   const text = Buffer.from(end < 0 ? value : value.subarray(0, end)).toString("utf8");
@@ -147,7 +148,7 @@ function knownIn({ value }: Row): Known {
   return { network, address, at, amount, currency };
 }
 
-/** Both ends of an address in lower case, without its 0x. */
+/** Returns both ends of a lower-case address, without its 0x. */
 function endsOf(lower: string): string {
   return lower.slice(2, 2 + startDigits) + lower.slice(-endDigits);
 }

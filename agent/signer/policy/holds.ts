@@ -1,6 +1,6 @@
 /**
- * Why policy holds a withdrawal for a person or for a time, and which paid destination its address
- * resembles. Touches nothing.
+ * Decides why policy holds a withdrawal for an operator or for a time, and finds the paid
+ * destination that its address resembles. Touches nothing.
  */
 import type { Code } from "../../../protocol/codes.ts";
 import type { Job } from "../../../protocol/messages.ts";
@@ -18,7 +18,7 @@ interface Candidate {
   readonly nowMs: number;
 }
 
-/** The reason for a hold, the most alarming first; null when policy may approve by itself. */
+/** Returns the reason for a hold, the most alarming first; null if policy may approve by itself. */
 export function holdReason(
   { limits, units, mode, network, address, requestedAt, nowMs }: Candidate,
   paid: Destinations,
@@ -33,14 +33,14 @@ export function holdReason(
 }
 
 /**
- * The paid destination that an address resembles; none for an address on the allow list, which a
- * person read whole.
+ * Returns the paid destination that an address resembles; none for an address on the allow list,
+ * because an operator has read that address in full.
  */
 export function likenessOf(network: string, address: string, limits: Limits | undefined, paid: Destinations): Paid | null {
   return limits?.allow.has(address) === true ? null : paid.likeness(network, address);
 }
 
-/** Whether an amount is above a limit; null is no limit. */
+/** True if an amount is above a limit; null is no limit. */
 export function isAbove(units: bigint, mostUnits: bigint | null): boolean {
   return mostUnits !== null && units > mostUnits;
 }

@@ -1,4 +1,4 @@
-/** The limits of this run and their used parts, as a person reads them. Touches nothing. */
+/** The limits of this run and their used parts, for an operator. Touches nothing. */
 import { isNodesOfGateway } from "../../../chains/families.ts";
 import { formatAmount } from "../../../protocol/amount.ts";
 import { invariant } from "../../../protocol/fault.ts";
@@ -7,7 +7,8 @@ import type { LimitView, SweepLimitView } from "../../socket/verbs.ts";
 import type { Policy } from "./policy.ts";
 
 /**
- * One row a currency that has a policy, in the order of config.json. `nowMs` is ledger time.
+ * Returns one row for each currency with a policy, in the order of config.json. `nowMs` is ledger
+ * time.
  * @public
  */
 export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView[] {
@@ -45,7 +46,7 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
 }
 
 /**
- * The chains of these currencies whose nodes count as named by the service, each once.
+ * Returns the chains of these currencies whose nodes come from the gateway's service, each once.
  * @public
  */
 export function nodesOfGateway(policy: Policy): readonly string[] {

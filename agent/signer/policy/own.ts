@@ -1,8 +1,8 @@
-/** The wallet's own accounts, as policy and the acts look them up. Touches nothing. */
+/** Looks up the wallet's own accounts for policy and handlers. Touches nothing. */
 import type { PairedAccount } from "../../../protocol/messages.ts";
 
 /**
- * The address that pays for a family; "" where the wallet has no such account.
+ * Returns the hot wallet of a family; "" if the wallet has no such account.
  * @public
  */
 export function hotOf(accounts: readonly PairedAccount[], family: string): string {
@@ -10,8 +10,8 @@ export function hotOf(accounts: readonly PairedAccount[], family: string): strin
 }
 
 /**
- * What the addresses for deposits of a family are made from; "" where the wallet has no such
- * account.
+ * Returns the account id from which a family's deposit addresses are derived; "" if the wallet has
+ * no such account.
  * @public
  */
 export function depositsOf(accounts: readonly PairedAccount[], family: string): string {

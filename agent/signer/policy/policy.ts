@@ -1,6 +1,6 @@
 /**
- * Policy: approves, holds or refuses a job; later clears the transaction built for it, or refuses
- * that. Nothing is payable by default. Sums are folded from the ledger on ledger time, so no clock,
+ * Policy approves, holds or refuses a job, and later clears or refuses the transaction built for
+ * it. Nothing is payable by default. Sums come from the ledger and use ledger time, so no clock,
  * crash or repeat loosens a limit. Pure: state and question in, answer out. Sources:
  * docs/architecture.md sections 2 and 3.
  */
@@ -36,7 +36,7 @@ export type Decision =
   | { readonly decision: "refuse"; readonly code: Code };
 
 /**
- * Policy's part of the folded state, for a checkpoint.
+ * Policy's part of the state, for a checkpoint.
  * @public
  */
 export interface PolicySnapshot {
@@ -47,7 +47,7 @@ export interface PolicySnapshot {
 
 /**
  * The rules of this run, and every approval, sum and paid destination that the ledger records. Only
- * `fold` and `learn` change it, each for one record.
+ * `fold`, `stand`, `learn`, `voidApproval` and `putAway` change it, each for one record.
  * @public
  */
 export class Policy {
@@ -73,22 +73,26 @@ export class Policy {
     return this.#canonical;
   }
 
-  /** The agent's own row for a currency, or for the lane of its sweeps or top-ups. */
+  /**
+   * Returns the agent's own row for a currency, or for the limit group of its sweeps or top-ups.
+   */
   asset(lane: string): Asset | undefined {
     return assetOf(this.#rules, lane);
   }
 
-  /** The account that pays for a job; null for a sweep from an address that is not the wallet's. */
+  /**
+   * Returns the account that pays for a job; null for a sweep from an address outside the wallet.
+   */
   payer(job: Pick<Job, "mode" | "network" | "depositIndex">): Payer | null {
     return payerOf(this.#rules, job);
   }
 
-  /** The recorded yes to a withdrawal that is not finished. */
+  /** Returns the recorded yes to a withdrawal that is not finished. */
   approval(transactionId: string): Approval | undefined {
     return this.#approvals.get(transactionId);
   }
 
-  /** Folds one record of the ledger; `currency` is the lane of the record's withdrawal. */
+  /** Applies one record of the ledger; `currency` is the limit group of the record's withdrawal. */
   fold(record: LedgerRecord, currency: string): void {
     this.#sums.fold(record, currency);
     switch (record.kind) {
@@ -111,19 +115,22 @@ export class Policy {
   }
 
   /**
-   * Lets a version count otherwise from `atMs` on, ledger time: where versions end by waiting each
-   * counts as a payment until it can no longer be paid. Twice is harmless.
+   * Changes how a version counts from `atMs` on, in ledger time. With exclusion by expiry, each
+   * version counts as a payment until it can no longer be paid. A repeat is harmless.
    */
   stand(lane: string, counted: Counted, standing: Standing, atMs: number): void {
     this.#sums.stand(lane, counted, standing, atMs);
   }
 
-  /** Folds a final payment: its destination is no new one any more. */
+  /** Applies a final payment, so its destination is not new any more. */
   learn(network: string, paid: Paid): void {
     this.#paid.pay(network, paid);
   }
 
-  /** Voids the yes to a withdrawal that is over; its amount counts on: it may have been paid. */
+  /**
+   * Voids the yes to a withdrawal that is over. Its amount still counts, because it may have been
+   * paid.
+   */
   voidApproval(transactionId: string): void {
     this.#approvals.delete(transactionId);
   }
@@ -133,22 +140,22 @@ export class Policy {
     return [...this.#rules.limits].filter(([lane]) => this.#rules.assets.has(lane));
   }
 
-  /** The limits of a currency, or of the lane of its sweeps or top-ups. */
+  /** Returns the limits of a currency, or of the limit group of its sweeps or top-ups. */
   limitsOf(lane: string): Limits | undefined {
     return this.#rules.limits.get(lane);
   }
 
   /**
-   * The sums that the limits are held against as of `nowMs`: the larger of approved and bound. Base
-   * units, fees in those of the fee coin.
+   * Returns the sums that count against the limits at `nowMs`: the larger of approved and bound.
+   * Base units; fees in those of the fee coin.
    */
   usedAt(currency: string, nowMs: number): Used {
     return this.#sums.usedAt(currency, this.#rules.limits.get(currency), nowMs);
   }
 
   /**
-   * Decides on a new job, on one whose delay is over, or on one that an opened ledger keeps with
-   * its slot (`isBound`): that one does not expire, and its amount counts already. Both times are
+   * Judges a new job, a job whose delay is over, or a job that a recovered ledger keeps on its slot
+   * (`isBound`). The last kind does not expire, and its amount counts already. Both times are
    * ledger time.
    */
   judge(question: Question, requestedAt: number, nowMs: number, isBound = false): Decision {
@@ -172,10 +179,9 @@ export class Policy {
   }
 
   /**
-   * Decides on a person's yes to a held withdrawal: every limit applies except the one that held
-   * it. A withdrawal that an opened ledger keeps with its slot does not expire, and the yes does
-   * not count its amount a second time. `needsTwo`: the amount wants the yes of a second person
-   * too.
+   * Judges an operator's yes to a held withdrawal: every limit applies except the one that held it.
+   * A withdrawal that a recovered ledger keeps on its slot does not expire, and its amount is not
+   * counted twice. `needsTwo`: the amount also needs the yes of a second person.
    */
   judgeHeld(
     question: Question,
@@ -198,14 +204,17 @@ export class Policy {
     return { ok: true, body, needsTwo: isAbove(units, limits.twoApproversAboveUnits) };
   }
 
-  /** When the delay for new destinations ends, ledger time; `requestedAt` without a delay. */
+  /**
+   * Returns the end of the delay for new destinations, in ledger time; `requestedAt` without a
+   * delay.
+   */
   delayEndsAt(currency: string, requestedAt: number): number {
     return requestedAt + (this.#rules.limits.get(currency)?.newDestination?.delayMs ?? 0);
   }
 
   /**
-   * Facts of a destination for the person who decides: whether it is new, and the paid destination
-   * it resembles. `needsTwo` as in `judgeHeld`; false where the currency has no limits.
+   * Describes a destination for the operator who decides: new or not, and the paid destination that
+   * resembles it. `needsTwo` as in `judgeHeld`; false if the currency has no limits.
    */
   regard(
     { currency, network, amount }: Pick<Question, "currency" | "network" | "amount">,
@@ -222,17 +231,18 @@ export class Policy {
   }
 
   /**
-   * Compares the bytes of a new version with the approval, its fee with the ceilings and, before a
-   * nonce is bound, the approval with today's rules. Refuses with POLICY_NOT_AS_APPROVED,
-   * POLICY_FEE_*, POLICY_TIP_ABOVE_MAX, POLICY_NONE, a code of `describe`, as `judge` does, or with
-   * WITHDRAWAL_WAITS_FOR_LIMIT.
+   * Clears the bytes of a new version: compares them with the approval, the fee with its ceilings
+   * and, before a slot is used, the approval with today's rules. Refuses with
+   * POLICY_NOT_AS_APPROVED, POLICY_FEE_*, POLICY_TIP_ABOVE_MAX, POLICY_NONE, a code of `describe`,
+   * as `judge` does, or with WITHDRAWAL_WAITS_FOR_LIMIT.
    */
   clear(built: Built, nowMs: number): Compared | Refusal {
     const { currency, transactionId, network, contract } = built.approval;
     const asset = this.asset(currency);
     const limits = this.#rules.limits.get(currency);
     if (asset === undefined || limits === undefined) return refuse("POLICY_NONE", currency);
-    // The table may have been edited since; a yes is to the network and contract of its day.
+    // The currency's table may have been edited since; a yes is to the network and contract of its
+    // time.
     if (asset.network !== network || asset.contract !== contract)
       return refuse("POLICY_NOT_AS_APPROVED", "the currency's table changed");
     const outdated = built.version === 1 ? this.#outdated(built.approval, limits, nowMs) : null;
@@ -252,8 +262,8 @@ export class Policy {
   }
 
   /**
-   * The limit that a later version would lift, or null: only where versions end by waiting is it a
-   * payment of its own.
+   * Returns the limit that a later version would exceed, or null. Only with exclusion by expiry is
+   * a later version a payment of its own.
    */
   withoutRoom(
     { transactionId, currency, network, amountUnits }: Approval,
@@ -268,9 +278,9 @@ export class Policy {
   }
 
   /**
-   * A clearance of its own for a cancel: the bytes pay nothing, to the account itself, on the
-   * withdrawal's slot, within the ceilings of fees and tip. Refuses with POLICY_NONE,
-   * POLICY_NOT_AS_APPROVED, POLICY_TIP_ABOVE_MAX, POLICY_FEE_* or a code of `describeCancel`.
+   * Clears a cancel: its bytes make a zero payment to the account itself, on the withdrawal's slot,
+   * within the ceilings of fee and tip. Refuses with POLICY_NONE, POLICY_NOT_AS_APPROVED,
+   * POLICY_TIP_ABOVE_MAX, POLICY_FEE_* or a code of `describeCancel`.
    */
   clearCancel(built: BuiltCancel, nowMs: number): Compared | Refusal {
     const { currency, transactionId } = built;
@@ -287,7 +297,7 @@ export class Policy {
     );
   }
 
-  /** Why a recorded approval is not what the job asks for under today's table, or null. */
+  /** Returns why a recorded approval does not match the job under today's table, or null. */
   unlike({ network, contract, address, amountUnits }: Approval, job: Question): Refusal | null {
     const asked = readQuestion(this.#rules, job);
     if (!asked.ok) return asked;
@@ -297,20 +307,26 @@ export class Policy {
     return refuse("POLICY_NOT_AS_APPROVED", "the job asks for something else");
   }
 
-  /** Whether only a person has another version of it made, once those before are dead. */
+  /**
+   * True if only an operator can order another version of the withdrawal after the earlier versions
+   * are dead.
+   */
   isPersonsToResign({ currency, amountUnits }: Approval): boolean {
     return isAbove(amountUnits, this.#rules.limits.get(currency)?.resignAboveUnits ?? null);
   }
 
-  /** The most that a version offers the block's maker; 0 where the lane has no limits. */
+  /**
+   * Returns the highest tip that a version may offer the block producer; 0 if the limit group has
+   * no limits.
+   */
   tipMaxUnits(currency: string): bigint {
     return this.#rules.limits.get(currency)?.maxTipUnits ?? 0n;
   }
 
   /**
-   * Clears bytes whose INTENT stands in the ledger already, after a restart: against the approval,
-   * and that against the job, the lists and the limits of one payment. Sums are not weighed again,
-   * since they count this one since its INTENT.
+   * Clears bytes whose INTENT is in the ledger already, after a restart. Compares the bytes with
+   * the approval, and the approval with the job, the lists and the limit of one payment. Sums are
+   * not checked again, because they count this version since its INTENT.
    */
   clearRecorded(built: Built | BuiltCancel, digest: string, job: Question): Compared | Refusal {
     const compared = "approval" in built ? compare(built) : compareCancel(built);
@@ -326,17 +342,17 @@ export class Policy {
     return feeMaxUnits > limits.maxFeeUnits ? refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`) : compared;
   }
 
-  /** The destinations paid since the newest checkpoint, as the next one's rows. */
+  /** Returns the destinations paid since the newest checkpoint, as rows of the next one. */
   rows(): readonly Row[] {
     return this.#paid.rows();
   }
 
-  /** A checkpoint stands for `rows`. */
+  /** Forgets the rows that a checkpoint now holds. */
   putAway(): void {
     this.#paid.putAway();
   }
 
-  /** For a checkpoint, as of ledger time. */
+  /** Returns the state for a checkpoint, as of ledger time. */
   snapshot(nowMs: number): PolicySnapshot {
     return {
       approvals: [...this.#approvals.values()].map((approval) => [
@@ -354,7 +370,7 @@ export class Policy {
     };
   }
 
-  /** Why a version may not cost so much, or null. */
+  /** Returns why the fee of a version is too high, or null. */
   #aboveFees(key: string, currency: string, limits: Limits, feeMaxUnits: bigint, nowMs: number): Refusal | null {
     if (feeMaxUnits > limits.maxFeeUnits) return refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`);
     const { fees } = this.#sums.of(currency);
@@ -363,7 +379,7 @@ export class Policy {
   }
 
   /**
-   * The reason why an approval may not be bound now, or null: the table may have been edited since,
+   * Returns why an approval may not get a slot now, or null: the table may have been edited since,
    * or too much is bound already.
    */
   #outdated(approval: Approval, limits: Limits, nowMs: number): Refusal | null {
@@ -375,9 +391,9 @@ export class Policy {
     return above === null ? null : refuse(above);
   }
 
-  /** The lists and the limit of one payment. */
+  /** Checks the lists and the limit of one payment. */
   #forbidden({ currency, network, address, amountUnits }: Approval, limits: Limits): Refusal | null {
-    // Of a sweep and a top-up both ends are made again from the job (`unlike`).
+    // Both ends of a sweep or a top-up are derived again from the job (`unlike`).
     const isOwn = !this.#rules.assets.has(currency);
     const destination = isOwn ? null : strangerAt(this.#rules, address, network, limits);
     if (destination?.ok === false) return destination;
@@ -385,7 +401,7 @@ export class Policy {
   }
 }
 
-/** `approver` is the person's name, "" for policy itself. */
+/** `approver` is the operator's name, "" for policy itself. */
 function approvedBody(
   transactionId: string,
   approver: string,

@@ -30,30 +30,30 @@ export interface Asset {
  */
 export interface Limits {
   readonly maxPerWithdrawalUnits: bigint;
-  readonly maxPerHourUnits: bigint | null; // null: no limit by the hour
+  readonly maxPerHourUnits: bigint | null; // null: no hourly limit
   readonly maxPerDayUnits: bigint;
   readonly maxFeeUnits: bigint;
   readonly maxFeePerDayUnits: bigint;
   readonly maxTipUnits: bigint;
   readonly holdAboveUnits: bigint | null;
   readonly twoApproversAboveUnits: bigint | null;
-  readonly resignAboveUnits: bigint | null; // null: the courier may, whatever the amount
+  readonly resignAboveUnits: bigint | null; // null: the courier may order another version of any amount
   readonly newDestination: { readonly holdAboveUnits: bigint | null; readonly delayMs: number } | null;
-  readonly allow: ReadonlySet<string>; // when not empty, only these
+  readonly allow: ReadonlySet<string>; // if not empty, only these are payable
   readonly deny: ReadonlySet<string>;
 }
 
 /**
- * The settings that policy decides by.
+ * The settings that policy uses.
  * @public
  */
 export interface Rules {
   readonly assets: ReadonlyMap<string, Asset>; // by currency id
-  // by currency id, and by the lane of its sweeps and of its top-ups; without limits nothing is
-  // paid
+  // by currency id, and by the limit group of its sweeps and of its top-ups; nothing is paid
+  // without limits
   readonly limits: ReadonlyMap<string, Limits>;
-  readonly own: readonly PairedAccount[]; // the accounts of the wallet; empty before its keys are there
-  readonly contracts: ReadonlySet<string>; // every configured token contract, on whatever chain
+  readonly own: readonly PairedAccount[]; // the wallet's accounts; empty before the keystore is open
+  readonly contracts: ReadonlySet<string>; // every configured token contract of all chains
 }
 
 /**
@@ -93,12 +93,12 @@ export function readRules(
   return { assets, limits, own, contracts };
 }
 
-/** Above every amount that there can be: between the wallet's own accounts only fees are lost. */
+/** Above every possible amount: a payment between the wallet's own accounts loses only fees. */
 const anyUnits = 2n ** 256n;
 
 /**
- * The limits of a currency's sweeps and top-ups; none where sweeps are not allowed. Both go to the
- * wallet's own accounts and nowhere else, so nobody is asked and no list counts.
+ * Returns the limits of a currency's sweeps and top-ups; none if sweeps are not allowed. Both pay
+ * only the wallet's own accounts, so no operator is asked and no list applies.
  */
 function ownLimits(
   { sweeps = {}, maxFee, maxFeePerDay, maxTip }: PolicySettings,
@@ -148,7 +148,8 @@ function limitsOf(policy: PolicySettings, path: string, { decimal, family, chain
     maxTipUnits: unitsAt(`${path}.maxTip`, policy.maxTip ?? family.fees.tipMax, family.fees.tipDecimal),
     holdAboveUnits: policy.holdAbove === undefined ? null : units("holdAbove", policy.holdAbove),
     twoApproversAboveUnits: policy.twoApproversAbove === undefined ? null : units("twoApproversAbove", policy.twoApproversAbove),
-    // One source of both words that a version is dead: then another one is a person's, always.
+    // If one source makes both statements that a version is dead, only an operator can order
+    // another version.
     resignAboveUnits: isOneSource(chainSettings)
       ? 0n
       : policy.resignAbove === undefined
@@ -169,7 +170,7 @@ function limitsOf(policy: PolicySettings, path: string, { decimal, family, chain
   };
 }
 
-/** Versions end by waiting there, and the nodes count as the gateway's. */
+/** True if the chain has exclusion by expiry and its nodes come from the gateway's service. */
 function isOneSource(chain: ConfiguredChain): boolean {
   return families[chain.family].exclusion.kind === "waiting" && isNodesOfGateway(chain);
 }
@@ -177,7 +178,7 @@ function isOneSource(chain: ConfiguredChain): boolean {
 function unitsAt(path: string, text: string, decimal: number): bigint {
   const amount = parseAmount(text, decimal);
   if (amount.ok) return amount.units;
-  // A withdrawal of zero is refused as an amount; a limit of zero is meant, and pays nothing.
+  // A withdrawal of zero is refused as an amount; a limit of zero is intended, and pays nothing.
   if (amount.code === "AMOUNT_ZERO") return 0n;
   throw wrong(path, `is not an amount (${amount.code})`);
 }

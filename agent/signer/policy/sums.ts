@@ -1,9 +1,8 @@
 /**
  * The sums of each currency: the amounts approved and the amounts bound to a slot, in the hour and
- * the day, and the fees of the day. Both count, because an approval may wait for days and those
- * that waited must not all be paid in one hour. A version on a chain whose versions end by waiting
- * is a payment of its own and counts as one: until it can no longer be paid, and for the window at
- * least. Touches nothing.
+ * in the day, and the fees of the day. Both count, because approvals may wait for days and must not
+ * all be paid in one hour. On a chain with exclusion by expiry, each version counts as a payment of
+ * its own until it can no longer be paid, and at least for the window. Touches nothing.
  */
 import { waitingOf } from "../../../chains/families.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
@@ -18,13 +17,14 @@ const dayMs = 86_400_000;
 export interface Windows {
   readonly hour: SlidingWindow; // approved
   readonly day: SlidingWindow; // approved
-  // the day's: each withdrawal by its dearest version, or each version where they end by waiting
+  // fees of the day: each withdrawal by its most expensive version, or each version with exclusion
+  // by expiry
   readonly fees: SlidingWindow;
   readonly hourBound: SlidingWindow;
   readonly dayBound: SlidingWindow;
 }
 
-/** Windows with the entries that a checkpoint kept, empty without one. */
+/** Makes windows with the entries of a checkpoint, or empty ones. */
 function makeWindows(kept: { readonly [K in keyof Windows]?: WindowEntries | undefined } = {}): Windows {
   return {
     hour: new SlidingWindow(hourMs, kept.hour),
@@ -48,10 +48,7 @@ export type SumsEntries = readonly (readonly [
   WindowEntries?,
 ])[];
 
-/**
- * One version where versions end by waiting, as it counts: units of its amount, and of its fee at
- * most.
- */
+/** The counted amount and highest possible fee of one version with exclusion by expiry. */
 export interface Counted {
   readonly id: string; // of its withdrawal
   readonly version: number;
@@ -59,23 +56,25 @@ export interface Counted {
   readonly feeMaxUnits: bigint;
 }
 
-/** The name under which a version counts where versions end by waiting; the first has the id's. */
+/**
+ * Returns the key of a version with exclusion by expiry; the first version has the withdrawal's id.
+ */
 export function versionKey(transactionId: string, version: number): string {
   return version === 1 ? transactionId : `${transactionId} ${version}`;
 }
 
-/** The name under which a version's fee counts: with a slot, all versions count as one. */
+/** Returns the key of a version's fee: with a nonce, all versions count as one. */
 export function countKeyOf(network: string, transactionId: string, version: number): string {
   return waitingOf(network) === null ? transactionId : versionKey(transactionId, version);
 }
 
-/** Every name under which a withdrawal may count. */
+/** Returns every key under which a withdrawal may count. */
 function keysOf(transactionId: string): readonly string[] {
   return Array.from({ length: versionsMax }, (_, index) => versionKey(transactionId, index + 1));
 }
 
 /**
- * The sum that the gateway's order names for a day which the ledger has forgotten. Both decimal.
+ * A sum that the gateway's order names for a day that the ledger has forgotten. Both are decimal.
  */
 export interface SpentDay {
   readonly currency: string;
@@ -84,8 +83,8 @@ export interface SpentDay {
 }
 
 /**
- * Only `fold`, `stand`, `countBound`, `forget` and `countSpent` change it. Every time is ledger
- * time.
+ * Only `fold`, `stand`, `countBound`, `forget` and `countSpent` change the sums. Every time is
+ * ledger time.
  * @public
  */
 export class Sums {
@@ -97,7 +96,7 @@ export class Sums {
     }
   }
 
-  /** The windows of a currency, empty ones where nothing was counted yet. */
+  /** Returns the windows of a currency; empty ones if nothing was counted yet. */
   of(currency: string): Windows {
     let windows = this.#windows.get(currency);
     if (windows === undefined) {
@@ -113,8 +112,8 @@ export class Sums {
       case "APPROVED": {
         const { transactionId } = record;
         const windows = this.of(currency);
-        // An opened ledger may have counted it before: then it counts as a whole, once, from this
-        // record on.
+        // A recovered ledger may have counted the amount before. From this record on, it counts in
+        // full and once.
         for (const window of [windows.hour, windows.day]) {
           window.remove(transactionId);
           window.add(transactionId, record.at, BigInt(record.amountUnits));
@@ -123,8 +122,8 @@ export class Sums {
       }
       case "REFUSED":
       case "EXPIRED": {
-        // The amount can no longer be paid and stops counting as approved. A bound amount counts on
-        // as bound until `stand` gives it back.
+        // The amount can no longer be paid and stops counting as approved. A bound amount still
+        // counts as bound until `stand` gives it back.
         const windows = this.of(currency);
         windows.hour.remove(record.transactionId);
         windows.day.remove(record.transactionId);
@@ -137,15 +136,15 @@ export class Sums {
         const key = countKeyOf(record.network, record.transactionId, record.version);
         const standing = isWaiting ? "payable" : "spent";
         const before = fees.unitsOf(key, record.at);
-        // The dearest version counts, from the newest one's time: never less than the chain may
-        // take.
+        // The most expensive version counts from the newest one's time: never less than the chain
+        // may charge.
         fees.remove(key);
         fees.add(key, record.at, dearer(feeMaxUnits, before), standing);
-        // A slot lets one version of all be paid.
+        // A nonce allows only one of all versions to be paid.
         if (record.version > 1 && !isWaiting) return;
         const amountUnits = BigInt(record.amountUnits);
         for (const window of [hourBound, dayBound]) {
-          // What an opened ledger keeps counts already.
+          // An amount that a recovered ledger keeps counts already.
           window.remove(key);
           window.add(key, record.at, amountUnits, standing);
         }
@@ -157,8 +156,8 @@ export class Sums {
   }
 
   /**
-   * Lets a version count otherwise from `atMs` on, where versions end by waiting. One that can be
-   * paid after all counts again. Twice is harmless.
+   * Changes how a version counts from `atMs` on, with exclusion by expiry. A version that can be
+   * paid after all counts again. A repeat is harmless.
    */
   stand(currency: string, { id, version, units, feeMaxUnits }: Counted, standing: Standing, atMs: number): void {
     const { hourBound, dayBound, fees } = this.of(currency);
@@ -168,8 +167,8 @@ export class Sums {
   }
 
   /**
-   * Counts one withdrawal that is bound to a slot from `atMs` on, unless it counts already; no
-   * limit stops it.
+   * Counts a withdrawal with a slot from `atMs` on, without regard to any limit. A withdrawal that
+   * counts already stays as it is.
    */
   countBound(id: string, currency: string, units: bigint, feeMaxUnits: bigint, atMs: number): void {
     const { hour, day, hourBound, dayBound, fees } = this.of(currency);
@@ -177,14 +176,14 @@ export class Sums {
     countAtLeast(fees, id, feeMaxUnits, atMs);
   }
 
-  /** What an opened ledger leaves out counts no more: nothing of it ever left. */
+  /** Removes a withdrawal that a recovered ledger leaves out: nothing of it was ever released. */
   forget(id: string, currency: string): void {
     for (const window of Object.values(this.of(currency)) as readonly SlidingWindow[])
       for (const key of keysOf(id)) window.remove(key);
   }
 
   /**
-   * Counts a forgotten day from `atMs` on. `name` takes the place of a withdrawal's id; the same
+   * Counts a forgotten day from `atMs` on. `name` stands instead of a withdrawal's id; the same
    * name again is harmless.
    */
   countSpent(name: string, spent: SpentDay, atMs: number): void {
@@ -193,7 +192,7 @@ export class Sums {
     countAtLeast(fees, name, BigInt(spent.feesUnits), atMs);
   }
 
-  /** The larger of approved and bound as of `nowMs`, as they count against these limits. */
+  /** Returns the larger of approved and bound at `nowMs`, as they count against these limits. */
   usedAt(currency: string, limits: Limits | undefined, nowMs: number): Used {
     const { hour, day, hourBound, dayBound, fees } = this.of(currency);
     return {
@@ -203,7 +202,7 @@ export class Sums {
     };
   }
 
-  /** The bound amounts and the fees of the day, without those of the withdrawals in `open`. */
+  /** Returns the bound amounts and the fees of the day, without the withdrawals in `open`. */
   countedBeside(currency: string, open: Iterable<string>, nowMs: number): { readonly units: bigint; readonly feesUnits: bigint } {
     const { dayBound, fees } = this.of(currency);
     let units = dayBound.sumAt(nowMs);
@@ -216,7 +215,7 @@ export class Sums {
   }
 
   /**
-   * For a checkpoint: the entries that still count at `nowMs`, currencies in order of their names.
+   * Returns the entries that still count at `nowMs`, for a checkpoint; currencies in order of name.
    */
   entriesAt(nowMs: number): SumsEntries {
     return [...this.#windows]
@@ -244,9 +243,9 @@ export interface Used {
 }
 
 /**
- * The part of a sum that counts against a limit. Amounts are given back on the word of gateway and
- * courier, and a version that was paid can be called dead: so within one window at most the limit
- * itself is given back, and what is above it counts.
+ * Returns the part of a sum that counts against a limit. Amounts are given back on the statements
+ * of gateway and courier, and a paid version can be called dead. So at most the limit itself is
+ * given back within one window, and the excess counts.
  */
 function usedOf(window: SlidingWindow, limitUnits: bigint | null | undefined, nowMs: number): bigint {
   const sum = window.sumAt(nowMs);
@@ -255,8 +254,8 @@ function usedOf(window: SlidingWindow, limitUnits: bigint | null | undefined, no
 }
 
 /**
- * Whether an amount would lift what counts above a limit. An amount that counts already lifts no
- * sum.
+ * True if an amount would lift the counted sum above a limit. An amount that counts already lifts
+ * no sum.
  */
 export function isAboveLimit(
   window: SlidingWindow,
@@ -269,7 +268,7 @@ export function isAboveLimit(
 }
 
 /**
- * The limit that an amount would lift a sum above, or null.
+ * Returns the limit that an amount would exceed, or null.
  * @public
  */
 export function aboveWindow(
@@ -283,8 +282,8 @@ export function aboveWindow(
 }
 
 /**
- * Makes an id count for at least `units` from `atMs` on; an id that counts for as much already is
- * left as it is.
+ * Makes an id count for at least `units` from `atMs` on; an id that counts for so much already
+ * stays as it is.
  */
 function countAtLeast(window: SlidingWindow, id: string, units: bigint, atMs: number): void {
   if (window.unitsOf(id, atMs) >= units) return;
@@ -293,7 +292,7 @@ function countAtLeast(window: SlidingWindow, id: string, units: bigint, atMs: nu
 }
 
 /**
- * The larger of two.
+ * Returns the larger of two.
  * @public
  */
 export function dearer(a: bigint, b: bigint): bigint {

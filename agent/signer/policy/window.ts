@@ -1,15 +1,14 @@
 /**
  * A sliding window: the sum of the amounts recorded within the last `spanMs` of ledger time, and of
- * those that can still be paid however old they are. The sum is a running total, so that a question
- * costs the same however many there are. A cache of the ledger, rebuilt by folding it. Touches
- * nothing.
+ * older amounts that can still be paid. The sum is a running total, so a question has the same cost
+ * for any number of amounts. A cache of the ledger, rebuilt by replay. Touches nothing.
  */
 import { invariant } from "../../../protocol/fault.ts";
 
 /**
- * How an amount counts. `spent`: for the span of the window, from its own time on. `payable`: until
- * it is said to be something else, and for the span at least. `back`: it was given back, and counts
- * among `backAt` for the span.
+ * The way an amount counts. `spent`: for the span of the window, from its own time on. `payable`:
+ * until its standing changes, and at least for the span. `back`: the amount was given back, and
+ * counts in `backAt` for the span.
  * @public
  */
 export type Standing = "spent" | "payable" | "back";
@@ -21,10 +20,10 @@ interface Entry {
   standing: Standing;
 }
 
-/** `[id, ledger time, units]`, oldest first; the standing where it is not `spent`. */
+/** `[id, ledger time, units]`, oldest first; the standing is added if it is not `spent`. */
 export type WindowEntries = readonly (readonly [string, number, string, Standing?])[];
 
-/** At most one amount an id. */
+/** Holds at most one amount for each id. */
 export class SlidingWindow {
   readonly #spanMs: number;
   readonly #byId = new Map<string, Entry>();
@@ -41,8 +40,8 @@ export class SlidingWindow {
   }
 
   /**
-   * Adds an amount. A bug: an id that counts already, or a time before the last one, since ledger
-   * time never goes back.
+   * Adds an amount. An id that counts already is a bug. So is a time before the last one, because
+   * ledger time never goes back.
    */
   add(id: string, atMs: number, units: bigint, standing: Standing = "spent"): void {
     invariant(!this.#byId.has(id), "one id counts once in a window");
@@ -55,7 +54,7 @@ export class SlidingWindow {
     this.#count(entry, units);
   }
 
-  /** Removes an amount; an id that is unknown or has left the window is harmless. */
+  /** Removes an amount. An id that is unknown or has left the window is harmless. */
   remove(id: string): void {
     const entry = this.#byId.get(id);
     if (entry === undefined) return;
@@ -66,8 +65,8 @@ export class SlidingWindow {
   }
 
   /**
-   * Lets an amount count otherwise from now on. One that is not here any more, and can be paid
-   * after all, counts again from `atMs`; twice is harmless.
+   * Changes how an amount counts from now on. An amount that has left the window but can be paid
+   * after all counts again from `atMs`. A repeat is harmless.
    */
   stand(id: string, standing: Standing, { atMs, units }: { readonly atMs: number; readonly units: bigint }): void {
     const entry = this.#byId.get(id);
@@ -85,24 +84,24 @@ export class SlidingWindow {
     this.#count(entry, entry.units);
   }
 
-  /** The sum as of `nowMs`, without what was given back. */
+  /** Returns the sum at `nowMs`, without amounts that were given back. */
   sumAt(nowMs: number): bigint {
     return this.#sum - this.#goneAt(nowMs, "spent");
   }
 
-  /** The sum of what was given back, as of `nowMs`. */
+  /** Returns the sum of the amounts that were given back, at `nowMs`. */
   backAt(nowMs: number): bigint {
     return this.#back - this.#goneAt(nowMs, "back");
   }
 
-  /** The amount of one id as of `nowMs`, 0 when it does not count or was given back. */
+  /** Returns the amount of one id at `nowMs`; 0 if it does not count or was given back. */
   unitsOf(id: string, nowMs: number): bigint {
     const entry = this.#byId.get(id);
     if (entry === undefined || entry.standing === "back") return 0n;
     return entry.standing === "payable" || entry.atMs > nowMs - this.#spanMs ? entry.units : 0n;
   }
 
-  /** Every amount that still counts at `nowMs`, and drops the others. */
+  /** Returns every amount that still counts at `nowMs`, and drops the others. */
   entriesAt(nowMs: number): WindowEntries {
     this.#prune(nowMs);
     const live = this.#entries.slice(this.#first).filter((entry) => this.#byId.get(entry.id) === entry);
@@ -117,7 +116,7 @@ export class SlidingWindow {
     else this.#sum += units;
   }
 
-  /** Entries older than the span at `nowMs` that were not dropped yet. */
+  /** Sums the entries older than the span at `nowMs` that were not dropped yet. */
   #goneAt(nowMs: number, standing: Standing): bigint {
     let units = 0n;
     for (let i = this.#first; i < this.#entries.length; i++) {
@@ -140,7 +139,7 @@ export class SlidingWindow {
       }
       this.#first += 1;
     }
-    // The list is cut only now and then, so that leaving the window costs a constant on average.
+    // The list is cut only now and then, so an entry that leaves costs a constant time on average.
     if (this.#first > 1024 && this.#first * 2 > this.#entries.length) {
       this.#entries = this.#entries.slice(this.#first);
       this.#first = 0;

@@ -1,16 +1,13 @@
 /**
- * The paying accounts as couriers and operators see them: the hot one of each chain, and every
- * address for deposits that an open sweep empties. Touches nothing.
+ * The paying accounts for couriers and operators: the hot wallet of each chain, and every deposit
+ * address that an open sweep empties. Touches nothing.
  */
 import { networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { AccountView, WithdrawalView } from "../../socket/verbs.ts";
 import type { Core } from "../state/core.ts";
 
-/**
- * An account on a chain of the settings, with the slot that comes next: the hot one unless another
- * is named.
- */
+/** Returns an account on a configured chain with its next slot; the hot wallet by default. */
 export function accountOn(
   { accounts }: Pick<Core, "accounts">,
   configured: ConfiguredChain | undefined,
@@ -24,7 +21,7 @@ export function accountOn(
   return own === hot ? view : { ...view, deposit: true };
 }
 
-/** Each address that an open sweep empties, once. */
+/** Returns each address that an open sweep empties, once. */
 export function sweptAccounts(
   open: readonly WithdrawalView[],
   accountOf: (chain: string, address: string) => AccountView,

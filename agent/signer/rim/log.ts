@@ -1,8 +1,8 @@
 /**
- * The signer's log: one JSON line per event on a writer that is passed in. It has no place for a
- * secret: values are short texts, counts and flags, and nothing in this process hands it bytes. May
- * be lost without harm; what happened is in the ledger. The launcher relays the lines, and puts the
- * priority before them where the journal reads.
+ * The signer's log: one JSON line for each event, to a writer that the caller passes in. No secret
+ * can get into it: values are short texts, counts and flags, and no code of this process passes
+ * bytes to it. Lines may be lost without harm, because the ledger holds what happened. The launcher
+ * relays the lines and adds a priority in front if the journal reads them.
  */
 import { type AgentEvent, agentEvents } from "../../../protocol/events.ts";
 import { logLine } from "../../../protocol/log.ts";
@@ -14,7 +14,8 @@ export type LogContext = Readonly<Record<string, string | number | boolean>>;
 export type Log = (event: AgentEvent, message: string, context?: LogContext) => void;
 
 /**
- * Lines as docs/events.md has them, each at its event's level. Long texts are cut.
+ * Returns a log that writes lines as docs/events.md describes, each at its event's level. Long
+ * texts are cut.
  * @public
  */
 export function createLog(write: (line: string) => void, clock: () => number): Log {
@@ -25,7 +26,7 @@ export function createLog(write: (line: string) => void, clock: () => number): L
 }
 
 /**
- * Says of a record what its operator should see at once: an alarm, a lock, another policy.
+ * Logs a record that the operator should see at once: an alarm, a lock, another policy.
  * @public
  */
 export function logRecord(log: Log, record: LedgerRecord): void {

@@ -1,7 +1,7 @@
 /**
- * INTENT on disk, then the key, then SIGNED on disk, then the answer. Many wait for one sync and
- * then for the one core that signs: a few at a time, so that the first are on disk, reported and on
- * their way while the next are made. Reaches disk and keys only through ledger and vault.
+ * Signs in order: INTENT on disk, the key, SIGNED on disk, the answer. Many requests wait for one
+ * sync and then for the one core that signs. A few are signed at a time, so that the first are on
+ * disk and reported while the next are made. Reaches disk and keys only through ledger and vault.
  */
 import { transactionsOf } from "../../../chains/transactions.ts";
 import { AgentError, refuse } from "../../../protocol/fault.ts";
@@ -16,8 +16,7 @@ import { isCancelling, isLate, isOver, type Withdrawal } from "../state/withdraw
 import type { Vault } from "../vault/vault.ts";
 
 /**
- * Signatures made in one turn of the process: about ten milliseconds, in which nobody else is
- * heard.
+ * Signatures made in one turn of the event loop: about ten milliseconds without any other request.
  */
 const perTurnMax = 32;
 
@@ -32,19 +31,19 @@ interface SignaturesOptions {
   readonly turn: () => Turn;
   /** Calls back when everything recorded so far is on disk. */
   readonly whenDurable: (act: () => void) => void;
-  /** Calls back once, when what came meanwhile has been heard. */
+  /** Calls back once, after the requests that arrived meanwhile. */
   readonly next: (act: () => void) => void;
 }
 
-/** One signer's signatures under way. */
+/** The signatures under way of one signer. */
 export class Signatures {
   readonly #options: SignaturesOptions;
   /**
-   * Everyone who waits for a signature, by withdrawal and version: those who ask for the same one
+   * All requests that wait for a signature, by withdrawal and version; requests for the same one
    * share it.
    */
   readonly #waiting = new Map<string, SignReply[]>();
-  /** Those whose INTENT is on disk, oldest first. */
+  /** Work whose INTENT is on disk, oldest first. */
   readonly #ripe = new Fifo<SignWork>();
   #leftInTurn = perTurnMax;
   #isTurnEnding = false;
@@ -53,7 +52,7 @@ export class Signatures {
     this.#options = options;
   }
 
-  /** Answers with what there is, or once it is signed and on disk. */
+  /** Answers at once with an existing result, or after the signature is made and on disk. */
   carryOut(prepared: Prepared, transactionId: string, reply: SignReply): void {
     const { core, whenDurable } = this.#options;
     if (!prepared.ok) {
@@ -101,11 +100,11 @@ export class Signatures {
     const waiting = this.#waiting.get(keyOf(work)) ?? [];
     this.#waiting.delete(keyOf(work));
     const withdrawal = core.book.find(work.transactionId);
-    // Between record and signature others may have been heard: a lock, the end of an earlier
+    // Other requests may have come between record and signature: a lock, the end of an earlier
     // version, or a yes to a recovery.
     const closed = closedGate(this.#options.turn());
     const paused = work.clearance.isCancel ? null : pausedBy(this.#options);
-    // A ledger that was opened meanwhile knows nothing of this intent.
+    // A ledger that was recovered meanwhile does not contain this intent.
     const isKnown = withdrawal?.versions[work.version - 1]?.intentSeq === work.intentSeq;
     if (closed !== null || paused !== null || withdrawal === undefined || !isKnown || isTooLate(withdrawal, work)) {
       for (const reply of waiting) reply(closed ?? paused ?? refuse("WITHDRAWAL_CLOSED"));
@@ -128,8 +127,8 @@ export class Signatures {
   }
 
   /**
-   * Checked to be the account's before it is recorded: what a faulty machine or another key made
-   * never gets as far as SIGNED.
+   * Signs, and checks that the signature is the account's. So a result of a faulty machine or of
+   * another key never reaches SIGNED.
    */
   #signature(work: SignWork, network: string): { readonly raw: Uint8Array; readonly txHash: string } {
     const { vault, ledger } = this.#options;
@@ -139,8 +138,9 @@ export class Signatures {
 }
 
 /**
- * A cancel is signed until the gateway's word; a payment not in a quarantine either, nor after a
- * cancel. Where versions end by waiting none is signed beside another that lives.
+ * True if it is too late to sign. A cancel is signed until the gateway confirms the end. A payment
+ * is not signed in quarantine or after a cancel. With exclusion by expiry, none is signed while
+ * another can still be paid.
  */
 function isTooLate(withdrawal: Withdrawal, { clearance }: SignWork): boolean {
   if (isOver(withdrawal) || isLate(withdrawal)) return true;

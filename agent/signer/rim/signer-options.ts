@@ -1,6 +1,6 @@
 /**
- * What a signer is made of, all of it passed in: folded state, ledger, vault, clocks, and whom it
- * tells.
+ * Everything that a signer is made of, passed in: state, ledger, vault, clocks, and the receivers
+ * of its messages.
  */
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { AgentError } from "../../../protocol/fault.ts";
@@ -15,28 +15,30 @@ import type { StopMark } from "./stop-mark.ts";
 
 /** @public */
 export interface SignerOptions {
-  readonly core: Core; // with the whole ledger folded
+  readonly core: Core; // with the complete ledger replayed
   readonly ledger: Ledger;
   readonly vault: Vault;
-  /** Of this process, new: the ledger is stamped by the same. */
+  /** A new run of this process; it also gives the ledger its time. */
   readonly run: Run;
   readonly clock: () => number; // local
   readonly monotonic: () => number; // milliseconds
   readonly chains: Readonly<Record<string, ConfiguredChain>>; // by name in the settings
-  readonly config: Pick<ConfigSource, "path" | "digest">; // by which the core decides
+  readonly config: Pick<ConfigSource, "path" | "digest">; // the configuration by which the core decides
   readonly push: (message: Push) => void; // to every courier connected
   readonly log: Log;
-  /** Outside the ledger, of what stops signatures; none where a test has no such file. */
+  /** The mark outside the ledger for pause and lock; absent in tests without such a file. */
   readonly mark?: StopMark;
-  /** Calls back once, at the end of this turn, when what was answered in it is on its way. */
+  /**
+   * Calls back once, at the end of this turn of the event loop, when its answers are on their way.
+   */
   readonly soon: (act: () => void) => void;
   /**
-   * Calls back once, a little later: what nobody waits for shares a sync with what comes until
-   * then.
+   * Calls back once, a little later, so that records that hold nobody up share a sync with later
+   * ones.
    */
   readonly later: (act: () => void) => void;
-  /** Calls back once, when what came meanwhile has been heard: long work goes on then. */
+  /** Calls back once, after the requests that arrived meanwhile; long work continues then. */
   readonly next: (act: () => void) => void;
-  /** The disk failed: nothing is answered any more, the process must end. */
+  /** The disk failed: nothing is answered any more, and the process must end. */
   readonly onPoisoned: (fault: AgentError) => void;
 }

@@ -1,8 +1,8 @@
 /**
- * The signer around its core: every request is decided at once, in memory, and answered when its
- * records are on disk, many to one sync. Owns the order "recorded, signed, recorded, answered" and
- * the statements for the gateway. Reaches disk and keys only through ledger and vault; clock,
- * chance and sockets are passed in.
+ * The signer around its core. Every request is decided at once, in memory, and answered when its
+ * records are on disk, many to one sync. This class owns the order "recorded, signed, recorded,
+ * answered" and the statements for the gateway. It reaches disk and keys only through ledger and
+ * vault; clock, randomness and sockets are passed in.
  */
 import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
@@ -45,8 +45,8 @@ import { Statements } from "./statements.ts";
 type Answer<V extends keyof CourierAnswers> = Reply<CourierAnswers[V]>;
 
 /**
- * What the courier's socket asks. The operator's requests are `operator.ts`, over the same turn and
- * the same wait for the disk.
+ * Answers the requests of the courier's socket. `operator.ts` answers the operator's, with the same
+ * request context and the same wait for the disk.
  * @public
  */
 export class Signer {
@@ -58,7 +58,7 @@ export class Signer {
   readonly #statements: Statements;
   #isLockTold = false;
   #isSpeaking = false;
-  /** Told with the next sync, whoever asks for it. */
+  /** Called with the next sync, whichever request asks for it. */
   #late: (() => void)[] = [];
 
   constructor(options: SignerOptions) {
@@ -79,19 +79,19 @@ export class Signer {
       push: options.push,
     });
     run.isReadOnly = ledger.readOnly;
-    // A read-only disk takes no mark and nothing is signed: the mark is read at the next start.
+    // A read-only disk accepts no mark and nothing is signed; the mark is read at the next start.
     if (!ledger.readOnly) this.#append(options.mark?.lost(core) ?? []);
     this.ledger.flush((fault) => fault !== null && options.onPoisoned(fault));
   }
 
-  /** The view of one request, at ledger time. */
+  /** Returns the context of one request, at ledger time. */
   turn(): Turn {
     const { core, run } = this;
     const localMs = this.#options.clock();
     const monotonicMs = this.#options.monotonic();
     return {
       ...{ core, run, localMs, monotonicMs },
-      // A greeting in the midst of a turn sets time going again.
+      // A handshake in the middle of a request starts ledger time again.
       get nowMs() {
         return Math.max(core.heads.at, ledgerTime(run, localMs, monotonicMs));
       },
@@ -104,7 +104,7 @@ export class Signer {
   }
 
   /**
-   * Calls `act` when everything recorded so far is on disk; what it says was to be computed before.
+   * Calls `act` when everything recorded so far is on disk. The caller computes its answer before.
    */
   whenDurable(act: () => void): void {
     const late = this.#late;
@@ -120,7 +120,7 @@ export class Signer {
     });
   }
 
-  /** Behind the answers of this turn: somebody waits for those. */
+  /** Sends statements after the answers of this turn, because a client waits for the answers. */
   #speakSoon(): void {
     if (this.#isSpeaking) return;
     this.#isSpeaking = true;
@@ -130,7 +130,10 @@ export class Signer {
     });
   }
 
-  /** As `whenDurable`, for what holds nobody up: it does not ask for a sync of its own at once. */
+  /**
+   * As `whenDurable`, for records that hold nobody up: they do not request a sync of their own at
+   * once.
+   */
   #whenDurableLater(act: () => void): void {
     this.#late.push(act);
     if (this.#late.length > 1) return;
@@ -140,8 +143,8 @@ export class Signer {
   }
 
   /**
-   * Once a second: what ran out ends, what a delay held is judged, a long segment gets its
-   * successor, and old files are joined.
+   * Runs once a second: ends withdrawals that ran out, judges those whose delay is over, starts the
+   * successor of a long segment, and merges old files.
    */
   tick(): void {
     if (this.ledger.readOnly) return;
@@ -155,7 +158,7 @@ export class Signer {
     if (this.ledger.hasRoom()) this.ledger.past.tend();
   }
 
-  /** Tells the courier of withdrawals that somebody else moved. */
+  /** Sends the courier the withdrawals that another party moved. */
   changed(withdrawals: readonly Withdrawal[]): void {
     if (withdrawals.length === 0) return;
     const views = withdrawals.map((withdrawal) => this.view(withdrawal));
@@ -164,7 +167,7 @@ export class Signer {
     });
   }
 
-  /** A ledger was opened: the courier begins anew, with the new epoch. */
+  /** Restarts the courier with the new epoch after a recovery. */
   restarted(): void {
     this.#isLockTold = false;
     this.#statements.restart();
@@ -175,7 +178,7 @@ export class Signer {
     return viewOf(withdrawal, this.core.policy);
   }
 
-  /** The hot account on each chain. */
+  /** Returns the hot wallet on each chain. */
   accounts(): CourierAnswers["hello"]["accounts"] {
     return Object.keys(this.#options.chains).map((chain) => this.#viewOn(chain));
   }
@@ -208,17 +211,17 @@ export class Signer {
     const views = this.#touched(admit(this.turn(), frame));
     if (this.run.greeted && (!greeted || this.run.greeting !== greeting)) this.signBound();
     if (views.ok && !views.withdrawals.some(showsBytes)) {
-      // What was decided shows in no act before its INTENT, which stands behind it in the same
-      // file; so the courier may prepare the next step while the disk works. The gateway hears of
-      // it from durable records only.
+      // A decision has no effect before its INTENT, which follows it in the same file, so the
+      // courier may prepare the next step while the disk works. The gateway receives decisions only
+      // from durable records.
       reply(views);
       this.#options.soon(() => this.whenDurable(() => {}));
       return;
     }
     this.whenDurable(() => {
       reply(views);
-      // Only a welcome moves the acknowledged head here: what it released is told like any other
-      // change.
+      // Only a welcome moves the acknowledged head here; its released withdrawals are pushed like
+      // any other change.
       if (!views.ok || this.core.heads.acked.seq === releasedBefore) return;
       for (const withdrawal of views.withdrawals) this.#options.push({ push: "changed", withdrawal });
     });
@@ -244,15 +247,15 @@ export class Signer {
     this.#signatures.carryOut(prepared, transactionId, reply);
   }
 
-  /** What was to be signed had run out. */
+  /** Reports the end of a withdrawal that had run out before its signature. */
   #tellEnd(prepared: Prepared, transactionId: string): void {
     const withdrawal = this.core.book.find(transactionId);
     if (!prepared.ok && prepared.code === "JOB_EXPIRED" && withdrawal !== undefined) this.changed([withdrawal]);
   }
 
   /**
-   * Before anything new is bound: at each greeting, and when a person lets go on what an opened
-   * ledger keeps.
+   * Signs recorded intents before any new slot is used: after each handshake, and when an operator
+   * releases a withdrawal that a recovered ledger keeps.
    */
   signBound(): void {
     for (const { transactionId, prepared } of prepareBound(this.turn())) {
@@ -265,8 +268,8 @@ export class Signer {
   }
 
   /**
-   * A person has seen this plan and ordered it; the courier is told of the version as soon as it is
-   * signed.
+   * Makes the version of a plan that an operator saw and ordered. The courier receives it once it
+   * is signed.
    */
   unstick(wish: UnstickWish, plan: UnstickPlan, approver: string, reply: Answer<"replace">): void {
     const { transactionId } = wish;
@@ -277,10 +280,7 @@ export class Signer {
     });
   }
 
-  /**
-   * A person stops new signatures, or lets them go on: then what waited for its own is signed
-   * first.
-   */
+  /** Pauses new signatures or allows them again; then intents that waited are signed first. */
   pause(isPaused: boolean, approver: string): ReturnType<typeof pause> {
     const done = pause(this.turn(), isPaused, approver);
     if (!done.ok) return done;
@@ -302,7 +302,7 @@ export class Signer {
   observed(claim: CourierRequests["observed"], reply: Answer<"observed">): void {
     const done = observe(this.turn(), claim);
     const answer = done.ok ? { ok: true as const, withdrawal: withoutBytes(stepOf(done.withdrawal)) } : done;
-    // What was seen on chain is a claim that moves no money: it may wait for company.
+    // A chain observation is a claim that moves no money, so its record may wait for a shared sync.
     this.#whenDurableLater(() => reply(answer));
   }
 
@@ -319,7 +319,10 @@ export class Signer {
     this.whenDurable(() => reply(weighed));
   }
 
-  /** By name, as whoever asks says it: no name that every object has is a chain. */
+  /**
+   * Returns a chain by name. The name comes from a request, so a name that every object has is no
+   * chain.
+   */
   chain(name: string): ConfiguredChain | undefined {
     return Object.hasOwn(this.#options.chains, name) ? this.#options.chains[name] : undefined;
   }
@@ -332,7 +335,7 @@ export class Signer {
     hearCourier(this.turn(), courier);
   }
 
-  /** Answers about one withdrawal, as it is now, when that is on disk. */
+  /** Answers about one withdrawal, as it is now, when its records are on disk. */
   answer(
     done: { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal,
     reply: Reply<{ withdrawal: WithdrawalView }>,
@@ -341,7 +344,7 @@ export class Signer {
     this.whenDurable(() => reply(answer));
   }
 
-  /** As a start would read it: from the text that stands in the file. */
+  /** Loads the recovered state as a start would read it: from the text in the file. */
   #open(opened: CoreSnapshot, body: OpenedBody): void {
     this.core.load(opened);
     const { state, leaving } = this.core.checkpoint();
@@ -354,8 +357,8 @@ export class Signer {
 
   #commit(bodies: readonly RecordBody[]): ReturnType<Turn["commit"]> {
     const { path, digest } = this.#options.config;
-    // Before the first decision under it, and not before: until the gateway has greeted, nobody
-    // knows whether the ledger is whole.
+    // The POLICY record comes just before the first decision under the new configuration. Before
+    // the handshake, it is not known whether the ledger is complete.
     if (this.core.ruled?.digest !== digest && bodies.some(({ kind }) => decidingKinds.has(kind))) {
       this.#append([{ kind: "POLICY", digest, path, limits: this.core.policy.canonical }]);
     }
@@ -383,8 +386,8 @@ export class Signer {
   }
 
   /**
-   * What became durable with the last sync and concerns others: a new lock, and statements for the
-   * gateway.
+   * Sends what became durable with the last sync and concerns others: a new lock, and statements
+   * for the gateway.
    */
   #speak(): void {
     const { locked } = this.core;

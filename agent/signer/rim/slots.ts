@@ -1,9 +1,9 @@
-/** A slot as the courier names it, on a chain as it names that. Touches nothing. */
+/** Reads a slot and a chain as the courier names them. Touches nothing. */
 import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 
-/** Refuses a chain that is not among ours, and a slot in another spelling than its own. */
+/** Refuses a chain that is not configured, and a slot that is not in its canonical spelling. */
 export function slotOn(
   chain: ConfiguredChain | undefined,
   name: string,

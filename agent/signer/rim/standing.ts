@@ -1,10 +1,11 @@
-/** How the signer stands with the gateway and with people, for its courier. Touches nothing. */
+/** The signer's position towards gateway and operators, for its courier. Touches nothing. */
 import type { Run } from "../acts/run.ts";
 import type { Core } from "../state/core.ts";
 
 /**
- * Up to where the gateway holds this ledger. A locked signer records no acknowledgement; what it
- * repeated of what the gateway holds would be refused, each time.
+ * Returns the record up to which the gateway holds this ledger. A locked signer records no
+ * acknowledgement, so the head in the newest welcome counts too: the gateway would refuse repeated
+ * records each time.
  * @public
  */
 export function heldThere({ heads }: Core, { telling, echoed }: Run): number {
@@ -12,7 +13,8 @@ export function heldThere({ heads }: Core, { telling, echoed }: Run): number {
 }
 
 /**
- * To the courier an order that waits for a person is a lock like any other.
+ * Returns the lock's code. For the courier, a recovery order that waits for an operator is a lock
+ * too.
  * @public
  */
 export function lockCode({ locked }: Core, { orders }: Run): string {

@@ -1,7 +1,7 @@
 /**
- * The signer's word to the gateway: what became durable and concerns it, as statements under the
- * signer's own key, in ledger order. Pushed once each; the courier asks for them again from where
- * the gateway stands. Touches no disk and no socket.
+ * The signer's statements to the gateway: durable records that concern the gateway, under the
+ * signer's own key, in ledger order. Each is pushed once; the courier asks for them again from the
+ * gateway's head on. Touches no disk and no socket.
  */
 import type { KeyObject } from "node:crypto";
 import { sealEnvelope } from "../../../protocol/envelope.ts";
@@ -16,7 +16,7 @@ import type { Core } from "../state/core.ts";
 import { type Batch, batchesOf } from "../state/entries.ts";
 import { tellAgain } from "../state/telling.ts";
 
-/** Statements of one `report` answer; the courier asks again from where they end. */
+/** The most statements in one `report` answer; the courier asks again from their end. */
 const reportFramesMax = 8;
 
 interface StatementsOptions {
@@ -29,7 +29,9 @@ interface StatementsOptions {
   readonly later: (act: () => void) => void;
 }
 
-/** What was said so far, and what is to be said. Frames are whole envelopes as base64. */
+/**
+ * Keeps the last stated record and the statements to come. Frames are complete envelopes as base64.
+ */
 export class Statements {
   readonly #options: StatementsOptions;
   #statedSeq = 0;
@@ -41,15 +43,15 @@ export class Statements {
     this.#policy = limitsDigest(options.core.policy.canonical);
   }
 
-  /** Pushes what is durable and was not pushed yet. Twice is harmless. */
+  /** Pushes durable records that were not pushed yet. A repeat is harmless. */
   speak(isDue = false): void {
     const { core, ledger, push, later, run } = this.#options;
     if (ledger.durableHead.seq <= this.#statedSeq) return;
-    // Told again, in its order, when the courier asks for it; what is new comes behind it.
+    // During a resync the courier asks for these records in their order; new records follow them.
     if (run.telling !== null && this.#statedSeq < run.telling.to) return;
     const batches = this.#batches(Math.max(this.#statedSeq, core.heads.acked.seq));
-    // An approval is followed by its signature as a rule: one statement for both spares everybody
-    // half of the messages.
+    // An approval is usually followed by its signature, so one statement for both saves half of the
+    // messages.
     if (!isDue && batches.every(isApprovals)) {
       if (this.#isSpeechLate) return;
       this.#isSpeechLate = true;
@@ -66,15 +68,15 @@ export class Statements {
     this.#statedSeq = batches.at(-1)?.head.seq ?? this.#statedSeq;
   }
 
-  /** A ledger was opened: in its epoch nothing was said yet. */
+  /** Restarts after a recovery: nothing was stated yet in the new epoch. */
   restart(): void {
     this.#statedSeq = 0;
   }
 
   /**
-   * Statements after `after` that the gateway has not acknowledged, the first of them. What they
-   * say is not pushed as well. When there are none, one without entries says that the gateway's
-   * greeting was taken, each time: whether the one before came to the gateway, no answer tells.
+   * Returns the first unacknowledged statements after `after`; their content is not pushed as well.
+   * If there are none, a statement without entries reports each time that the handshake is done,
+   * because no answer shows whether the previous one reached the gateway.
    */
   after(after: number): readonly string[] {
     const { core, ledger, run } = this.#options;
@@ -90,8 +92,8 @@ export class Statements {
   }
 
   /**
-   * What a gateway that went back has lost, read from the ledger; also where nothing of it concerns
-   * the gateway, so that it moves on.
+   * Returns the records that a rolled-back gateway has lost, read from the ledger. A statement
+   * follows even if none of the records concerns the gateway, so that its head moves on.
    */
   #again(after: number): readonly string[] {
     const { core, ledger } = this.#options;
@@ -105,9 +107,9 @@ export class Statements {
   }
 
   /**
-   * Once more the head up to which everything was said, which the gateway holds when it hears this:
-   * repeating it makes no record, and an older one says nothing of what came since. Before the
-   * first, what is on disk.
+   * Repeats the last stated head, which the gateway holds when this statement arrives. A repeat
+   * makes no record, and an older head says nothing about later records. Before the first
+   * statement, the durable head is named.
    */
   #nothingNew(said: number): Batch {
     const { core, ledger } = this.#options;
@@ -122,9 +124,9 @@ export class Statements {
   }
 
   /**
-   * The greeting that a statement up to `head` may call taken. That says to the gateway that it
-   * lacks nothing, so a locked signer does not say it; one that tells the gateway again is not
-   * greeted.
+   * Returns the challenge of the handshake that a statement up to `head` may confirm. The
+   * confirmation tells the gateway that it lacks nothing, so a locked signer does not send it, nor
+   * a signer during a resync.
    */
   #greetingAt(head: Head): string {
     const { core, run } = this.#options;
@@ -137,8 +139,8 @@ export class Statements {
   }
 
   /**
-   * What the courier asked for, as it does after each greeting, says also by which limits this run
-   * goes.
+   * Seals a statement. One that the courier asked for, as after each handshake, also names the
+   * digest of this run's limits.
    */
   #frame({ after, previous, head, entries }: Batch, isAsked: boolean): string {
     const { core, signerKey } = this.#options;

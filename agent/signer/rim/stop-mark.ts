@@ -1,9 +1,9 @@
 /**
- * A mark outside the ledger of what stops signatures: a person's pause, and the lock for a foreign
- * spend. It is durable before their records are, and goes only when the record of their end is
- * durable, so a ledger that lost its newest records still starts stopped. Locks that the gateway's
- * word finds again at each greeting need none. docs/ledger.md, section 7. Touches its file alone,
- * over the disk that is passed in.
+ * A mark outside the ledger for everything that stops signatures: an operator's pause, and the lock
+ * for a foreign transaction. It is durable before the records are, and goes only when the record of
+ * the end is durable. So a ledger that lost its newest records still starts stopped. Locks that
+ * each handshake finds again need no mark. docs/ledger.md, section 7. Touches only its file,
+ * through the disk that is passed in.
  */
 import { AgentError } from "../../../protocol/fault.ts";
 import { parseJson } from "../../../protocol/json.ts";
@@ -18,11 +18,11 @@ import type { Core } from "../state/core.ts";
 export const stopMarkName = "stopped.json";
 const bytesMax = 1_024;
 const lockCode = "CHAIN_SLOT_FOREIGN";
-/** The approver, where the mark has no name in a form that a record takes. */
+/** The approver if the name in the mark has no form that a record accepts. */
 const unnamed = "mark";
 
 interface Stop {
-  readonly paused: string; // the person's name, "" where signing goes on
+  readonly paused: string; // the operator's name, "" while signing is allowed
   readonly isLocked: boolean;
 }
 
@@ -31,13 +31,13 @@ export class StopMark {
   readonly #disk: LedgerDisk;
   #marked: Stop;
 
-  /** @throws AgentError LEDGER_UNREADABLE, FILE_* when the file is there and cannot be read */
+  /** @throws AgentError LEDGER_UNREADABLE, FILE_* if the file exists but cannot be read */
   constructor(disk: LedgerDisk) {
     this.#disk = disk;
     this.#marked = readStop(disk);
   }
 
-  /** The mark's knowledge that the ledger lacks, as the records that it lost. */
+  /** Returns the stops that the mark knows and the ledger lacks, as the records that it lost. */
   lost(core: Core): readonly RecordBody[] {
     const now = stopOf(core);
     const { paused, isLocked } = this.#marked;
@@ -49,8 +49,9 @@ export class StopMark {
   }
 
   /**
-   * After records were folded: what they add is in the mark when this returns.
-   * @returns whether something has ended, which `settle` takes out once those records are durable
+   * Adds the stops of newly applied records to the mark, durably before it returns.
+   * @returns true if a stop has ended; `settle` removes it from the mark once those records are
+   * durable
    * @throws AgentError LEDGER_POISONED
    */
   hold(core: Core): boolean {
@@ -61,7 +62,7 @@ export class StopMark {
   }
 
   /**
-   * Makes the mark what the ledger says. Twice is harmless. @throws AgentError LEDGER_POISONED
+   * Makes the mark equal to the ledger. A repeat is harmless. @throws AgentError LEDGER_POISONED
    */
   settle(core: Core): void {
     this.#keep(stopOf(core));
@@ -82,7 +83,7 @@ function stopOf({ paused, locked }: Core): Stop {
   return { paused: paused?.approver ?? "", isLocked: locked?.code === lockCode };
 }
 
-/** A mark that cannot be understood is a pause: it only ever adds. */
+/** Reads the mark. An unreadable mark counts as a pause, because the mark can only add a stop. */
 function readStop(disk: LedgerDisk): Stop {
   if (!disk.list().includes(stopMarkName)) return { paused: "", isLocked: false };
   try {

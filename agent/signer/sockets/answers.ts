@@ -1,6 +1,6 @@
 /**
- * From a request on a socket to its answer: each verb has a strict reader for its fields and an
- * act; whatever an act throws or refuses becomes an answer with its code. A bug is not caught here.
+ * From a request on a socket to its answer. Each verb has a strict reader for its fields and an
+ * act; a fault or refusal of an act becomes an answer with its code. A bug is not caught here.
  * Touches nothing.
  */
 import { AgentError, invariant, type Refusal } from "../../../protocol/fault.ts";
@@ -9,23 +9,23 @@ import { list, object, oneOf, type Reader, shapeFault } from "../../../protocol/
 import type { EachVerb } from "../../socket/each.ts";
 import type { Answer, Request } from "../../socket/verbs.ts";
 
-/** What an act gives back: the answer's own fields, a refusal, or a fault. */
+/** The result of an act: the answer's own fields, a refusal, or a fault. */
 export type Outcome = ({ readonly ok: true } & Readonly<Record<string, unknown>>) | Refusal | AgentError;
 
-/** One verb, its reader and act closed over. */
+/** One verb with its reader and act. */
 export type Verb = (fields: JsonValue, reply: (outcome: Outcome) => void) => void;
 
 /**
- * Binds a verb's reader to its act. @throws AgentError JSON_SHAPE, and what the act throws, when
- * called
+ * Combines a verb's reader with its act. @throws AgentError JSON_SHAPE, and the faults of the act,
+ * when called
  */
 export function verb<T>(name: string, reader: Reader<T>, act: (fields: T, reply: (outcome: Outcome) => void) => void): Verb {
   return (fields, reply) => act(reader(fields, name), reply);
 }
 
 /**
- * Many requests of one verb on one line: each is answered as it would be alone, all together when
- * the last one is.
+ * Answers many requests of one verb on one line. Each gets the answer that it would get alone; all
+ * are sent together after the last one.
  */
 export function each(verbs: ReadonlyMap<string, Verb>, most: number, ...of: readonly EachVerb[]): Verb {
   const read = object({ of: oneOf(...of), bodies: list(anyJson, most) });
@@ -47,7 +47,7 @@ export function each(verbs: ReadonlyMap<string, Verb>, most: number, ...of: read
 }
 
 /**
- * Carries out one request. Never throws for what the other end sent; a Bug passes through and ends
+ * Carries out one request. Never throws for input from the other end; a Bug passes through and ends
  * the process.
  */
 export function carryOut(verbs: ReadonlyMap<string, Verb>, request: Request, answer: (answer: Answer) => void): void {

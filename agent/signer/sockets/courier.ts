@@ -1,6 +1,6 @@
 /**
- * The courier's verbs: a dozen requests, each read strictly, since the courier is treated as
- * hostile. What they do is `signer.ts`.
+ * The courier's verbs: a dozen requests, each read strictly, because the signer treats the courier
+ * as hostile. `signer.ts` carries them out.
  */
 import type { Facts } from "../../../chains/family.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
@@ -24,9 +24,9 @@ import { carryOut, each, type Verb, verb } from "./answers.ts";
 import { type SummarySource, summaryOf } from "./summary.ts";
 
 const frameTextMax = Math.ceil(agentFrameBytesMax / 3) * 4;
-/** Figures of an offer, whose names are the family's own. */
+/** A decimal number of the transaction parameters; the family defines their names. */
 const figure = string({ min: 1, max: 39, pattern: /^(?:0|[1-9][0-9]*)$/ });
-/** In the family's own spelling, which the family reads. */
+/** A slot in the family's own spelling, which the family reads. */
 const slot = string({ min: 1, max: 160, pattern: /^[\x21-\x7e]+$/ });
 const transactionId = hex(16);
 const chain = string({ min: 1, max: 64 });
@@ -35,11 +35,11 @@ const witnesses = integer({ min: 1, max: 64 });
 const text = string({ max: statusTextMax });
 const amount = string({ max: 128, pattern: /^[0-9.]*$/ });
 
-/** A whole envelope as base64. */
+/** A complete envelope as base64. */
 const frame: Reader<Uint8Array> = (value, path) => {
   const base64 = string({ min: 4, max: frameTextMax, pattern: /^[A-Za-z0-9+/]+={0,2}$/ })(value, path);
   const bytes = Buffer.from(base64, "base64");
-  // The runtime's decoder forgives much; what does not come out again went in wrong.
+  // The runtime's decoder accepts malformed input, so the bytes are encoded again and compared.
   if (bytes.toString("base64") !== base64) throw shapeFault(path, "must be base64");
   return bytes;
 };

@@ -1,8 +1,8 @@
 /**
- * The listening end of the signer's AF_UNIX sockets: bounded lines, bounded requests in flight,
- * bounded memory per reader. What comes in is hostile until read. Never connects anywhere: whether
- * a socket file is stale is read from /proc. Sources: unix(7); sd_listen_fds(3) for inherited
- * sockets.
+ * The listening end of the signer's AF_UNIX sockets: bounded lines, bounded requests in flight, and
+ * bounded memory for each reader. Input is hostile until it is read. The server never connects
+ * anywhere: /proc shows whether a socket file is stale. Sources: unix(7); sd_listen_fds(3) for
+ * inherited sockets.
  */
 import { chmodSync, lstatSync, readFileSync, unlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
@@ -23,27 +23,27 @@ export interface LineConnection {
 /** @public */
 export interface LineServerOptions {
   /**
-   * Called for each well-formed request; `answer` is to be called once, now or later. It must not
+   * Called for each well-formed request; `answer` must be called once, now or later. It must not
    * throw.
    */
   readonly onRequest: (request: Request, answer: (answer: Answer) => void, connection: LineConnection) => void;
   readonly onConnect?: (connection: LineConnection) => void;
   readonly onClose?: (connection: LineConnection) => void;
   readonly onListening: () => void;
-  /** The socket could not be opened, or failed later: the process has no use without it. */
-  readonly onFault: (fault: AgentError) => void;
-  readonly connectionsMax: number; // further ones are closed at once
-  // requests of one connection being worked on; more are left unread
-  readonly outstandingMax: number;
   /**
-   * Answers and pushes one connection may leave unread before it is dropped; 64 MiB unless told.
+   * Called if the socket could not be opened or failed later; the process is useless without it.
    */
+  readonly onFault: (fault: AgentError) => void;
+  readonly connectionsMax: number; // further connections are closed at once
+  // requests of one connection in progress; more stay unread
+  readonly outstandingMax: number;
+  /** The most unread bytes of answers and pushes before a connection is dropped; default 64 MiB. */
   readonly unreadBytesMax?: number;
 }
 
 /** @public */
 export interface LineServer {
-  /** To every connection. */
+  /** Sends to every connection. */
   push(message: Push): void;
   /** Stops listening, drops every connection and removes the socket file. Twice is harmless. */
   close(): void;
@@ -51,13 +51,12 @@ export interface LineServer {
 
 const unreadBytesDefault = 67_108_864;
 /**
- * sun_path of unix(7) without its final zero; older runtimes cut a longer path short and say
- * nothing.
+ * sun_path of unix(7) without its final zero; older runtimes cut a longer path without an error.
  */
 const pathBytesMax = 107;
-/** How long a client that broke the framing may take to read why. */
+/** The time that a client with broken framing has to read the reason. */
 const hangUpMs = 1000;
-/** A frame of 64 KiB as base64 is the longest string anyone sends. */
+/** The longest string in a request is a frame of 64 KiB as base64. */
 const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: 131_072 } as const;
 
 /**
@@ -104,10 +103,10 @@ class BoundedServer implements LineServer {
       makeWay(path);
     } catch (cause) {
       if (!(cause instanceof AgentError)) throw cause;
-      queueMicrotask(() => this.#options.onFault(cause)); // Never before the caller has the server.
+      queueMicrotask(() => this.#options.onFault(cause)); // Never called before the caller has the server.
       return;
     }
-    // The file is made inside listen, so nobody can connect in a moment of wider rights.
+    // The file is created inside listen, so the umask leaves no moment with wider permissions.
     const before = process.umask(0o177);
     try {
       this.#server.listen(path);
@@ -218,8 +217,8 @@ class BoundedConnection implements LineConnection {
   }
 
   /**
-   * Says what was wrong, as the answer to request 0, and ends: whoever breaks the framing once is
-   * not understood any more.
+   * Answers request 0 with the fault and closes the connection: after one framing error, no later
+   * input can be read reliably.
    */
   #hangUp({ code, message }: AgentError): void {
     this.#queue.length = 0;
@@ -231,8 +230,8 @@ class BoundedConnection implements LineConnection {
 }
 
 /**
- * One line as a request. @throws AgentError SOCKET_FORMAT for anything but strict JSON with an id
- * from 1 and a verb
+ * Reads one line as a request. @throws AgentError SOCKET_FORMAT for anything but strict JSON with
+ * an id from 1 and a verb
  */
 export function readRequest(line: Uint8Array): Request {
   let value: unknown;
@@ -250,9 +249,9 @@ export function readRequest(line: Uint8Array): Request {
 }
 
 /**
- * Checks the path, and removes a socket file there that nobody listens on any more. The state
- * folder's lock already says that no other agent lives here; this guards against a foreign program
- * at the same path. @throws AgentError SOCKET_IN_USE, SOCKET_LISTEN
+ * Checks the path, and removes a socket file on which no process listens any more. The state
+ * folder's lock already excludes a second agent; this check guards against a foreign program at the
+ * same path. @throws AgentError SOCKET_IN_USE, SOCKET_LISTEN
  */
 function makeWay(path: string): void {
   if (Buffer.byteLength(path) > pathBytesMax) {
@@ -271,15 +270,15 @@ function makeWay(path: string): void {
 }
 
 /**
- * Num RefCount Protocol Flags Type St Inode Path; a listening socket has the flag 0x10000 (proc(5),
- * /proc/net/unix).
+ * True if a process listens on the path. Columns of the table: Num RefCount Protocol Flags Type St
+ * Inode Path; a listening socket has the flag 0x10000 (proc(5), /proc/net/unix).
  */
 function hasListener(path: string): boolean {
   let table: string;
   try {
     table = readFileSync("/proc/self/net/unix", "utf8");
   } catch {
-    return false; // Hidden by the service manager, and then the folder is this service's alone.
+    return false; // The service manager hides the table; then only this service uses the folder.
   }
   return table.split("\n").some((row) => {
     const fields = row.trim().split(/\s+/);

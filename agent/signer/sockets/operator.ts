@@ -1,6 +1,6 @@
 /**
- * The operator's verbs: what a person on call sees and decides. Read strictly as well: whoever may
- * open this socket is trusted with decisions, not with the process.
+ * The operator's verbs: views and decisions. Requests are read strictly as well, because a user of
+ * this socket is trusted with decisions but not with the process.
  */
 import { networkOf } from "../../../chains/families.ts";
 import { AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
@@ -57,7 +57,7 @@ const unstickFields: Reader<OperatorRequests["unstick"]> = object({
 });
 
 /**
- * What `status` tells beside the core's own knowledge.
+ * The part of `status` that the core does not know.
  * @public
  */
 export interface Surroundings {
@@ -66,7 +66,7 @@ export interface Surroundings {
   readonly config: SignerStatus["config"];
   readonly stuckAfterMinutes: number;
   readonly isCourierConnected: () => boolean;
-  /** Runs something after other work that waits, so that a long check does not stop signing. */
+  /** Runs an act after other waiting work, so that a long check does not stop signing. */
   readonly later: (act: () => void) => void;
 }
 
@@ -106,7 +106,7 @@ export function operatorVerbs(
       recoverLedger(signer, body, reply),
     ),
     finish: verb("finish", object({}, { isLook: boolean() }), (body, reply) => {
-      // Ending the holding forgets them.
+      // The end of the hold forgets these transactions.
       const spends = spendsWithoutOrder(signer.core);
       const done = body.isLook === true ? ({ ok: true } as const) : finish(signer.turn());
       const { book } = signer.core;
@@ -159,13 +159,16 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
   };
 }
 
-/** How far the clocks are ahead of the chains, and the ledger of the clocks; 0 where they agree. */
+/**
+ * Returns how far the clocks are ahead of the chains, and the ledger of the clocks; 0 if they
+ * agree.
+ */
 function clocksOf(signer: Signer): Pick<SignerStatus, "clockAheadMs" | "ledgerAheadMs"> {
   const { run, localMs, monotonicMs, core } = signer.turn();
   return { clockAheadMs: aheadOfBlocksMs(run, localMs, monotonicMs), ledgerAheadMs: Math.max(0, core.heads.at - localMs) };
 }
 
-/** Shown or made; whoever orders names the plan that was shown. */
+/** Shows a plan, or makes the plan that the order names. */
 function unstick(signer: Signer, asked: OperatorRequests["unstick"], reply: (outcome: Outcome) => void): void {
   const { plan, approver, ...wish } = asked;
   if (plan === null) {
@@ -181,7 +184,7 @@ function unstick(signer: Signer, asked: OperatorRequests["unstick"], reply: (out
   });
 }
 
-/** Shown or done; whoever orders names the slot that was shown. */
+/** Shows a plan, or ends the sweep with the slot that the order names. */
 function end(signer: Signer, asked: OperatorRequests["end"], reply: (outcome: Outcome) => void): void {
   const { transactionId: id, slot, approver } = asked;
   const turn = signer.turn();
@@ -191,7 +194,10 @@ function end(signer: Signer, asked: OperatorRequests["end"], reply: (outcome: Ou
   if (done.ok && slot !== "") signer.changed([done.withdrawal]);
 }
 
-/** Open ones first come last recorded first, then the closed ones likewise. */
+/**
+ * Lists the open withdrawals first, the last recorded one on top, then the closed ones in the same
+ * order.
+ */
 function newest(signer: Signer, openOnly: boolean, limit: number): readonly Withdrawal[] {
   const { book } = signer.core;
   const open = [...book.open()].filter((withdrawal) => !openOnly || !isOver(withdrawal));
@@ -216,7 +222,7 @@ function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: 
   signer.whenDurable(() => reply(answer));
 }
 
-/** Why an open sweep stands still, where the gateway has said so. */
+/** Returns the reason why an open sweep stands still, if the gateway has reported it. */
 function reachOf({ run }: Signer, { transactionId, state, code }: Withdrawal): { readonly code?: string } {
   return code === "" && !isFinal(state) && run.unreachable.has(transactionId) ? { code: unreachableCode } : {};
 }
@@ -225,7 +231,7 @@ function digestOf(signer: Signer, withdrawal: Withdrawal): string {
   return approvalDigestOf(withdrawal, unitsOf(withdrawal, signer.core.policy));
 }
 
-/** Shows where the account of a chain begins, or begins it. */
+/** Shows the first slot of a chain's account, or begins the account there. */
 function adopt(signer: Signer, asked: OperatorRequests["adopt"], reply: (outcome: Outcome) => void): void {
   const { chain, slot } = asked;
   const known = signer.chain(chain);
@@ -252,7 +258,7 @@ function adopt(signer: Signer, asked: OperatorRequests["adopt"], reply: (outcome
   signer.whenDurable(() => reply({ ok: true, first }));
 }
 
-/** Decides, answers, and tells the courier when the decision moved something. */
+/** Decides, answers, and informs the courier if the decision moved the withdrawal. */
 function decide(
   signer: Signer,
   id: string,
@@ -269,10 +275,13 @@ function decide(
   if (before === "quarantined") signer.signBound();
 }
 
-/** Shown or done from what is on disk; the answer to what was done comes when it is. */
+/**
+ * Shows or carries out a recovery from durable records; the answer follows when its record is on
+ * disk.
+ */
 function recoverLedger(signer: Signer, { digest, both }: OperatorRequests["recover"], reply: (outcome: Outcome) => void): void {
   signer.whenDurable(() => {
-    // Others may have recorded something since.
+    // Other requests may have added records since.
     if (signer.core.heads.head.seq > signer.ledger.durableHead.seq) {
       recoverLedger(signer, { digest, both }, reply);
       return;

@@ -1,6 +1,6 @@
 /**
- * The withdrawal that waits longer than it should, for `status`: nobody's word but the ledger's, so
- * that no courier hides one. What waits for a person's yes is no part of it. Touches nothing.
+ * The withdrawal that waits longer than it should, for `status`. Only the ledger decides, so no
+ * courier can hide one. Withdrawals that wait for an operator's yes are left out. Touches nothing.
  */
 import { familyOf } from "../../../chains/families.ts";
 import type { SignerStatus, StuckView } from "../../socket/verbs.ts";
@@ -11,8 +11,8 @@ import { isCancelling, isDead, isOver, type Withdrawal } from "../state/withdraw
 const minuteMs = 60_000;
 
 /**
- * Of several overdue ones the lowest slot: the chain takes no other before it. Null when all go on
- * in time.
+ * Returns the overdue withdrawal with the lowest slot, because the chain takes no other before it.
+ * Null if none is overdue.
  */
 export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null {
   const { nowMs } = signer.turn();
@@ -37,8 +37,8 @@ export function stuckOf(signer: Signer, afterMinutes: number): StuckView | null 
 }
 
 /**
- * The withdrawal whose versions are all dead and whose next one only a person has made: of several
- * the one that was asked for first. Nothing when there is none.
+ * Returns the withdrawal whose versions are all dead and whose next version only an operator can
+ * order; of several, the oldest request. Empty if there is none.
  */
 export function resignOf(signer: Signer): Pick<SignerStatus, "resign"> {
   const { book, policy } = signer.core;
@@ -54,8 +54,8 @@ export function resignOf(signer: Signer): Pick<SignerStatus, "resign"> {
 }
 
 /**
- * The withdrawal whose versions are all dead, and whose next one a limit of the hour or the day
- * leaves no room for: of several the one that was asked for first. Nothing when there is none.
+ * Returns the withdrawal whose versions are all dead and whose next version has no room in a limit
+ * of the hour or the day; of several, the oldest request. Empty if there is none.
  */
 export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
   const { book, policy } = signer.core;
@@ -72,8 +72,8 @@ export function noRoomOf(signer: Signer): Pick<SignerStatus, "noRoom"> {
 }
 
 /**
- * A sweep whose slot the chain cannot reach, as the gateway says in this run: of several the one
- * that was asked for first. Nothing when there is none.
+ * Returns a sweep whose slot the chain cannot reach, by the gateway's statement in this run; of
+ * several, the oldest request. Empty if there is none.
  */
 export function unreachableOf({ core, run }: Signer): Pick<SignerStatus, "unreachable"> {
   const found = core.book.findEach([...run.unreachable]).filter((one) => !isOver(one));
@@ -83,7 +83,9 @@ export function unreachableOf({ core, run }: Signer): Pick<SignerStatus, "unreac
   return { unreachable: { transactionId, network: job.network, slot, count: found.length } };
 }
 
-/** No later version, and nothing that is told of the chain, begins the time anew. */
+/**
+ * Returns the start of the wait. No later version and no observation of the chain starts it again.
+ */
 function sinceOf({ versions, changedAt }: Withdrawal): number {
   return versions.find(({ signedAt }) => signedAt > 0)?.signedAt ?? changedAt;
 }

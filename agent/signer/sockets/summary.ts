@@ -1,6 +1,6 @@
 /**
- * What the courier is told of the signer in answer to `tell`, for metrics and notices: numbers, and
- * what it knows already. Touches nothing.
+ * The signer's summary for the courier, in answer to `tell`, for metrics and alerts: only numbers
+ * and data that the courier has already. Touches nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { SignerSummary, SyncSummary } from "../../socket/summary.ts";
@@ -11,7 +11,7 @@ import { states } from "../state/machine.ts";
 import { isOver } from "../state/withdrawal.ts";
 
 /**
- * What only the process knows.
+ * Data that only the process has.
  * @public
  */
 export interface SummarySource {
@@ -21,7 +21,7 @@ export interface SummarySource {
 }
 
 const millionths = 1_000_000n;
-/** Whatever a limit is worth, a ratio is no more than this. */
+/** The upper bound of a ratio, for any value of the limit. */
 const ratioMax = 1_000_000_000n;
 
 /** @public */
@@ -60,7 +60,7 @@ function usedOf(limit: LimitView): SignerSummary["limits"][number] {
   };
 }
 
-/** Millionths of the limit; -1 without one. A limit of nothing is used up. */
+/** Returns millionths of the limit; -1 without a limit. A limit of zero is used up. */
 function ratio(used: string, limit: string): number {
   if (limit === "") return -1;
   const [usedUnits, limitUnits] = [units(used), units(limit)];
@@ -69,7 +69,7 @@ function ratio(used: string, limit: string): number {
   return Number(found > ratioMax ? ratioMax : found);
 }
 
-/** Both have the decimals of one currency, at most 36. */
+/** Both amounts have the decimals of one currency, at most 36. */
 function units(text: string): bigint {
   const parsed = parseAmount(text, 36);
   return parsed.ok ? parsed.units : 0n;

@@ -1,8 +1,8 @@
 /**
- * The operator's two verbs of a recovery: `recover` shows the ledger that the gateway's order would
- * open here, and opens exactly that, bound to the digest of what was shown; `finish` ends the
- * holding where both sides went back. Touches nothing: records leave through the turn. Source:
- * docs/protocol.md section 8.
+ * The operator's two verbs of a recovery. `recover` shows the ledger that the gateway's order would
+ * begin here, and begins exactly that ledger, tied to the digest of the shown plan. `finish` ends
+ * the hold after both sides were restored from a backup. Touches nothing; records go through the
+ * `Turn`. Source: docs/protocol.md section 8.
  */
 import { type Refusal, refuse } from "../../../../protocol/fault.ts";
 import { domainHash, zeroHash } from "../../../../protocol/identity.ts";
@@ -12,16 +12,16 @@ import { type OpenedState, openState } from "../../state/opening.ts";
 import type { Shown } from "../orders.ts";
 import { aheadOfBlocks, fullDisk, type Turn } from "../run.ts";
 
-/** Withdrawals an answer lists; the digest covers all. */
+/** The most withdrawals in an answer; the digest covers all. */
 const shownMax = 1_000;
 
 type Planned = { readonly ok: true; readonly plan: RecoveryPlan; readonly opened: OpenedState } | Refusal;
 
 /**
- * What the newest order would open, remembered as shown: the yes that follows is to this one,
- * whatever comes in between. Refuses RECOVERY_NONE, RECOVERY_ORDER, RECOVERY_SLOT, and
- * RECOVERY_BOTH where the gateway went back too and `both` does not say so.
- * @throws AgentError LEDGER_DAMAGED when an older segment has changed
+ * Returns the ledger that the newest order would begin, and remembers it as shown: an operator's
+ * yes is to this plan, whatever arrives in between. Refuses with RECOVERY_NONE, RECOVERY_ORDER or
+ * RECOVERY_SLOT, and with RECOVERY_BOTH if the gateway was restored too and `both` is false.
+ * @throws AgentError LEDGER_DAMAGED if an older segment has changed
  * @public
  */
 export function showRecovery(turn: Turn, both: boolean): Planned {
@@ -37,9 +37,9 @@ export function showRecovery(turn: Turn, both: boolean): Planned {
 }
 
 /**
- * Opens what was shown under `digest`: all of it becomes durable with one record, or none of it
- * counts. Twice is refused: the first has used the order up. Refuses RECOVERY_NONE,
- * LEDGER_DISK_FULL, LEDGER_READ_ONLY, and as `showRecovery`.
+ * Begins the ledger that was shown under `digest`. One record makes all of it durable, or none of
+ * it counts. A second call is refused, because the first has used the order up. Refuses with
+ * RECOVERY_NONE, LEDGER_DISK_FULL, LEDGER_READ_ONLY, and as `showRecovery`.
  * @throws AgentError as `showRecovery`
  * @public
  */
@@ -57,19 +57,19 @@ export function recover(turn: Turn, digest: string): { readonly ok: true; readon
     ...{ order, epoch, both: shown.both, held: held ?? { seq: 0, hash: zeroHash } },
     ...{ sequence: jobs.sequence, jobHash: jobs.hash },
   });
-  // A new epoch: nothing that was heard or suspected in the old one says anything about it.
+  // Knowledge and suspicions of the old epoch say nothing about the new one.
   run.orders.forget();
   run.greeted = false;
   run.echoed = null;
   run.telling = null;
-  run.behindAt = 0; // no greeting of the epoch before is taken any more
+  run.behindAt = 0; // no welcome of the epoch before is taken any more
   run.alarms.clear();
   run.aheadSince.clear();
   return { ok: true, plan: planned.plan };
 }
 
 /**
- * Of the accounts that pay withdrawals: an address for deposits begins anew where its nodes say.
+ * Returns the counts of the hot wallets only: a deposit address begins again where its nodes count.
  */
 function hotCounts(counts: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   return new Map([...counts].filter(([name]) => !name.includes(" ")));
@@ -81,8 +81,8 @@ function plan(turn: Turn, { order, counts, both, localMs }: Shown): Planned {
   const { held } = order;
   const isHere = held === null || turn.hashAt(held.seq) === held.hash;
   if (!both && wentBackPastOpening(turn, held?.seq ?? 0)) return refuse("RECOVERY_BOTH");
-  // By the order's own time, so that whoever looks twice sees the same, and no later than this
-  // machine's own: the windows of the new ledger go by it.
+  // The order's own time makes the same plan for every look. The machine's own time bounds it,
+  // because the windows of the new ledger use it.
   const nowMs = Math.max(core.heads.at, Math.min(order.at, localMs));
   const opened = openState({
     ...{ old: core.snapshot(), order, counts, both, nowMs, tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0) },
@@ -100,33 +100,37 @@ function plan(turn: Turn, { order, counts, both, localMs }: Shown): Planned {
     ...{ head, gatewayHead: held, isHere, accounts, left },
     ...{ withdrawals: kept.slice(0, shownMax), kept: kept.length, unknown, spends: both ? order.spends : [] },
   };
-  // The state says all that the opening does, cut nowhere; the run is named so that no yes outlives
-  // it.
+  // The state holds everything that the recovery changes, without a cut. The digest names the run,
+  // so no yes is valid in a later run.
   const { at: _at, ...lasting } = shown;
   const digest = domainHash("recovery plan", Buffer.from(JSON.stringify([run.runId, lasting, state])));
   return { ok: true, plan: { digest, ...shown }, opened };
 }
 
 /**
- * Past which record the gateway is told again what closed here. It has all of a ledger up to its
- * own head there. Where its head is of another ledger, this one lacks it and has nothing to tell;
- * but a gateway that went back to before an opening knows nothing of since.
+ * Returns the record after which the gateway receives again what this ledger closed. The gateway
+ * has everything of this ledger up to its own head in it. If the gateway's head is of another
+ * ledger, it lacks nothing of this one; but a gateway restored to before a recovery knows nothing
+ * since then.
  */
 function tellFrom({ core }: Turn, isHere: boolean, both: boolean, held: number): number {
   if (isHere) return held;
   return both && core.opened !== null ? 0 : core.heads.head.seq;
 }
 
-/** The gateway has acknowledged this ledger since it was opened, and stands before that now. */
+/**
+ * True if the gateway has acknowledged this ledger since its recovery but now stands before that
+ * recovery.
+ */
 function wentBackPastOpening({ core }: Turn, held: number): boolean {
   return core.opened !== null && core.heads.acked.seq >= core.opened.seq && held < core.opened.seq;
 }
 
 /**
- * A person ends the holding: policy decides by itself again. What is held or quarantined stays so,
- * and what was issued before and is still on its way is held when it comes. Twice is harmless.
- * Refuses as every act does with SIGNER_LOCKED or, without a greeting, SIGNER_NOT_GREETED: no
- * gateway greets before it has taken the opened ledger.
+ * Ends the hold, so that policy decides by itself again. Held and quarantined withdrawals stay so,
+ * and jobs issued before now but still on their way are held on arrival. A repeat is harmless.
+ * Refuses with SIGNER_LOCKED like every act, or with SIGNER_NOT_GREETED before the handshake: the
+ * gateway completes no handshake before it has taken the recovered ledger.
  * @public
  */
 export function finish(turn: Turn): { readonly ok: true } | Refusal {
@@ -134,7 +138,8 @@ export function finish(turn: Turn): { readonly ok: true } | Refusal {
   if (!core.isHolding) return { ok: true };
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
   if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
-  // By the later of both clocks, and of the gateway's by what was the shortest on its way.
+  // The later of both clocks counts, and the gateway's clock by the envelope with the shortest
+  // delay.
   const issuedBefore = Math.floor(Math.max(run.gatewayLeadMs + monotonicMs, ledgerTime(run, localMs, monotonicMs)));
   turn.commit([{ kind: "RESUMED", issuedBefore }]);
   return { ok: true };
