@@ -73,16 +73,12 @@ export class Policy {
     return this.#canonical;
   }
 
-  /**
-   * Returns the agent's own row for a currency, or for the limit group of its sweeps or top-ups.
-   */
+  /** Returns the row of a currency, or of the limit group of its sweeps or top-ups. */
   asset(lane: string): Asset | undefined {
     return assetOf(this.#rules, lane);
   }
 
-  /**
-   * Returns the account that pays for a job; null for a sweep from an address outside the wallet.
-   */
+  /** Returns the account that pays for a job; null for a sweep from outside the wallet. */
   payer(job: Pick<Job, "mode" | "network" | "depositIndex">): Payer | null {
     return payerOf(this.#rules, job);
   }
@@ -127,10 +123,7 @@ export class Policy {
     this.#paid.pay(network, paid);
   }
 
-  /**
-   * Voids the yes to a withdrawal that is over. Its amount still counts, because it may have been
-   * paid.
-   */
+  /** Voids the yes to a withdrawal that is over; the amount may have been paid, and counts on. */
   voidApproval(transactionId: string): void {
     this.#approvals.delete(transactionId);
   }
@@ -204,10 +197,7 @@ export class Policy {
     return { ok: true, body, needsTwo: isAbove(units, limits.twoApproversAboveUnits) };
   }
 
-  /**
-   * Returns the end of the delay for new destinations, in ledger time; `requestedAt` without a
-   * delay.
-   */
+  /** Returns when the delay for new destinations ends (ledger time); `requestedAt` without one. */
   delayEndsAt(currency: string, requestedAt: number): number {
     return requestedAt + (this.#rules.limits.get(currency)?.newDestination?.delayMs ?? 0);
   }
@@ -241,8 +231,7 @@ export class Policy {
     const asset = this.asset(currency);
     const limits = this.#rules.limits.get(currency);
     if (asset === undefined || limits === undefined) return refuse("POLICY_NONE", currency);
-    // The currency's table may have been edited since; a yes is to the network and contract of its
-    // time.
+    // The table may have been edited since; a yes is to the network and contract of its time.
     if (asset.network !== network || asset.contract !== contract)
       return refuse("POLICY_NOT_AS_APPROVED", "the currency's table changed");
     const outdated = built.version === 1 ? this.#outdated(built.approval, limits, nowMs) : null;
@@ -307,18 +296,12 @@ export class Policy {
     return refuse("POLICY_NOT_AS_APPROVED", "the job asks for something else");
   }
 
-  /**
-   * True if only an operator can order another version of the withdrawal after the earlier versions
-   * are dead.
-   */
+  /** True if only an operator can order another version once the earlier ones are dead. */
   isPersonsToResign({ currency, amountUnits }: Approval): boolean {
     return isAbove(amountUnits, this.#rules.limits.get(currency)?.resignAboveUnits ?? null);
   }
 
-  /**
-   * Returns the highest tip that a version may offer the block producer; 0 if the limit group has
-   * no limits.
-   */
+  /** Returns the highest tip of a version; 0 if the limit group has no limits. */
   tipMaxUnits(currency: string): bigint {
     return this.#rules.limits.get(currency)?.maxTipUnits ?? 0n;
   }

@@ -1,7 +1,7 @@
 /**
- * Slots: which one an account uses next. There is no counter beside the ledger; this one is folded
- * from ADOPTED and INTENT records, so a slot and its withdrawal are one fact. What comes before
- * what, the family says. Touches nothing.
+ * The next slot of each account. There is no counter outside the ledger: ADOPTED and INTENT records
+ * give the next slot, so a slot and its withdrawal are one fact. The family defines the order of
+ * slots. Touches nothing.
  */
 import { familyOf, waitingOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
@@ -9,10 +9,10 @@ import type { LedgerRecord } from "../../ledger/records.ts";
 import { isUnfinished, type State } from "./machine.ts";
 
 /**
- * Most withdrawals of one account whose slot is bound and which no block holds, as far as the
- * courier tells: those on their way to a block and as many again behind them. More would only queue
- * in the nodes' pools (geth's hold 5,120 in all), where one stuck transaction holds up all behind
- * it. Those in a block wait for finality in any number.
+ * The most withdrawals of one account that have a slot and are in no block yet, as far as the
+ * courier reports. The number covers the withdrawals on their way to a block and as many again.
+ * More would only wait in the nodes' mempools (geth's hold 5,120 in all), where one stuck
+ * transaction blocks all later ones. Any number of included transactions may wait for finality.
  * @public
  */
 export const pendingPerAccountMax = 512;
@@ -20,28 +20,28 @@ export const pendingPerAccountMax = 512;
 /** @public */
 export interface Account {
   readonly network: string;
-  readonly account: string; // its address
-  adopted: string; // the first slot ever used from here
+  readonly account: string; // the address
+  adopted: string; // the first slot ever used by this ledger
   next: string;
   pending: number;
-  lastStamp: bigint; // no version of it had one above, where versions end by waiting; else 0
+  lastStamp: bigint; // the highest stamp of its versions, with exclusion by expiry; else 0
 }
 
 /**
- * `[network, account, adopted, next, unfinished, last stamp]`, the last one where there is one
+ * `[network, account, adopted, next, unfinished, last stamp]`, the last one if there is one
  * @public
  */
 export type AccountEntries = readonly (readonly [string, string, string, string, number, string?])[];
 
 /**
- * Slots of sweeps that a person ended, by network and address: nobody gives them again, and the
- * bytes that were signed may still use them.
+ * Slots of sweeps that an operator ended, by network and address. No slot is given out again,
+ * because the signed bytes may still use it.
  * @public
  */
 export type EndedSlots = readonly (readonly [string, string, readonly string[]])[];
 
 /**
- * Every adopted account. Only `fold` and `move` change it, from records.
+ * Every adopted account. Only `fold`, `move` and `end` change it, from records.
  * @public
  */
 export class Accounts {
@@ -60,7 +60,7 @@ export class Accounts {
     return this.#byKey.get(keyOf(network, account));
   }
 
-  /** ADOPTED and INTENT records. The slot of a first version is the next one and no other. */
+  /** Applies ADOPTED and INTENT records. The slot of a first version must be the next one. */
   fold(record: LedgerRecord, isKept = false): void {
     if (record.kind === "ADOPTED") {
       const key = keyOf(record.network, record.account);
@@ -74,7 +74,7 @@ export class Accounts {
     if (record.kind === "INTENT" && record.version === 1) {
       const account = this.find(record.network, record.account);
       const { slots } = familyOf(record.network);
-      // What an opened ledger keeps has its slot already, and was counted with it.
+      // A withdrawal that a recovered ledger keeps has its slot already, and was counted with it.
       if (account !== undefined && isKept && slots.compare(record.slot, account.next) < 0) return;
       invariant(account !== undefined && account.next === record.slot, "slots are allocated in order, without gaps");
       account.next = slots.next(record.slot);
@@ -91,10 +91,7 @@ export class Accounts {
     found.lastStamp = stamp;
   }
 
-  /**
-   * A record moved a withdrawal with a bound slot: into a block or to its end, or out of a
-   * block again.
-   */
+  /** Counts a withdrawal that a record moved into a block, to its end, or out of a block again. */
   move(network: string, account: string, from: State, to: State): void {
     const change = Number(isPending(to)) - Number(isPending(from));
     if (change === 0) return;
@@ -103,19 +100,19 @@ export class Accounts {
     found.pending += change;
   }
 
-  /** A person ended the sweep that has this slot. */
+  /** Notes that an operator ended the sweep with this slot. */
   end(network: string, account: string, slot: string): void {
     const [, , slots] = this.#ended.get(keyOf(network, account)) ?? [network, account, []];
     this.#ended.set(keyOf(network, account), [network, account, [...slots, slot]]);
   }
 
-  /** Whether a slot is of a sweep that a person ended. */
+  /** True if an operator ended the sweep with this slot. */
   isEnded(network: string, account: string, slot: string): boolean {
     return this.#ended.get(keyOf(network, account))?.[2].includes(slot) === true;
   }
 
   /**
-   * Whether the newest slot that an account gave, or the next one, is of an ended sweep: no later
+   * True if the newest slot of an account, or the next one, belongs to an ended sweep. No later
    * sweep can be paid from there before the account begins again.
    */
   isAtEnd({ network, account, adopted, next }: Pick<Account, "network" | "account" | "adopted" | "next">): boolean {
@@ -140,7 +137,8 @@ export class Accounts {
 }
 
 /**
- * A slot of it was bound: where it began stands, but for an address with an ended sweep.
+ * True if a slot of the account was given out. Its first slot is then fixed, except for an address
+ * with an ended sweep.
  * @public
  */
 export function isBegun({ adopted, next }: Pick<Account, "adopted" | "next">): boolean {

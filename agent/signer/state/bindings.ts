@@ -1,7 +1,7 @@
 /**
- * Which withdrawal has which slot, when a ledger is opened: what the gateway's order says and what
- * the ledger says, held against each other. A contradiction is no refusal: whoever is part of one
- * keeps the slot, and nothing is signed for it. Pure.
+ * Assigns slots to withdrawals for a recovered ledger, by comparing the gateway's order with the
+ * old ledger. A contradiction is no refusal: each withdrawal in it keeps its slot, and nothing is
+ * signed for it. Pure.
  */
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { Recovery, RecoveryWithdrawal } from "../../../protocol/recovery.ts";
@@ -10,34 +10,35 @@ import { isFinal, type State } from "./machine.ts";
 import { isOver, type Withdrawal } from "./withdrawal.ts";
 
 /**
- * Why nothing is signed for a withdrawal: the chain, or a person's cancel, decides which payment
- * gets the slot.
+ * The code of a withdrawal for which nothing is signed: the chain, or an operator's cancel, decides
+ * which payment gets the slot.
  * @public
  */
 export const contestedCode = "SLOT_CONTESTED";
 
-/** One withdrawal on its slot, as the order or the ledger or both have it. */
+/** One withdrawal on its slot, from the order, the ledger or both. */
 export interface Bound {
   readonly item: RecoveryWithdrawal | undefined;
   readonly own: Withdrawal | undefined;
   readonly account: string;
   readonly slot: string;
   readonly isContested: boolean;
-  readonly rival: string; // whom the gateway has on the slot in its place, "" for nobody
+  readonly rival: string; // the withdrawal that the gateway has on the slot instead, "" for none
 }
 
 interface Bindings {
   readonly bound: readonly Bound[];
   /**
-   * `network account slot` of what this ledger had bound, was never out and is another's or
-   * nobody's now.
+   * `network account slot` of each slot that this ledger had given out, but only inside the signer,
+   * and that now belongs to another withdrawal or to none.
    */
   readonly free: ReadonlySet<string>;
 }
 
 /**
- * `both`: the gateway went back as well, so that it does not know everything that ever left. If it
- * did not, then a slot of ours that no version of ours left on gives way to what the gateway says.
+ * `both`: the gateway was restored too, so it does not know everything that ever left. If it was
+ * not, our claim to a slot gives way to the gateway's, unless a version of ours on that slot was
+ * released.
  */
 export function bindings(
   open: readonly Withdrawal[],
@@ -50,7 +51,7 @@ export function bindings(
     const own = ours.get(id);
     return own !== undefined && own.slot !== "" && !isOver(own);
   };
-  // What has ended there is of use for its hashes only, to what is open here on its slot.
+  // An end in the order only adds hashes to a withdrawal that is open here with a slot.
   const told = [...withdrawals, ...ended.filter(({ job }) => isBoundHere(parseJob(job).transactionId))];
   const items = new Map(told.map((item) => [parseJob(item.job).transactionId, item]));
   const owners = new Map<string, string>();
@@ -59,7 +60,7 @@ export function bindings(
   for (const item of [...withdrawals, ...ended]) {
     const { network, transactionId } = parseJob(item.job);
     const place = `${network} ${item.account} ${item.slot}`;
-    // An order that gives one slot to two contradicts itself.
+    // An order that gives one slot to two withdrawals contradicts itself.
     const other = owners.get(place);
     if (other !== undefined) contested.add(other).add(transactionId);
     owners.set(place, transactionId);
@@ -74,7 +75,7 @@ export function bindings(
     const state = stateOf(id);
     const hasEnded = state !== undefined && isFinal(state) && !isBoundHere(id);
     const isUnsignedEnd = state === "refused" || state === "expired";
-    // Here it is known how its slot ended.
+    // This ledger knows how the slot ended.
     if (hasEnded && !isUnsignedEnd) continue;
     if (isUnsignedEnd || (own !== undefined && (differs(own, item) || waitsForChain(own)))) contested.add(id);
     bound.set(id, { item, own, account: item.account, slot: item.slot, rival: "" });
@@ -89,7 +90,7 @@ export function bindings(
     const isOther = rival !== "" || (item !== undefined && !isAgreed);
     if (isOther && !mayBeOut) {
       free.add(slot);
-      // Its own slot, when the gateway has one for it, stands in `bound` already.
+      // Its own slot, if the gateway has one for it, is in `bound` already.
       continue;
     }
     if (isOther) {
@@ -103,14 +104,15 @@ export function bindings(
 }
 
 /**
- * An order before contradicted it: its versions may be out on another slot than the one it has
- * here. An order that agrees now settles nothing: the chain does, or a person's cancel.
+ * True if an earlier order contradicted the withdrawal: its versions may be out on another slot
+ * than the one here. A new order that agrees settles nothing; only the chain or an operator's
+ * cancel does.
  */
 function waitsForChain({ state, code }: Withdrawal): boolean {
   return state === "quarantined" && code === contestedCode;
 }
 
-/** Another content or another destination than here. */
+/** True if the content or the destination is not the same as here. */
 function differs(own: Withdrawal, item: RecoveryWithdrawal): boolean {
   if (differenceOf(contentOf(own.job), contentOf(parseJob(item.job))) !== "") return true;
   const isApproved = own.amountUnits !== "";

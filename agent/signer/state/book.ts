@@ -1,9 +1,11 @@
 /**
- * Every withdrawal this ledger knows: the open ones whole, the last closed ones for people, and for
- * ever how each of the others ended and what it asked for, so that no order is ever paid twice:
- * here until the next checkpoint, then in the ledger's sorted files. A withdrawal closes when the
- * gateway has acknowledged its last entry and, of one with a signature, has said as well that it
- * ended: until then its bytes are kept. Touches nothing but those files, through `Past`.
+ * Every withdrawal that this ledger knows. Open withdrawals are kept in full, and the last closed
+ * ones for operators. End and content of every other withdrawal are kept permanently, so that no
+ * order is ever paid twice: here until the next checkpoint, then in the ledger's sorted files.
+ *
+ * A withdrawal closes when the gateway has acknowledged its last entry. A signed withdrawal also
+ * needs the gateway's statement of its end, and keeps its bytes until then. Touches only the sorted
+ * files, through `Past`.
  */
 import { waitingOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
@@ -18,15 +20,15 @@ import { isFinal, type State, states } from "./machine.ts";
 import { apply, applyDead, applyRelease, begin, isOver, unheard, type Withdrawal } from "./withdrawal.ts";
 
 /**
- * Most withdrawals open at once; further jobs wait at the gateway.
+ * The most open withdrawals; further jobs wait at the gateway.
  * @public
  */
 export const openMax = 10_000;
-/** Closed withdrawals that can still be listed and shown. */
+/** The closed withdrawals that can still be listed and shown. */
 const recentMax = 1_000;
 
 /**
- * A signed version at the gate.
+ * A signed version at the release gate.
  * @public
  */
 export interface Waiting {
@@ -41,25 +43,26 @@ export interface BookSnapshot {
   readonly recent: readonly Withdrawal[];
   // since the newest checkpoint: id, state, content
   readonly closed: readonly (readonly [string, State, string])[];
-  readonly ends: readonly (readonly [State, number])[]; // how many ever closed so
+  readonly ends: readonly (readonly [State, number])[]; // how many ever closed in each state
   readonly unreleased: readonly Waiting[];
   readonly finals: readonly (readonly [number, string])[];
 }
 
 /**
- * The collection. Only `fold` and `acknowledge` change it, from records.
+ * The collection. Only its methods for records change it: `begin`, `fold`, `release`,
+ * `acknowledge`, `end` and `takeDead`.
  * @public
  */
 export class Book {
   readonly #open = new Map<string, Withdrawal>();
   readonly #recent = new Map<string, Withdrawal>();
   readonly #past: Past;
-  /** Since the newest checkpoint. */
+  /** Closed since the newest checkpoint. */
   readonly #closed = new Map<string, Ended>();
   readonly #counts = new Map<State, number>(states.map((state) => [state, 0]));
   /** SIGNED records that no acknowledgement covers yet, in ledger order. */
   readonly #unreleased: Fifo<Waiting>;
-  /** Ends that are not acknowledged, in ledger order. */
+  /** Unacknowledged ends, in ledger order. */
   readonly #finals: Fifo<readonly [number, string]>;
 
   constructor(past: Past, snapshot?: BookSnapshot) {
@@ -78,40 +81,39 @@ export class Book {
   }
 
   /**
-   * Open withdrawals, oldest first. Final ones whose end the gateway has not confirmed are among
-   * them.
+   * Open withdrawals, oldest first, including final ones whose end the gateway has not confirmed.
    */
   open(): IterableIterator<Withdrawal> {
     return this.#open.values();
   }
 
-  /** Closed ones that can still be shown, oldest first. */
+  /** Closed withdrawals that can still be shown, oldest first. */
   recent(): IterableIterator<Withdrawal> {
     return this.#recent.values();
   }
 
-  /** An open or recently closed withdrawal. */
+  /** Returns an open or recently closed withdrawal. */
   find(transactionId: string): Withdrawal | undefined {
     return this.#open.get(transactionId) ?? this.#recent.get(transactionId);
   }
 
-  /** Those of these ids that can be found. */
+  /** Returns the withdrawals of these ids that can be found. */
   findEach(transactionIds: readonly string[]): readonly Withdrawal[] {
     return transactionIds.flatMap((transactionId) => this.find(transactionId) ?? []);
   }
 
-  /** An open withdrawal. */
+  /** Returns an open withdrawal. */
   openOne(transactionId: string): Withdrawal | undefined {
     return this.#open.get(transactionId);
   }
 
-  /** What an order asked for, for every order ever recorded. */
+  /** Returns the content hashes of any order ever recorded. */
   contentOf(transactionId: string): string | undefined {
     const open = this.#open.get(transactionId);
     return open === undefined ? this.#endOf(transactionId)?.content : contentOf(open.job);
   }
 
-  /** What became of any withdrawal ever recorded. */
+  /** Returns the state of any withdrawal ever recorded. */
   stateOf(transactionId: string): State | undefined {
     return this.#open.get(transactionId)?.state ?? this.#endOf(transactionId)?.state;
   }
@@ -121,7 +123,8 @@ export class Book {
   }
 
   /**
-   * The signed versions that a head at `seq` covers and that may still be needed, in ledger order.
+   * Returns the signed versions that a head at `seq` covers and that may still be needed, in ledger
+   * order.
    */
   releasable(seq: number): readonly Waiting[] {
     const found: Waiting[] = [];
@@ -136,8 +139,8 @@ export class Book {
   }
 
   /**
-   * What an opened ledger keeps, and the one before never heard of, counts as asked for when the
-   * ledger was opened.
+   * Sets the request time of each withdrawal that the old ledger did not know: it counts as
+   * requested at the time of the recovery.
    */
   hear(at: number): void {
     for (const withdrawal of this.#open.values())
@@ -150,7 +153,7 @@ export class Book {
     this.#count("requested", 1);
   }
 
-  /** Folds a record about one open withdrawal and gives it. */
+  /** Applies a record about one open withdrawal, and returns the withdrawal. */
   fold(record: Extract<LedgerRecord, { transactionId: string }>): Withdrawal {
     const withdrawal = this.#openOne(record.transactionId);
     this.#moved(withdrawal, () => apply(withdrawal, record));
@@ -169,8 +172,8 @@ export class Book {
   }
 
   /**
-   * The gateway holds everything up to `seq`: nothing waits at the gate below it. Gives the ids of
-   * what closes.
+   * Notes that the gateway holds everything up to `seq`, so nothing waits at the gate below it.
+   * Returns the ids that close.
    */
   acknowledge(seq: number): readonly string[] {
     while ((this.#unreleased.peek()?.seq ?? Number.POSITIVE_INFINITY) <= seq) this.#unreleased.shift();
@@ -185,7 +188,9 @@ export class Book {
     return closed;
   }
 
-  /** The gateway says that these have ended. Gives the ids of what closes. */
+  /**
+   * Applies the gateway's statement that these withdrawals have ended. Returns the ids that close.
+   */
   end({ ended }: Extract<LedgerRecord, { kind: "ENDED" }>): readonly string[] {
     return ended.filter((transactionId) => {
       const withdrawal = this.#openOne(transactionId);
@@ -194,7 +199,10 @@ export class Book {
     });
   }
 
-  /** The released versions of these hashes that the gateway has not called dead, by withdrawal. */
+  /**
+   * Returns the released versions with these hashes that the gateway has not called dead, by
+   * withdrawal.
+   */
   alive(txHashes: ReadonlySet<string>): ReadonlyMap<string, readonly string[]> {
     const found = new Map<string, readonly string[]>();
     for (const { transactionId, job, versions } of this.#open.values()) {
@@ -211,7 +219,10 @@ export class Book {
     return found;
   }
 
-  /** The gateway says that these versions are dead. Gives the withdrawals, and where each was. */
+  /**
+   * Applies the gateway's statement that these versions are dead. Returns the withdrawals, each
+   * with its state before.
+   */
   takeDead(
     record: Extract<LedgerRecord, { kind: "DEAD" }>,
   ): readonly { readonly withdrawal: Withdrawal; readonly from: State }[] {
@@ -223,12 +234,12 @@ export class Book {
     });
   }
 
-  /** What closed since the newest checkpoint, as the next one's rows. */
+  /** Returns the withdrawals closed since the newest checkpoint, as rows of the next one. */
   rows(): readonly Row[] {
     return [...this.#closed].map(([id, ended]) => rowOfEnded(id, ended));
   }
 
-  /** A checkpoint stands for `rows`: the sorted files answer for them. */
+  /** Forgets the rows that a checkpoint now holds; the sorted files answer for them. */
   putAway(): void {
     this.#closed.clear();
   }
@@ -259,7 +270,7 @@ export class Book {
     return withdrawal;
   }
 
-  /** Another end may have been told before. */
+  /** Notes an end; another one may have been reported before. */
   #finish(withdrawal: Withdrawal, seq: number): void {
     if (!isFinal(withdrawal.state)) return;
     withdrawal.endSeq = seq;
@@ -287,7 +298,7 @@ export class Book {
     const { transactionId } = withdrawal;
     this.#open.delete(transactionId);
     this.#closed.set(transactionId, { state: withdrawal.state, content: contentOf(withdrawal.job) });
-    // Nobody sends these bytes again, and they are the most of what a withdrawal weighs.
+    // These bytes are never sent again, and they are most of a withdrawal's size.
     withdrawal.versions = withdrawal.versions.map((version) => ({ ...version, unsigned: "", raw: "" }));
     this.#recent.set(transactionId, withdrawal);
     const oldest = this.#recent.keys().next();
@@ -295,7 +306,7 @@ export class Book {
   }
 }
 
-/** A snapshot's own objects are never changed afterwards. */
+/** Copies a withdrawal, because the objects of a snapshot must never change afterwards. */
 function copy(withdrawal: Withdrawal): Withdrawal {
   return { ...withdrawal, versions: [...withdrawal.versions], history: [...withdrawal.history] };
 }

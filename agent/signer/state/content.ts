@@ -1,7 +1,7 @@
 /**
- * What one order asks for, as hashes that are remembered for ever: a second job under the same id
- * is compared with them, so that a contradiction is an alarm that names the field, and never a
- * second payment. Touches nothing.
+ * The content of an order as hashes that are kept permanently. A second job with the same id is
+ * compared with them: a contradiction is an alarm that names the field, and never a second payment.
+ * Touches nothing.
  */
 import { parseAddress } from "../../../chains/families.ts";
 import type { Code } from "../../../protocol/codes.ts";
@@ -9,15 +9,15 @@ import { domainHash } from "../../../protocol/identity.ts";
 import type { Job } from "../../../protocol/messages.ts";
 
 /**
- * Hex digits kept of a field's hash: 8 bytes. Two texts with one hash would hide an alarm, and pay
- * nothing.
+ * The hex digits that are kept of a field's hash: 8 bytes. Two texts with one hash would hide an
+ * alarm, but would not pay anything.
  */
 const fieldDigits = 16;
 
 /**
- * Hashes of currency ‖ amount ‖ address ‖ tag, 32 bytes as hex. Amounts come canonical from the
- * parser; an address counts in its checksummed form, and that of a sweep or a top-up is the one for
- * deposits.
+ * Returns hashes of currency ‖ amount ‖ address ‖ tag, 32 bytes as hex. Amounts are canonical after
+ * parsing, and an address counts in its checksummed form. For a sweep or a top-up the address is
+ * the deposit address.
  * @public
  */
 export function contentOf(job: Pick<Job, "currency" | "amount" | "address" | "tag" | "depositAddress">): string {
@@ -26,7 +26,7 @@ export function contentOf(job: Pick<Job, "currency" | "amount" | "address" | "ta
 }
 
 /**
- * The canonical form of an address, or the text itself when it is none.
+ * Returns the canonical form of an address, or the text itself if it is none.
  * @public
  */
 export function canonicalAddress(text: string): string {
@@ -42,7 +42,7 @@ const differences: readonly Code[] = [
 ];
 
 /**
- * The first field in which two contents differ, as a code; "" when they are the same.
+ * Returns the first field in which two contents differ, as a code; "" if they are the same.
  * @public
  */
 export function differenceOf(known: string, told: string): Code | "" {

@@ -1,7 +1,7 @@
 /**
- * The signer's whole knowledge, folded from its ledger: one function changes it, live and at
- * start-up. What a run knows beyond the ledger (who greeted, what the courier told) is `run.ts`.
- * Touches nothing: no clock, disk, socket or chance.
+ * The signer's state, built from its ledger: `fold` is the only way to change it, live and at
+ * start-up. Knowledge of a run beyond the ledger (the handshake, the courier's reports) is in
+ * `run.ts`. Touches nothing: no clock, disk, socket or randomness.
  */
 import type { KeyObject } from "node:crypto";
 import { waitingOf } from "../../../chains/families.ts";
@@ -30,13 +30,13 @@ type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
 type WithdrawalRecord = Exclude<Extract<LedgerRecord, { transactionId: string }>, { kind: "REQUESTED" | "REPEATED" }>;
 
 /**
- * Who this ledger belongs to, with the gateway's key ready for use.
+ * The owner of this ledger, with the gateway's key ready for use.
  * @public
  */
 export type Paired = PairedBody & { readonly publicKey: KeyObject };
 
 /**
- * Why signing stopped.
+ * The reason why signing stopped.
  * @public
  */
 export interface Lock {
@@ -45,12 +45,12 @@ export interface Lock {
 }
 
 /**
- * A person stopped new signatures.
+ * An operator's pause of new signatures.
  * @public
  */
 export interface Paused {
   readonly at: number; // ledger time
-  readonly approver: string; // the name that whoever asked gave
+  readonly approver: string; // the name that the caller gave
 }
 
 /**
@@ -60,13 +60,13 @@ export interface Paused {
 export interface Ruled {
   readonly digest: string;
   readonly at: number; // ledger time
-  readonly limits: readonly string[]; // a line a currency
-  // the newest others that decisions were made by, null for none
+  readonly limits: readonly string[]; // one line for each currency
+  // the newest different limits of earlier decisions, null for none
   readonly before: readonly string[] | null;
 }
 
 /**
- * Everything folded, as one JSON object; the ledger's rotation stores it beside the new segment.
+ * The complete state as one JSON object; the ledger's rotation stores it with the new segment.
  * @public
  */
 export interface CoreSnapshot {
@@ -88,14 +88,14 @@ export interface CoreSnapshot {
 }
 
 /**
- * How this ledger was opened, when it did not begin with its pairing.
+ * How a recovery began this ledger, if it did not begin with its pairing.
  * @public
  */
 export interface OpenedLedger {
   readonly seq: number; // of its OPENED record
-  readonly order: string; // the gateway's, by name
-  readonly tellFrom: number; // the gateway is told again what is recorded after this and closed
-  readonly isHolding: boolean; // both went back, and no person has ended it: everything new is held
+  readonly order: string; // the name of the gateway's order
+  readonly tellFrom: number; // a resync sends what was recorded after this and has closed
+  readonly isHolding: boolean; // both sides were restored and no operator has ended the hold: everything new is held
   // final transactions of the account that nobody could explain
   readonly spends: readonly RecoverySpend[];
 }
@@ -114,25 +114,22 @@ export class Core {
   readonly #rules: Rules;
   readonly #past: Past;
   /**
-   * Jobs read by admission whose record is about to be folded, by hash: so that no text is parsed
+   * Jobs that admission has read and whose records come next, by hash, so that no text is parsed
    * twice.
    */
   readonly #read = new Map<string, Job>();
   #paired: Paired | null;
   #locked: Lock | null = null;
   #opened: OpenedLedger | null = null;
-  /**
-   * What the gateway issued before this moment was asked for while everything new was held,
-   * whenever it comes.
-   */
+  /** Jobs that the gateway issued before this time belong to the hold, whenever they arrive. */
   #heldBefore = 0;
   #ruled: Ruled | null = null;
   #paused: Paused | null = null;
   #ceiling = 0;
 
   /**
-   * `past` are the ledger's sorted files: what checkpoints put away, `snapshot` its newest
-   * checkpoint.
+   * `past` are the ledger's sorted files, with everything that checkpoints put away; `snapshot` is
+   * its newest checkpoint.
    */
   constructor(rules: Rules, past: Past, snapshot?: CoreSnapshot) {
     this.#rules = rules;
@@ -141,9 +138,7 @@ export class Core {
     this.load(snapshot);
   }
 
-  /**
-   * Begins anew from a state: that of a checkpoint, or the one that a new ledger is opened with.
-   */
+  /** Begins again from the state of a checkpoint or of a recovered ledger. */
   load(snapshot?: CoreSnapshot): void {
     const [rules, past] = [this.#rules, this.#past];
     this.policy = new Policy(rules, past, snapshot?.policy);
@@ -159,8 +154,8 @@ export class Core {
     this.#ruled = snapshot?.ruled ?? null;
     this.#paused = snapshot?.paused ?? null;
     this.#ceiling = snapshot?.ceiling ?? 0;
-    // A checkpoint of an earlier program, and an opened ledger's first state, count a withdrawal
-    // once, however many of its versions can still be paid.
+    // A checkpoint of an earlier program and the first state of a recovered ledger count a
+    // withdrawal once, however many of its versions can still be paid.
     for (const withdrawal of this.book.open()) this.#count(withdrawal, this.heads.at, "payable");
   }
 
@@ -173,12 +168,15 @@ export class Core {
     return this.#locked;
   }
 
-  /** How this ledger was opened, null for one that began with its pairing. */
+  /** The recovery that began this ledger; null if the ledger began with its pairing. */
   get opened(): OpenedLedger | null {
     return this.#opened;
   }
 
-  /** Everything new is held for a person: both sides went back, and nobody has ended it. */
+  /**
+   * True if everything new is held for an operator, because both sides were restored and no
+   * operator has ended the hold.
+   */
   get isHolding(): boolean {
     return this.#opened?.isHolding === true;
   }
@@ -188,36 +186,39 @@ export class Core {
     return this.#ruled;
   }
 
-  /** Null unless a person stopped new signatures. */
+  /** Null unless an operator paused new signatures. */
   get paused(): Paused | null {
     return this.#paused;
   }
 
-  /** No deposit address at or above this place has left the gateway; 0 before its first word. */
+  /**
+   * No deposit address at or above this index has left the gateway; 0 before the gateway's first
+   * statement.
+   */
   get ceiling(): number {
     return this.#ceiling;
   }
 
-  /** The newest recorded limits that are not these, null for none. */
+  /** Returns the newest recorded limits that differ from these, null for none. */
   limitsBefore(limits: readonly string[]): readonly string[] | null {
     const ruled = this.#ruled;
     return ruled === null || isSame(ruled.limits, limits) ? (ruled?.before ?? null) : ruled.limits;
   }
 
   /**
-   * Whether a job is a person's to decide: it was asked for before one ended the holding, and may
+   * True if an operator must decide on the job: it was issued before the end of the hold, and may
    * have been paid and forgotten.
    */
   isOfRecovery({ issuedAt }: Job): boolean {
     return this.isHolding || issuedAt < this.#heldBefore;
   }
 
-  /** Hands over a job that was read from `text`, for the record that follows. */
+  /** Passes a job that was read from `text` to the record that follows. */
   expectJob(hash: string, job: Job): void {
     this.#read.set(hash, job);
   }
 
-  /** The only thing that changes the state. */
+  /** Applies one record; nothing else changes the state. */
   fold(record: LedgerRecord): void {
     this.heads.fold(record);
     switch (record.kind) {
@@ -289,8 +290,8 @@ export class Core {
   }
 
   /**
-   * The state for a checkpoint, and what leaves it for good. Both are to be written before anything
-   * else is folded.
+   * Returns the state for a checkpoint and the rows that leave it permanently. Both must be written
+   * before the next record is applied.
    */
   checkpoint(): { readonly state: CoreSnapshot; readonly leaving: Leaving } {
     const { book, policy, ...rest } = this.snapshot();
@@ -298,7 +299,7 @@ export class Core {
     return { state, leaving: { closed: this.book.rows(), paid: this.policy.rows() } };
   }
 
-  /** The whole state but what lies in the sorted files, for JSON. */
+  /** Returns the complete state except the content of the sorted files, for JSON. */
   snapshot(): CoreSnapshot {
     const { publicKey: _publicKey, ...paired } = this.paired;
     return {
@@ -320,15 +321,15 @@ export class Core {
     };
   }
 
-  /** The state that this record's file holds is here already, live as at a start. */
+  /** Applies an OPENED record. The state in its file is loaded already, live as at a start. */
   #open(record: Extract<LedgerRecord, { kind: "OPENED" }>): void {
     invariant(this.#opened !== null && this.paired.epoch === record.epoch, "a ledger is opened with its own state");
     this.#opened = { ...this.#opened, seq: record.seq };
     this.book.hear(record.at);
     this.outbox.fold(record, undefined);
-    // Nobody knows what the gateway has heard of a pause.
+    // It is not known which pause the gateway has recorded, so the present one is stated.
     this.outbox.push({ kind: "paused", seq: record.seq, at: record.at, paused: this.#paused !== null });
-    // Nor of a ceiling, which is the ledger's and the order's, whichever is higher.
+    // The same holds for the ceiling, which is the higher one of the ledger's and the order's.
     if (this.#ceiling > 0) this.outbox.push({ kind: "ceiling", seq: record.seq, at: record.at, ceiling: this.#ceiling });
   }
 
@@ -348,8 +349,8 @@ export class Core {
   }
 
   /**
-   * Lets each version count as it stands, where versions end by waiting; with `only`, those that
-   * stand so.
+   * Updates how each version counts, with exclusion by expiry; with `only`, just the versions of
+   * that standing.
    */
   #count(withdrawal: Withdrawal, atMs: number, only?: Standing): void {
     const { transactionId: id, job, versions } = withdrawal;
@@ -366,7 +367,7 @@ export class Core {
   #learn({ job, address }: Withdrawal, at: number): void {
     if (isInternal(job.mode)) return;
     const { network, amount, currency } = job;
-    // What the gateway told of may have it as somebody wrote it.
+    // An address from the gateway may be in any spelling.
     this.policy.learn(network, { address: canonicalAddress(address), at, amount, currency });
   }
 

@@ -1,13 +1,13 @@
 /**
- * What a person's yes names: everything they saw, as one digest, so that nothing changes between
- * the view and the yes. Touches nothing. Source: docs/architecture.md section 3.
+ * The digest that an operator's yes names. It covers everything that the operator saw, so nothing
+ * can change between the view and the yes. Touches nothing. Source: docs/architecture.md section 3.
  */
 import { domainHash } from "../../../protocol/identity.ts";
 import type { Confirmation, Withdrawal } from "./withdrawal.ts";
 
 /**
- * SHA-256 over id, currency, base units, address, tag and revision, u16be length ‖ utf8 each. The
- * revision is the record that held the withdrawal.
+ * Returns SHA-256 over id, currency, base units, address, tag and revision, u16be length ‖ utf8
+ * each. The revision is the record that held the withdrawal.
  * @public
  */
 export function approvalDigestOf(withdrawal: Withdrawal, amountUnits: string): string {
@@ -17,8 +17,8 @@ export function approvalDigestOf(withdrawal: Withdrawal, amountUnits: string): s
 }
 
 /**
- * The first yes of two, as long as it is to what is there now: a currency's table may have changed
- * since.
+ * Returns the first yes of two, if it is still to the present content: a currency's table may have
+ * changed since.
  * @public
  */
 export function confirmationOf({ confirmed }: Withdrawal, expected: string): Confirmation | null {

@@ -1,6 +1,6 @@
 /**
- * What is remembered for ever of a withdrawal that is closed: how it ended and what it asked for,
- * as one row of a sorted file under its id. Touches nothing.
+ * The permanent memory of a closed withdrawal: end and content, as one row of a sorted file under
+ * the withdrawal's id. Touches nothing.
  */
 import { Bug, invariant } from "../../../protocol/fault.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
@@ -9,12 +9,12 @@ import type { State } from "./machine.ts";
 /** @public */
 export interface Ended {
   readonly state: State;
-  readonly content: string; // as `contentOf` gives it
+  readonly content: string; // from `contentOf`
 }
 
 /**
- * The first byte of a row's value. Files are kept for ever: a new end goes last, and none is taken
- * out.
+ * The first byte of a row's value. Files are kept permanently, so a new end is added last, and none
+ * is removed.
  */
 const ends: readonly State[] = ["paid", "reverted", "lost", "refused", "expired", "cancelled"];
 
@@ -29,15 +29,15 @@ export function rowOfEnded(transactionId: string, { state, content }: Ended): Ro
 }
 
 /**
- * How the withdrawal of an id ended, by the newest of the rows found for it; undefined for one that
- * never did.
+ * Returns how the withdrawal of an id ended, by the newest row found for it; undefined without a
+ * row.
  * @public
  */
 export function endedIn(rows: readonly Row[], id: Uint8Array): Ended | undefined {
   const row = rows.find(({ key }) => Buffer.compare(key, id) === 0);
   if (row === undefined) return undefined;
   const state = ends[row.value[0] ?? ends.length];
-  // The file is as this program or a later one wrote it.
+  // This program or a later one wrote the file.
   if (state === undefined) throw new Bug("a closed withdrawal has an end that this version knows");
   return { state, content: Buffer.from(row.value.subarray(1)).toString("hex") };
 }

@@ -1,6 +1,6 @@
 /**
- * What the gateway must hear, in ledger order, until it says that it has it. Built from records
- * alone, so that a restart resends exactly the same entries. Touches nothing. Source:
+ * The entries that the gateway must receive, in ledger order, until it acknowledges them. They come
+ * only from records, so a restart sends exactly the same entries again. Touches nothing. Source:
  * docs/protocol.md section 6.
  */
 import { invariant } from "../../../protocol/fault.ts";
@@ -14,19 +14,19 @@ import { isFinal } from "./machine.ts";
 import type { Version, Withdrawal } from "./withdrawal.ts";
 
 /**
- * Entries of one statement: about 100 KiB of the 256 KiB a gateway takes.
+ * The entries of one statement: about 100 KiB of the 256 KiB that a gateway accepts.
  * @public
  */
 export const entriesPerFrame = 256;
 /**
- * About the bytes of one statement's entries: a job told again is long, and a frame is one text of
- * at most 128 KiB to the courier.
+ * The approximate size limit of one statement's entries. A job in a resync is long, and a frame is
+ * one text of at most 128 KiB to the courier.
  */
 const entryBytesMax = 64 * 1024;
 const entryBytes = 250;
 
 /**
- * One statement's place and contents.
+ * The position and content of one statement.
  * @public
  */
 export interface Batch {
@@ -37,7 +37,7 @@ export interface Batch {
 }
 
 /**
- * Entries not yet acknowledged. Only `fold` and `acknowledge` change it, from records.
+ * The entries not yet acknowledged. Only `fold`, `push` and `acknowledge` change it, from records.
  * @public
  */
 export class Outbox {
@@ -51,7 +51,7 @@ export class Outbox {
     return this.#entries.size;
   }
 
-  /** `withdrawal` is the one the record is about, after the record was folded into it. */
+  /** `withdrawal` is the subject of the record, after the record was applied to it. */
   fold(record: LedgerRecord, withdrawal: Withdrawal | undefined): void {
     for (const entry of entriesOf(record, withdrawal)) this.#entries.push(entry);
   }
@@ -65,8 +65,9 @@ export class Outbox {
   }
 
   /**
-   * Everything after `after` that is on disk (`durable`), in statements that join without a gap.
-   * The last one's head is `durable` itself; a fuller one before it ends at its own last entry.
+   * Returns everything after `after` that is on disk (`durable`), in statements that join without a
+   * gap. The last statement's head is `durable` itself; a full statement before ends at its own
+   * last entry.
    */
   batches(after: number, durable: Head, hashAt: (seq: number) => string | null): readonly Batch[] {
     const entries: Entry[] = [];
@@ -82,7 +83,7 @@ export class Outbox {
     return this.#entries.toArray();
   }
 
-  /** Entries rise in seq, so the place is found by halving. */
+  /** Entries rise in seq, so a binary search finds the first. */
   #firstAfter(seq: number): number {
     let low = 0;
     let high = this.#entries.size;
@@ -96,8 +97,8 @@ export class Outbox {
 }
 
 /**
- * Entries after `after` as statements that join without a gap; the entries of one record stay
- * together. The last one's head is `head`.
+ * Returns the entries after `after` as statements that join without a gap; the entries of one
+ * record stay together. The last one's head is `head`.
  * @public
  */
 export function batchesOf(
@@ -129,8 +130,8 @@ export function batchesOf(
 }
 
 /**
- * Of a withdrawal that an opened ledger keeps, the gateway may have lost everything: all that is
- * known of it goes with the decision.
+ * Returns the entries of a record. The gateway may have lost everything about a withdrawal that a
+ * recovered ledger keeps, so its decision is preceded by everything that is known.
  */
 function entriesOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): readonly Entry[] {
   if (record.kind === "REPEATED") return withdrawal === undefined ? [] : answerAgain(record, withdrawal);
@@ -141,8 +142,8 @@ function entriesOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): re
 }
 
 /**
- * What is known of a withdrawal that was kept when the ledger was opened: its job, which stands in
- * no chain any more, and its versions.
+ * Returns all knowledge of a withdrawal that a recovery kept: the job, without a number now, and
+ * the versions.
  * @public
  */
 export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonly Entry[] {
@@ -175,7 +176,7 @@ export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonl
 }
 
 /**
- * A job whose order is here already gets the answer that the order has.
+ * Repeats the answer of an order for a job that arrives again.
  * @public
  */
 export function answerAgain({ seq, at }: Place, withdrawal: Withdrawal): readonly Entry[] {
@@ -183,7 +184,7 @@ export function answerAgain({ seq, at }: Place, withdrawal: Withdrawal): readonl
   if (state === "refused" || state === "expired") {
     return [{ kind: "decision", seq, at, transactionId, decision: state, code, address: "" }];
   }
-  // Of two withdrawals on one slot the gateway has one: it takes no signature of the other.
+  // The gateway has one of two withdrawals on one slot, and accepts no signature of the other.
   const isWaiting = state === "held" || state === "requested" || code === contestedCode;
   const decision = isWaiting ? "held" : "approved";
   const entries: Entry[] = [
@@ -201,8 +202,8 @@ export function answerAgain({ seq, at }: Place, withdrawal: Withdrawal): readonl
 type Place = Pick<LedgerRecord, "seq" | "at">;
 
 /**
- * The entry of one record, null when the gateway needs none. `withdrawal` says what a record alone
- * does not.
+ * Returns the entry of one record; null if the gateway needs none. `withdrawal` adds what the
+ * record does not hold.
  * @public
  */
 export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Entry | null {
@@ -250,7 +251,7 @@ export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Ent
   }
 }
 
-/** What an entry says of its withdrawal beyond its record. */
+/** The part of an entry that comes from the withdrawal and not from its record. */
 export interface Told {
   readonly address: string;
   readonly code?: string;
@@ -261,8 +262,8 @@ export interface Told {
 }
 
 /**
- * What an entry says of a version's offer: until when it can come into a block, where that ends;
- * and that it pays nothing, which an opened ledger can learn of nobody else.
+ * Returns a version's terms for an entry: the highest fee, the end of validity if there is one, and
+ * the mark of a cancel. A recovered ledger can learn the last from nowhere else.
  */
 function offerOf({ feeMax, until, isCancel }: Told["versions"][number]): Pick<SignedEntry, "feeMax" | "until" | "cancel"> {
   return { feeMax, ...(until === undefined ? {} : { until }), ...(isCancel ? { cancel: true } : {}) };

@@ -1,6 +1,6 @@
 /**
- * First in, first out, with a constant cost on average however long it grows: `Array.shift` moves
- * everything. Touches nothing.
+ * First in, first out, with a constant average cost at any length; `Array.shift` would move all
+ * items. Touches nothing.
  */
 
 /** @public */
@@ -24,7 +24,7 @@ export class Fifo<T> {
     return this.#items[this.#first];
   }
 
-  /** The item `index` places behind the first. */
+  /** The item `index` positions behind the first. */
   at(index: number): T | undefined {
     return this.#items[this.#first + index];
   }

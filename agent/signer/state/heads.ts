@@ -1,6 +1,6 @@
 /**
- * The ledger's head, and the hashes from the newest acknowledged record on: what an echo or an
- * acknowledgement is held against. Folded from records. Touches nothing.
+ * The ledger's head, and the hashes from the newest acknowledged record on, with which the
+ * gateway's heads are compared. Built from records. Touches nothing.
  */
 import { zeroHash } from "../../../protocol/identity.ts";
 import type { Head } from "../../../protocol/messages.ts";
@@ -13,7 +13,7 @@ export interface HeadsSnapshot {
   readonly at: number;
 }
 
-/** Where we are, and what the gateway is known to have. */
+/** Our head, and the newest head that the gateway has acknowledged. */
 export class Heads {
   #acked: Head;
   #from: number;
@@ -28,23 +28,23 @@ export class Heads {
     this.#at = snapshot?.at ?? 0;
   }
 
-  /** The newest record, on disk or on its way there. Seq 0 before the first. */
+  /** The newest record, durable or about to be. Seq 0 before the first. */
   get head(): Head {
     const last = this.#hashes.length - 1;
     return last < this.#first ? this.#acked : { seq: this.#from + last - this.#first, hash: this.#hashes[last] as string };
   }
 
-  /** The newest head that the gateway has said it holds. */
+  /** The newest head that the gateway has acknowledged. */
   get acked(): Head {
     return this.#acked;
   }
 
-  /** Ledger time: that of the newest record. */
+  /** Ledger time: the time of the newest record. */
   get at(): number {
     return this.#at;
   }
 
-  /** The hash of a record, null when it is to come or lies before the acknowledged one. */
+  /** Returns the hash of a record; null if it is in the future or before the acknowledged one. */
   hashAt(seq: number): string | null {
     if (seq === this.#acked.seq) return this.#acked.hash;
     return seq < this.#from ? null : (this.#hashes[this.#first + seq - this.#from] ?? null);

@@ -1,12 +1,10 @@
-/**
- * Records as lines for a person: what `show` prints about one withdrawal. Touches nothing.
- */
+/** Records as lines for an operator: `show` prints these about one withdrawal. Touches nothing. */
 
 import { familyOf } from "../../../chains/families.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine } from "../../socket/verbs.ts";
 
-/** One record in words, without bytes that say nothing to a person. */
+/** Returns one record in words, without bytes that mean nothing to a person. */
 export function lineOf(record: LedgerRecord): LedgerLine {
   return { seq: record.seq, at: record.at, kind: record.kind, detail: detailOf(record) };
 }
@@ -48,7 +46,7 @@ function detailOf(record: LedgerRecord): string {
   }
 }
 
-/** A person by the name they gave. Node has no way to ask a socket who is at its other end. */
+/** Names an operator as the request did. Node cannot ask a socket who is at its other end. */
 function byWords(said: { readonly by?: string; readonly approver: string }): string {
   return said.approver === "" ? `by ${said.by}` : `by ${said.approver} (claimed: the socket does not prove names)`;
 }

@@ -1,21 +1,24 @@
 /**
- * Our end of the chain of jobs: the newest one and the hashes of those before it, so that a repeat
- * is told from a fork. Folded from REQUESTED and REPEATED records; an opened ledger begins with
- * another. Touches nothing. Source: docs/protocol.md section 5.
+ * Our end of the jobs, which are linked by hash: the newest job and the hashes of earlier ones, to
+ * tell a repeat from a fork. Built from REQUESTED and REPEATED records; a recovered ledger begins
+ * at another job. Touches nothing. Source: docs/protocol.md section 5.
  */
 import { invariant } from "../../../protocol/fault.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
 
-/** How many jobs back a repeat is still recognised; an older one is refused without a record. */
+/**
+ * The number of jobs back in which a repeat is recognised; an older one is refused without a
+ * record.
+ */
 const rememberedMax = 4_096;
 
 /**
- * A job's place, by its sequence.
+ * A job in the sequence.
  * @public
  */
 export interface Link {
   readonly hash: string;
-  readonly transactionId: string; // "" for the one that an opened ledger goes on from
+  readonly transactionId: string; // "" for the job after which a recovered ledger continues
 }
 
 /** @public */
@@ -26,7 +29,7 @@ export interface ChainSnapshot {
 }
 
 /**
- * The chain as far as the ledger has it. Only `fold` and `restart` change it, from records.
+ * The jobs as far as the ledger has them. Only `fold` and `restart` change it, from records.
  * @public
  */
 export class JobChain {
@@ -45,12 +48,12 @@ export class JobChain {
     return this.#sequence;
   }
 
-  /** Its hash, zeros before the first. */
+  /** The newest job's hash, zeros before the first. */
   get hash(): string {
     return this.#hash;
   }
 
-  /** A job that was recorded, undefined when it is too long ago or still to come. */
+  /** Returns a recorded job; undefined if it is too old or still to come. */
   at(sequence: number): Link | undefined {
     return this.#links.get(sequence);
   }
@@ -63,7 +66,7 @@ export class JobChain {
     this.#links.delete(record.sequence - rememberedMax);
   }
 
-  /** Another agent id has another chain. */
+  /** Starts the numbers again for another agent id. */
   restart(): void {
     this.#sequence = 0;
     this.#hash = zeroHash;

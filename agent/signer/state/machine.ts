@@ -1,20 +1,26 @@
 /**
  * The states of a withdrawal and the steps between them. Touches nothing.
  *
- * Rows are states, columns are steps, a dot is a step that must not happen there. From `released`
- * on, the steps intent, signed and released are those of a later version (same slot, higher fee)
- * and move nothing; included to broadcast is a reorganisation. Held to held is a delay that is
- * over, where policy finds another reason to hold. An intent that a start judges again and would
- * not let through is held on its slot: quarantined, and never signed without a yes. An opened
- * ledger (opening.ts) begins with what was bound as quarantined: policy judges it anew at the
- * greeting. Its approval leads back to intent, signed or released, as far as its versions had come;
- * a no of policy leaves it for a person. Where versions end by waiting and every one is dead, what
- * is released, broadcast or quarantined goes to expired as well (`endsUnpaid`), and so does a sweep
- * that a person ended since the chain cannot reach its slot. Paid, reverted,
- * lost and cancelled are the courier's word, and another may take their place, until the gateway
- * has said that the withdrawal ended (`isOver`). Until then its slot can still get versions, and an
- * end of a version that is dead by both words leads back to released, or to where a person's yes is
- * missing. A quarantined one gets cancels alone.
+ * Rows are states, columns are steps, and a dot is a step that must not happen there. From
+ * `released` on, the steps intent, signed and released belong to a later version (same slot, higher
+ * fee) and move nothing. Included to broadcast is a reorganisation. Held to held is the end of a
+ * delay after which policy finds another reason to hold.
+ *
+ * A start judges each intent again; one that policy would not allow is held on its slot:
+ * quarantined, and never signed without a yes. A recovered ledger (opening.ts) begins with every
+ * withdrawal that has a slot as quarantined, and policy judges each again at the handshake. An
+ * approval leads back to intent, signed or released, as far as the versions had come; after a
+ * refusal of policy, an operator decides.
+ *
+ * With exclusion by expiry, a released, broadcast or quarantined withdrawal whose versions are all
+ * dead also goes to expired (`endsUnpaid`). So does a sweep that an operator ended because the
+ * chain cannot reach its slot.
+ *
+ * Paid, reverted, lost and cancelled are the courier's statements, and another may replace them
+ * until the gateway has confirmed the end (`isOver`). Until then the slot can still get versions.
+ * If the version of a reported end is dead by both statements, the withdrawal goes back to
+ * released, or to quarantined if an operator's yes is missing. A quarantined withdrawal gets only
+ * cancels.
  *
  * state      approved  held  refused  expired  intent     signed     released   broadcast  included  paid  reverted  lost  cancelled
  * requested  approved  held  refused  expired  .          .          .          .          .         .     .         .     .
@@ -37,8 +43,8 @@ import { invariant } from "../../../protocol/fault.ts";
 import type { WithdrawalState } from "../../socket/states.ts";
 
 /**
- * `requested` lasts from a job's record to the decision in the same write; a crash between the two
- * leaves it to the next start.
+ * `requested` lasts from a job's record to the decision in the same write; after a crash between
+ * the two, the next start decides.
  * @public
  */
 export type State = "requested" | WithdrawalState;
@@ -51,7 +57,7 @@ type Row = Readonly<Partial<Record<Step, State>>>;
 const ends: Row = { paid: "paid", reverted: "reverted", lost: "lost", cancelled: "cancelled" };
 const seen: Row = { broadcast: "broadcast", included: "included", ...ends };
 
-/** A state that further versions of the slot leave as it is. */
+/** The row of a state that further versions of the slot do not change. */
 function versionsIn(state: State): Row {
   return { intent: state, signed: state, released: state };
 }
@@ -78,24 +84,24 @@ const machine: Readonly<Record<State, Row>> = {
 };
 
 /**
- * Ends of what was never signed.
+ * Ends without a signature.
  * @public
  */
 export const unsignedEnds: ReadonlySet<State> = new Set(["refused", "expired"]);
 /** Ends. */
 export const ended: ReadonlySet<State> = new Set([...unsignedEnds, "paid", "reverted", "lost", "cancelled"]);
-/** From here a withdrawal may end unpaid, where all its versions are dead. */
+/** The states from which a withdrawal may end unpaid after all its versions are dead. */
 export const unpaidEnds: ReadonlySet<State> = new Set(["released", "broadcast", "quarantined"]);
 const bound: ReadonlySet<State> = new Set(["intent", "signed", "released", "broadcast", "included", "quarantined"]);
 
 /**
- * Every state in the order of the drawing.
+ * Every state in the order of the table.
  * @public
  */
 export const states = Object.keys(machine) as readonly State[];
 
 /**
- * The state after a step, or null when the step must not happen there.
+ * Returns the state after a step, or null if the step must not happen there.
  * @public
  */
 export function step(state: State, by: Step): State | null {
@@ -103,7 +109,8 @@ export function step(state: State, by: Step): State | null {
 }
 
 /**
- * No step leads to anything but another end. Of an end on chain this is the courier's word alone.
+ * True if a state is an end, which only another end can replace. An end on chain is only the
+ * courier's statement.
  * @public
  */
 export function isFinal(state: State): boolean {
@@ -111,7 +118,7 @@ export function isFinal(state: State): boolean {
 }
 
 /**
- * The slot is bound and its fate is open.
+ * True if the withdrawal has a slot and its fate is open.
  * @public
  */
 export function isUnfinished(state: State): boolean {
@@ -119,11 +126,11 @@ export function isUnfinished(state: State): boolean {
 }
 
 /**
- * The step that an observation asks for. A final one names its outcome.
+ * Returns the step that an observation asks for; a final observation names its outcome.
  * @public
  */
 export function observedStep(
-  stage: "broadcast" | "included" | "final", // dead is no step: it is said of a version
+  stage: "broadcast" | "included" | "final", // "dead" is no step: it is about a version
   outcome: "" | "paid" | "reverted" | "lost" | "cancelled",
 ): Step {
   if (stage !== "final") return stage;

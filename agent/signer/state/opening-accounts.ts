@@ -1,7 +1,8 @@
 /**
- * Which slot each account gives next in a new ledger: above everything that ledger and chain know
- * of and that the new ledger keeps. The gateway's order moves no account further: a slot that
- * nobody closes would hold up all behind it. Pure. Source: docs/protocol.md section 8.
+ * The next slot of each account in a recovered ledger: above everything that ledger and chain know
+ * and that the new ledger keeps. The gateway's order does not move an account further, because a
+ * slot that no withdrawal uses would block all later ones. Pure. Source: docs/protocol.md section
+ * 8.
  */
 import { familyOf, farthestSlot, saySlot, waitingOf } from "../../../chains/families.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
@@ -12,7 +13,7 @@ import { type AccountEntries, isBegun, isPending } from "./accounts.ts";
 import type { Opening } from "./opening-terms.ts";
 import type { Withdrawal } from "./withdrawal.ts";
 
-/** Every account with what it gives next, and what a person should see of that. */
+/** Every account with its next slot, and the view of it for an operator. */
 export interface OpenedAccounts {
   readonly ok: true;
   readonly entries: AccountEntries;
@@ -20,10 +21,10 @@ export interface OpenedAccounts {
 }
 
 /**
- * The first slot that anybody gets from now on: above everything that ledger and chain know of and
- * that the new ledger keeps. `free` are slots that only versions that never left were made for, and
- * whose withdrawals do not keep them. Refuses RECOVERY_SLOT where the order goes further, or leaves
- * a slot in between that nobody has: no block would take those above it.
+ * Returns the first slot that any withdrawal gets from now on: above everything that ledger and
+ * chain know and that the new ledger keeps. `free` are slots whose versions never left and whose
+ * withdrawals do not keep them. Refuses with RECOVERY_SLOT if the order goes further or leaves an
+ * unused slot in between, because no block would take the slots above.
  */
 export function accountsOf(opening: Opening, kept: readonly Withdrawal[], free: ReadonlySet<string>): OpenedAccounts | Refusal {
   const { old, order, counts, accountOn } = opening;
@@ -46,7 +47,7 @@ export function accountsOf(opening: Opening, kept: readonly Withdrawal[], free: 
     if (!isSlot(network, next)) return refuse("RECOVERY_ORDER", `slot ${next} cannot be`);
     const beyond = beyondOf({ network, account, floor, count: counts.get(network), next }, own);
     if (beyond !== null) return beyond;
-    // An account that nothing was ever bound on begins as any other does.
+    // An account on which no slot was ever used begins as any other does.
     const isNew = ledgerNext !== "" && !isBegun({ adopted, next: ledgerNext }) && next === adopted;
     const pending = own.filter(({ state }) => isPending(state)).length;
     entries.push([network, account, isNew ? adopted : slots.first, next, pending, ...stampOf(opening, network, account)]);
@@ -58,18 +59,18 @@ export function accountsOf(opening: Opening, kept: readonly Withdrawal[], free: 
   return { ok: true, entries: [...entries, ...swept.entries], views: [...views, ...swept.views] };
 }
 
-/** One account on its way into the new ledger. */
+/** One account on its way into the recovered ledger. */
 interface Reach {
   readonly network: string;
   readonly account: string;
-  readonly floor: string; // the ledger's next slot, "first" where it has none
-  readonly count: string | undefined; // of the chain, as nodes agree
+  readonly floor: string; // the ledger's next slot, "first" if it has none
+  readonly count: string | undefined; // the chain's count, as nodes agree
   readonly next: string;
 }
 
 /**
- * Each slot from ledger and chain up to the next one is some kept withdrawal's. On a chain that
- * takes slots in any order none holds up another.
+ * Refuses if a slot between ledger or chain and the next slot belongs to no kept withdrawal. On a
+ * chain that takes slots in any order, no slot blocks another.
  */
 function beyondOf({ network, account, floor, count, next }: Reach, own: readonly Withdrawal[]): Refusal | null {
   const { slots } = familyOf(network);
@@ -84,13 +85,14 @@ function beyondOf({ network, account, floor, count, next }: Reach, own: readonly
 }
 
 /**
- * Addresses for deposits. One that keeps a slot goes on above everything that ledger and order know
- * of; any other begins anew with its next sweep, where the nodes agree on a count.
+ * Returns the deposit addresses. An address that keeps a slot continues above everything that
+ * ledger and order know. Any other begins again with its next sweep, at the count on which the
+ * nodes agree.
  */
 function sweptOf(opening: Opening, kept: readonly Withdrawal[]): OpenedAccounts | Refusal {
   const { old, order, accountOn } = opening;
   const mine = new Map<string, Withdrawal[]>();
-  // On a chain that counts none, no node could say where such an address goes on.
+  // On a chain that counts no transactions, no node could tell where such an address continues.
   for (const [network, account] of old.accounts)
     if (account !== accountOn(network) && !familyOf(network).slots.isCounted) mine.set(`${network} ${account}`, []);
   for (const one of kept) {
@@ -116,8 +118,8 @@ function sweptOf(opening: Opening, kept: readonly Withdrawal[]): OpenedAccounts 
 }
 
 /**
- * A stamp that no version of the account has above itself, as far as ledger and gateway know: the
- * end of a version is never before its stamp. Nothing where slots exclude.
+ * Returns a stamp that no version of the account exceeds, as far as ledger and gateway know: a
+ * version never ends before its stamp. Empty on a chain with nonces.
  */
 function stampOf({ old, order }: Opening, network: string, account: string): readonly [string] | readonly [] {
   if (waitingOf(network) === null) return [];
@@ -131,7 +133,7 @@ function stampOf({ old, order }: Opening, network: string, account: string): rea
   return last === 0n ? [] : [`${last}`];
 }
 
-/** The mark moves down over the free slots right below it. */
+/** Moves the mark down over the free slots right below it. */
 function withoutFree(
   { network, account, mark }: { readonly network: string; readonly account: string; readonly mark: string },
   free: ReadonlySet<string>,
@@ -144,7 +146,7 @@ function withoutFree(
   return floor;
 }
 
-/** Whether an account can come so far. */
+/** True if an account can reach the slot. */
 export function isSlot(network: string, slot: string): boolean {
   const { slots } = familyOf(network);
   return slots.read(slot) !== null && slots.compare(slot, slots.last) <= 0;

@@ -1,8 +1,8 @@
 /**
- * The first sums of a new ledger, and the withdrawals of the gateway's order that its limits let be
- * signed again without a person. A withdrawal that the ledger before never bound is weighed
- * against hour and day, as a job is: the order is the gateway's word alone. Pure. Source:
- * docs/protocol.md section 8.
+ * The first sums of a recovered ledger, and the withdrawals of the gateway's order that its limits
+ * allow to be signed again without an operator. A withdrawal that had no slot in the old ledger is
+ * checked against hour and day like a job, because the order is only the gateway's statement. Pure.
+ * Source: docs/protocol.md section 8.
  */
 import { familyOf } from "../../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
@@ -15,19 +15,19 @@ import { aboveWindow, dearer, Sums, type SumsEntries } from "../policy/sums.ts";
 import type { Order } from "./opening-terms.ts";
 import { isOver, type Withdrawal } from "./withdrawal.ts";
 
-/** A withdrawal that the new ledger keeps, and how far the ledger before knew it. */
+/** A withdrawal that the new ledger keeps, and how far the old ledger knew it. */
 export interface Weighable {
   readonly kept: Withdrawal;
-  readonly isUnknown: boolean; // the ledger before never heard of it
-  readonly wasBound: boolean; // the ledger before had it on a slot, so its windows count it
-  readonly wasApproved: boolean; // … or weighed it against the sums of what is approved
+  readonly isUnknown: boolean; // the old ledger had no record of it
+  readonly wasBound: boolean; // it had a slot in the old ledger, so its windows count it
+  readonly wasApproved: boolean; // … or was checked there against the sums of approved amounts
   readonly isContested: boolean;
 }
 
-/** Whose sums are made, of what. */
+/** The input for the sums. */
 export interface Weighing {
-  readonly windows: SumsEntries; // of the ledger before
-  readonly open: readonly Withdrawal[]; // of the ledger before
+  readonly windows: SumsEntries; // the old ledger's windows
+  readonly open: readonly Withdrawal[]; // the old ledger's open withdrawals
   readonly order: Pick<Order, "order" | "spent" | "ended">;
   readonly each: readonly Weighable[];
   readonly nowMs: number; // ledger time
@@ -35,16 +35,17 @@ export interface Weighing {
   readonly limitsOf: (lane: string) => Limits | undefined;
 }
 
-/** The sums, and what is above a limit: the code by transactionId. */
+/** The sums, and the withdrawals above a limit: the code by transactionId. */
 export interface Weighed {
   readonly windows: SumsEntries;
   readonly above: ReadonlyMap<string, Code>;
-  readonly unknown: readonly UnknownSumView[]; // one a lane, in order of their names
+  readonly unknown: readonly UnknownSumView[]; // one for each limit group, ordered by name
 }
 
 /**
- * Bound amounts count, and amounts that were only approved do not; for a day that was forgotten
- * here the gateway's sum counts. An amount above a limit counts too: it may have been paid.
+ * Computes the sums. Bound amounts count, and amounts that were only approved do not; for a day
+ * that this ledger has forgotten, the gateway's sum counts. An amount above a limit counts too,
+ * because it may have been paid.
  */
 export function weigh(weighing: Weighing): Weighed {
   const { each, nowMs } = weighing;
@@ -59,8 +60,7 @@ export function weigh(weighing: Weighing): Weighed {
   for (const one of each) if (!isWeighed(one)) count(one);
   const above = new Map<string, Code>();
   const late: Weighable[] = [];
-  // One by one, lowest slot first: what the first takes of an hour or a day is not there for the
-  // next.
+  // One by one, lowest slot first: each takes room in the hour and the day from the next.
   for (const one of each.filter(isWeighed).sort((a, b) => bySlot(a.kept, b.kept))) {
     const code = codeOf(sums, one, weighing);
     if (code === null) count(one);
@@ -73,11 +73,11 @@ export function weigh(weighing: Weighing): Weighed {
   return { windows: sums.entriesAt(nowMs), above, unknown: unknownSums(weighing, above) };
 }
 
-/** Why only a person has it signed again, null where the limits let it through. */
+/** Returns why only an operator can have it signed again; null if the limits allow it. */
 function codeOf(sums: Sums, { kept, wasApproved }: Weighable, weighing: Weighing): Code | null {
   const lane = laneOf(kept.job);
   const limits = weighing.limitsOf(lane);
-  // Policy signs nothing for such a lane.
+  // Policy signs nothing for such a limit group.
   if (limits === undefined) return null;
   const { hour, day, hourBound, dayBound } = sums.of(lane);
   const amount = { key: kept.transactionId, units: unitsOf(kept, weighing) };
@@ -92,7 +92,7 @@ function forgetUnbound(sums: Sums, { open, each }: Weighing): void {
 
 function countForgottenDay(sums: Sums, { each, order, nowMs }: Weighing): void {
   const ended = new Set(order.ended.map(({ job }) => parseJob(job).transactionId));
-  // A withdrawal that has ended there is in the gateway's sum, open here or not.
+  // The gateway's sum includes a withdrawal that has ended there, whether it is open here or not.
   const open = each.map(({ kept }) => kept.transactionId).filter((id) => !ended.has(id));
   for (const { currency, units, feesUnits } of order.spent) {
     const counted = sums.countedBeside(currency, open, nowMs);
@@ -109,7 +109,7 @@ function unitsOf({ job, amountUnits }: Withdrawal, { decimalOf }: Pick<Weighing,
   return parsed?.ok ? parsed.units : 0n;
 }
 
-/** For the person who is to say yes: what the ledger before never heard of, by lane. */
+/** Sums the withdrawals unknown to the old ledger, by limit group, for the operator who decides. */
 function unknownSums(weighing: Weighing, above: ReadonlyMap<string, Code>): readonly UnknownSumView[] {
   const { each, decimalOf, limitsOf } = weighing;
   const byLane = new Map<string, Withdrawal[]>();

@@ -1,8 +1,8 @@
 /**
- * A new ledger's first state: the gateway's order and the ledger before it, taken together. A slot
- * that either calls used is used; a withdrawal that either calls bound keeps its slot; where the
- * two contradict, both sides wait for the chain and nothing is signed. What has no slot is left out
- * and comes again as a job. Pure: snapshot, order and counts in, snapshot out. Source:
+ * The first state of a recovered ledger, from the gateway's order and the old ledger. A slot that
+ * either calls used is used, and a withdrawal that either calls bound keeps its slot. If the two
+ * contradict, both sides wait for the chain and nothing is signed. Withdrawals without a slot are
+ * left out and come again as jobs. Pure: snapshot, order and counts in, snapshot out. Source:
  * docs/protocol.md section 8.
  */
 import { waitingOf } from "../../../chains/families.ts";
@@ -21,7 +21,7 @@ import type { Opening } from "./opening-terms.ts";
 import { isOver, unheard, type Version, type Withdrawal } from "./withdrawal.ts";
 
 /**
- * The new state, and what a person should see of it.
+ * The new state, and the view of it for an operator.
  * @public
  */
 export interface OpenedState {
@@ -30,11 +30,12 @@ export interface OpenedState {
   readonly accounts: readonly RecoveryAccountView[];
   readonly kept: readonly RecoveryWithdrawalView[];
   readonly unknown: readonly UnknownSumView[];
-  readonly left: number; // open withdrawals that come again as jobs, as far as the gateway has them
+  readonly left: number; // open withdrawals that come again as jobs, if the gateway has them
 }
 
 /**
- * The same for the same input. Refuses with RECOVERY_ORDER what no gateway of ours makes.
+ * Returns the same state for the same input. Refuses with RECOVERY_ORDER an order that our gateway
+ * never makes.
  * @public
  */
 export function openState(opening: Opening): OpenedState | Refusal {
@@ -56,7 +57,7 @@ export function openState(opening: Opening): OpenedState | Refusal {
     ...old,
     paired: { ...old.paired, epoch: order.epoch },
     locked: null,
-    // What the gateway's order counts is counted at its time: this ledger goes on from there.
+    // The gateway's order counts up to its own time, so this ledger continues from there.
     heads: { acked: { seq: 0, hash: zeroHash }, from: 1, hashes: [], at: nowMs },
     chain: { sequence, hash, links: sequence === 0 ? [] : [[sequence, hash, ""]] },
     accounts: accounts.entries,
@@ -80,11 +81,15 @@ export function openState(opening: Opening): OpenedState | Refusal {
   };
 }
 
-/** A signer makes none that ends eleven minutes later; the rest is for clocks that were wrong. */
+/**
+ * No signer makes a version that ends later than eleven minutes ahead; the rest allows for wrong
+ * clocks.
+ */
 const untilAheadMsMax = 86_400_000;
 
 /**
- * The gateway's own rules, held against its own word: what breaks them was made by something else.
+ * Checks the order against the gateway's own rules; only another program would make an order that
+ * breaks them.
  */
 function problemOf({ old, order, payerOf, nowMs }: Opening): Refusal | null {
   const { agent, wallet, merchant } = old.paired;
@@ -102,7 +107,7 @@ function problemOf({ old, order, payerOf, nowMs }: Opening): Refusal | null {
     const waits = waitingOf(job.network) !== null;
     if (item.versions.some(({ until }) => (until !== undefined) !== waits))
       return refuse("RECOVERY_ORDER", `${transactionId} has a version without its end, or with one that it cannot have`);
-    // Nobody could ever call such a version dead, and each later stamp would be above it.
+    // Such a version could never be called dead, and each later stamp would be above it.
     if (item.versions.some(({ until = 0 }) => until > nowMs + untilAheadMsMax))
       return refuse("RECOVERY_ORDER", `${transactionId} has a version that ends later than any can`);
     if (waits && item.versions.some(({ cancel }) => cancel === true))
@@ -112,7 +117,9 @@ function problemOf({ old, order, payerOf, nowMs }: Opening): Refusal | null {
   return null;
 }
 
-/** The earlier ledger's knowledge of a kept one decides how limits are held against it. */
+/**
+ * Returns a kept withdrawal with what the old ledger knew of it, which decides how limits apply.
+ */
 function weighable(bound: Bound, opening: Opening): Weighable {
   const { own, isContested } = bound;
   const kept = keptOf(bound, opening);
@@ -124,8 +131,8 @@ function weighable(bound: Bound, opening: Opening): Weighable {
 }
 
 /**
- * On its slot, with every version that may be anywhere; policy, or for a contested one the chain,
- * says how it goes on.
+ * Returns the withdrawal on its slot, with every version that may have left. Policy decides how it
+ * continues; the chain does if the slot is contested.
  */
 function keptOf({ item, own, isContested, slot, account, rival }: Bound, { both }: Opening): Withdrawal {
   const job = own?.job ?? parseJob(item?.job ?? "");
@@ -140,21 +147,21 @@ function keptOf({ item, own, isContested, slot, account, rival }: Bound, { both 
     ...{ amountUnits: isApproved ? own.amountUnits : "", contract: isApproved ? own.contract : "", confirmed: null },
     ...{ account, slot: slot, versions, observed: null, observations: 0, history: own?.history ?? [] },
     ...{ isEnded: false, endSeq: 0, isEndHeard: false },
-    // A person's cancel stands; another version is asked for anew.
+    // An operator's cancel stays valid; another version must be ordered again.
     ...(own?.ordered?.act === "cancel" ? { ordered: own.ordered } : {}),
   };
 }
 
-/** Why a person must look, as the ledger before had it: no order takes that back. */
+/** Returns why an operator must look, from the old ledger: no order revokes that. */
 function quarantineOf(own: Withdrawal | undefined): string {
   return own?.state === "quarantined" && own.amountUnits === "" && own.code !== contestedCode ? own.code : "";
 }
 
 /**
- * The gateway's versions under their own numbers, then those that this ledger alone has signed.
- * Bytes stay only where the gateway has the version: what it lacks may not be shown to anybody.
- * Without a gateway that went back, what it lacks has never left. What was called dead here is
- * dead: a hash names bytes, whatever was put back.
+ * Returns the gateway's versions under the gateway's numbers, then the versions that only this
+ * ledger has signed. Bytes are kept only if the gateway has the version, because a version that it
+ * lacks must not leave. If the gateway was not restored, such a version has never left. A version
+ * that was called dead here stays dead: a hash names bytes, whatever was restored.
  */
 function versionsOf(item: Bound["item"], own: Withdrawal | undefined, both: boolean): Version[] {
   const mine = new Map(own?.versions.filter(({ txHash }) => txHash !== "").map((one) => [one.txHash, one]));
@@ -171,8 +178,8 @@ function versionsOf(item: Bound["item"], own: Withdrawal | undefined, both: bool
 }
 
 /**
- * Its bytes are gone: the hash is left, to be recognised by, and what it may cost, so that the next
- * one costs more.
+ * Returns a version without its bytes. Its hash remains for recognition, and its highest fee, so
+ * that the next version pays more.
  */
 function bareVersion(
   { txHash, feeMax, isCancel, until, dead }: Pick<Version, "txHash" | "feeMax" | "isCancel" | "until" | "dead">,
@@ -186,7 +193,9 @@ function bareVersion(
   };
 }
 
-/** What ended stays ended for ever, also what the gateway has not acknowledged yet. */
+/**
+ * Returns the closed withdrawals: an end is permanent, even before the gateway has acknowledged it.
+ */
 function closedOf(
   { old: { book }, stateOf }: Opening,
   kept: ReadonlySet<string>,
@@ -198,7 +207,7 @@ function closedOf(
     ends.set(state, (ends.get(state) ?? 0) + by);
   };
   for (const { state } of ended) count(state, 1);
-  // What ended here and is bound there is open again.
+  // A withdrawal that ended here and is bound at the gateway is open again.
   for (const id of kept) {
     const state = isOpen.has(id) ? undefined : stateOf(id);
     if (state !== undefined) count(state, -1);

@@ -1,7 +1,7 @@
 /**
- * Final transactions of the account that the gateway could not explain, held against what this
- * ledger was asked for. Where both sides went back, each may be a payment that both have forgotten.
- * Pure. Source: docs/protocol.md section 8.
+ * Final transactions of the account that the gateway could not explain, compared with the orders of
+ * this ledger. If both sides were restored, each may be a payment that both have forgotten. Pure.
+ * Source: docs/protocol.md section 8.
  */
 import type { RecoverySpend } from "../../../protocol/recovery.ts";
 import { canonicalAddress } from "./content.ts";
@@ -10,8 +10,8 @@ import { unitsOf } from "./view.ts";
 import type { Withdrawal } from "./withdrawal.ts";
 
 /**
- * Spends that may have paid this withdrawal: the same receiver, or the same asset and amount.
- * `given` is where a person would send one that has no address.
+ * Returns the transactions that may have paid this withdrawal: the same receiver, or the same asset
+ * and amount. `given` is the address that an operator would give to a withdrawal without one.
  * @public
  */
 export function spendsLike(core: Core, withdrawal: Withdrawal, given = ""): readonly RecoverySpend[] {
@@ -24,9 +24,9 @@ export function spendsLike(core: Core, withdrawal: Withdrawal, given = ""): read
 }
 
 /**
- * Spends that no order asked for since the opening stands beside, in their order. One order
- * explains one spend, of its asset, amount and receiver; an order that a person approved explains
- * none, for it is paid once more. Empty once the holding is over.
+ * Returns, in their order, the transactions for which no order since the recovery asks. One order
+ * explains one transaction with its asset, amount and receiver. An order that an operator approved
+ * explains none, because it is paid once more. Empty after the hold.
  * @public
  */
 export function spendsWithoutOrder(core: Core): readonly RecoverySpend[] {
@@ -37,7 +37,7 @@ export function spendsWithoutOrder(core: Core): readonly RecoverySpend[] {
   const isSince = ({ history }: Withdrawal): boolean => (history[0]?.seq ?? 0) > opened.seq;
   const unpaid = ["requested", "held", "refused"];
   const waiting = new Set(known.filter((one) => isSince(one) && unpaid.includes(one.state)));
-  // One without an address takes what those with an address have left.
+  // An order without an address takes what the orders with an address have left.
   const take = (spend: RecoverySpend, receiver: string): boolean => {
     const isPaidBy = (one: Withdrawal): boolean =>
       one.job.network === spend.network && one.address === receiver && isAmountOf(core, one, spend);

@@ -1,8 +1,8 @@
 /**
- * What a gateway that went back is told again, read from the ledger's own records: every job at its
- * place with the gateway's signature of it, every decision, signature and observation. Of what came
- * before this ledger was opened only what has ended: the rest is told with its new decision, or
- * comes as a job. Reads through the caller and changes nothing. Source: docs/protocol.md section 8.
+ * A resync for a rolled-back gateway, read from the ledger's own records: every job at its number
+ * with the gateway's signature, every decision, signature and observation. Records from before this
+ * ledger's recovery are sent only for ended withdrawals; the others come with their new decision or
+ * as a job. Reads through the caller and changes nothing. Source: docs/protocol.md section 8.
  */
 import { waitingOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
@@ -15,14 +15,14 @@ import { isFinal } from "./machine.ts";
 type Intent = Extract<LedgerRecord, { kind: "INTENT" }>;
 type Signed = Extract<LedgerRecord, { kind: "SIGNED" }>;
 
-/** Durable records `from` to `to`, both included. */
+/** Returns the durable records `from` to `to`, both included. */
 export type ReadRecords = (from: number, to: number) => readonly LedgerRecord[];
 
-/** Records read at a time. */
+/** The records of one read. */
 const chunk = 1_000;
-/** Records of one answer: what follows comes with the next one. */
+/** The most records for one answer; the rest comes with the next one. */
 const readMax = 4_000;
-/** Entries after which an answer is full. */
+/** The number of entries at which an answer is full. */
 const enough = 1_024;
 
 interface Source {
@@ -32,7 +32,7 @@ interface Source {
 }
 
 /**
- * Entries after `after`, as many as one answer takes, and up to where they reach.
+ * Returns the entries after `after` that fit into one answer, and the last record covered.
  * @public
  */
 export function tellAgain(
@@ -56,7 +56,7 @@ export function tellAgain(
   return { entries, reached };
 }
 
-/** Of the ledger as it goes on now. A lock is told while it lasts. */
+/** Returns the entries of a record since the recovery. A lock is sent while it lasts. */
 function entriesSince(core: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
   const { seq, at } = record;
   switch (record.kind) {
@@ -83,7 +83,7 @@ function entriesSince(core: Core, record: LedgerRecord, told: Told | undefined):
   }
 }
 
-/** A pause and a ceiling from before have no record of their own here. */
+/** A pause or a ceiling from before the recovery has no record of its own here. */
 function openedEntries({ paused, ceiling }: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
   const { seq, at } = record;
   const entry = entryOf(record, told);
@@ -93,8 +93,8 @@ function openedEntries({ paused, ceiling }: Core, record: LedgerRecord, told: To
 }
 
 /**
- * Of the ledger before this one was opened. A yes that came to nothing, and what was signed and is
- * dead, would come after an end that the gateway knows already.
+ * Returns the entries of a record before the recovery. An approval without effect, and a dead
+ * signed version, would arrive after an end that the gateway knows already.
  */
 function entriesBefore(core: Core, record: LedgerRecord, told: Told | undefined): readonly Entry[] {
   if (!("transactionId" in record)) return [];
@@ -120,8 +120,8 @@ function askedEntries(
 }
 
 /**
- * What an entry needs beside its record, from the records alone: the withdrawal may have closed
- * long ago.
+ * Returns the data that an entry needs in addition to its record, only from records, because the
+ * withdrawal may have closed long ago.
  */
 function toldOf(record: LedgerRecord, intentOf: (signed: Signed) => Intent): Told | undefined {
   if (record.kind === "APPROVED") return { address: record.address, job: record, account: "", slot: "", versions: [] };
@@ -135,8 +135,8 @@ function toldOf(record: LedgerRecord, intentOf: (signed: Signed) => Intent): Tol
 }
 
 /**
- * The intent of a signature, when it stands before what was read: a crash may have come between the
- * two.
+ * Finds the intent of a signature if it is older than the records read: a crash may have come
+ * between the two.
  */
 function findIntent(read: ReadRecords, { transactionId, version, seq }: Signed): Intent {
   for (let to = seq - 1; to >= 1; to -= chunk) {

@@ -1,9 +1,9 @@
-/** What a withdrawal carries, as types: its versions and the first yes of two. */
+/** Types of a withdrawal's parts: its versions and the first yes of two. */
 import type { Facts } from "../../../chains/family.ts";
 
 /**
- * One version: every one of a withdrawal carries the same nonce. Counters as decimal strings, bytes
- * as 0x hex.
+ * One version; all versions of a withdrawal have the same slot. Numbers are decimal strings, bytes
+ * 0x hex.
  * @public
  */
 export interface Version {
@@ -11,19 +11,19 @@ export interface Version {
   readonly intentSeq: number;
   readonly digest: string;
   readonly unsigned: string;
-  readonly facts: Facts | null; // null for one that the gateway told of
-  readonly feeMax: string; // the most it may cost, in units of the fee coin
+  readonly facts: Facts | null; // null for one that the gateway reported
+  readonly feeMax: string; // the highest cost, in units of the fee coin
   readonly txHash: string; // "" until signed
   readonly raw: string; // "" until signed
   readonly signedAt: number;
   readonly released: boolean;
   readonly isCancel: boolean; // pays nothing, to the account itself
-  readonly until?: number; // chain time, milliseconds, where versions end by waiting
-  readonly dead?: Dead; // who has said so
+  readonly until?: number; // end of validity in chain time, milliseconds, with exclusion by expiry
+  readonly dead?: Dead; // the sides that have stated it
 }
 
 /**
- * Whose word it is that a version is dead.
+ * The sides that have stated that a version is dead.
  * @public
  */
 export type Dead = "gateway" | "courier" | "both";
@@ -34,7 +34,7 @@ export type Dead = "gateway" | "courier" | "both";
  */
 export interface Confirmation {
   readonly approver: string;
-  readonly digest: string; // of what they saw
+  readonly digest: string; // of the view that the operator saw
   readonly address: string; // EIP-55
   readonly at: number;
 }

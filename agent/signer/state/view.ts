@@ -1,6 +1,6 @@
 /**
- * Withdrawals as couriers and operators see them. Bytes of a version show only once they are
- * released, and not while the withdrawal is quarantined, but for a cancel's. Touches nothing.
+ * Withdrawals as couriers and operators see them. A version's bytes are shown only after their
+ * release. While the withdrawal is quarantined, only a cancel's bytes are shown. Touches nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
@@ -11,7 +11,7 @@ import { approvalDigestOf, confirmationOf } from "./digest.ts";
 import { isOver, isUnjudged, type Version, type Withdrawal } from "./withdrawal.ts";
 
 /**
- * One withdrawal. `approvalDigest` is "" unless it waits for a person.
+ * Returns one withdrawal. `approvalDigest` is "" unless an operator must decide.
  * @public
  */
 export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
@@ -49,8 +49,8 @@ export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
 }
 
 /**
- * What a person should know who decides about it; null when it waits for nobody. `address` is where
- * they would send one that has none.
+ * Returns the facts for the operator who decides; null if no decision is needed. `address` is the
+ * destination that the operator would give to a withdrawal without one.
  * @public
  */
 export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): WaitView | null {
@@ -66,13 +66,13 @@ export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): Wa
 }
 
 /**
- * What moves of a withdrawal, as its view has it.
+ * Returns the changing part of a withdrawal's view.
  * @public
  */
 export function stepOf(withdrawal: Withdrawal): WithdrawalStep {
   const { transactionId, state, code, changedAt, account, slot } = withdrawal;
-  // A crash came before the decision, or an opened ledger keeps it: it waits for the greeting, like
-  // everything else that is new.
+  // The decision is missing because of a crash, or because a recovered ledger keeps the withdrawal:
+  // it waits for the handshake, like everything new.
   const isUndecided = state === "requested" || isUnjudged(withdrawal);
   const versions: VersionView[] = [];
   for (const version of withdrawal.versions) if (version.txHash !== "") versions.push(versionView(version, withdrawal));
@@ -89,7 +89,7 @@ export function stepOf(withdrawal: Withdrawal): WithdrawalStep {
 }
 
 /**
- * For whoever tells of a withdrawal on chain, and so has its bytes.
+ * Removes the bytes for a courier that reports a withdrawal on chain, and so has them.
  * @public
  */
 export function withoutBytes(step: WithdrawalStep): WithdrawalStep {
@@ -97,8 +97,8 @@ export function withoutBytes(step: WithdrawalStep): WithdrawalStep {
 }
 
 /**
- * A repeated job may be of a withdrawal whose release is on its way to the disk: its bytes wait for
- * that.
+ * True if a view has bytes. A repeated job may be of a withdrawal whose release is not yet on disk:
+ * its bytes wait for that.
  * @public
  */
 export function showsBytes({ versions }: WithdrawalView): boolean {
@@ -106,8 +106,8 @@ export function showsBytes({ versions }: WithdrawalView): boolean {
 }
 
 /**
- * Base units: of the approval when there is one, else as the table reads the job, "" when it
- * cannot.
+ * Returns the amount in base units: of the approval if there is one, else as the table reads the
+ * job; "" if it cannot.
  * @public
  */
 export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
@@ -123,8 +123,8 @@ function versionView(version: Version, withdrawal: Withdrawal): VersionView {
   const numbers = { version: version.version, txHash, facts, feeMax, signedAt, ...end };
   const view = isCancel ? { ...numbers, isCancel: true as const } : numbers;
   if (!version.released) return view;
-  // A cancel is a person's own word, given in the quarantine.
+  // A cancel is an operator's own order, given in quarantine.
   if (version.raw !== "" && (withdrawal.state !== "quarantined" || isCancel)) return { ...view, raw: version.raw };
-  // The bytes of one that is over are dropped, and nobody watches it any more.
+  // The bytes of a closed withdrawal are dropped, and no courier watches it any more.
   return isOver(withdrawal) ? view : { ...view, isOut: true };
 }

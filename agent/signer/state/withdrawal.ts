@@ -1,7 +1,7 @@
 /**
  * One withdrawal from request to final state: a pure state machine over ledger records. `step`
- * (machine.ts) is the machine, `apply` folds a record into a withdrawal. Touches nothing; a record
- * that does not fit is a bug, since whoever writes one asks the machine first.
+ * (machine.ts) is the machine; `apply` applies a record to a withdrawal. Touches nothing. A record
+ * that does not fit is a bug, because every writer asks the machine first.
  */
 import { waitingOf } from "../../../chains/families.ts";
 import { invariant } from "../../../protocol/fault.ts";
@@ -17,8 +17,8 @@ import type { Confirmation, Version } from "./version.ts";
 export type { Confirmation, Dead, Version } from "./version.ts";
 
 /**
- * Nothing will ever happen to this withdrawal again: it ended unsigned, or the gateway has said as
- * well that it ended.
+ * True if nothing will ever happen to this withdrawal again: it ended unsigned, or the gateway has
+ * confirmed its end as well.
  * @public
  */
 export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">): boolean {
@@ -26,15 +26,15 @@ export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">
 }
 
 /**
- * Times of what an opened ledger keeps and the one before never heard of: its OPENED record's own
- * time takes their place. A job's `issuedAt` is the gateway's word, and would end a delay for new
- * destinations before anybody here could see the withdrawal.
+ * Marks the time of a withdrawal that a recovered ledger keeps and the old one did not know; the
+ * time of the OPENED record replaces it. A job's `issuedAt` is the gateway's statement, and would
+ * end a delay for new destinations before an operator here could see the withdrawal.
  * @public
  */
 export const unheard = 0;
 
 /**
- * A person has cancelled it: from then on its slot gets no version that pays.
+ * True if an operator has cancelled the withdrawal: its slot gets no paying version any more.
  * @public
  */
 export function isCancelling({ versions, ordered }: Pick<Withdrawal, "versions" | "ordered">): boolean {
@@ -48,7 +48,7 @@ export function isCancelling({ versions, ordered }: Pick<Withdrawal, "versions" 
 export const unreachableCode = "SWEEP_UNREACHABLE";
 
 /**
- * A person ended it, since the chain could not reach the slot that it keeps.
+ * True if an operator ended the sweep because the chain could not reach its slot, which it keeps.
  * @public
  */
 export function isEndedByPerson({ ordered }: Pick<Withdrawal, "ordered">): boolean {
@@ -56,8 +56,8 @@ export function isEndedByPerson({ ordered }: Pick<Withdrawal, "ordered">): boole
 }
 
 /**
- * Versions end by waiting, and each that was ever signed is dead, as both the gateway and the
- * courier have said: nobody can be paid any more by what is signed.
+ * True with exclusion by expiry if each signed version is dead by the statements of both gateway
+ * and courier: no signed bytes can pay any more.
  * @public
  */
 export function isDead({ job, versions }: Pick<Withdrawal, "job" | "versions">): boolean {
@@ -65,8 +65,8 @@ export function isDead({ job, versions }: Pick<Withdrawal, "job" | "versions">):
 }
 
 /**
- * Versions end by waiting, and of those that were signed one is not dead, or not any more: nothing
- * that was only intended is signed beside it.
+ * True with exclusion by expiry if a signed version is not dead, or no longer: an intent without a
+ * signature is not signed then.
  * @public
  */
 export function isLate(withdrawal: Pick<Withdrawal, "job" | "versions">): boolean {
@@ -74,8 +74,8 @@ export function isLate(withdrawal: Pick<Withdrawal, "job" | "versions">): boolea
 }
 
 /**
- * Whether a version is past its own end and the family's margin, by ledger time: no word that it is
- * dead is taken before. False where a slot excludes.
+ * True if a version is past its own end and the family's margin, by ledger time: no statement that
+ * it is dead is accepted before. False on a chain with nonces.
  * @public
  */
 export function isPastEnd(network: string, { until }: Pick<Version, "until">, nowMs: number): boolean {
@@ -84,8 +84,8 @@ export function isPastEnd(network: string, { until }: Pick<Version, "until">, no
 }
 
 /**
- * How the amount of a version counts against the limits, where versions end by waiting: until it is
- * dead by both words and past its end by ledger time, it can still be paid.
+ * Returns how a version's amount counts against the limits, with exclusion by expiry. A version can
+ * still be paid until it is dead by both statements and past its end by ledger time.
  * @public
  */
 export function standingOf(withdrawal: Withdrawal, version: Version, nowMs: number): Standing {
@@ -94,7 +94,7 @@ export function standingOf(withdrawal: Withdrawal, version: Version, nowMs: numb
 }
 
 /**
- * A bound withdrawal that may end unpaid, with an EXPIRED record.
+ * True if a withdrawal with a slot may end unpaid, with an EXPIRED record.
  * @public
  */
 export function endsUnpaid(withdrawal: Pick<Withdrawal, "state" | "job" | "versions">): boolean {
@@ -102,17 +102,17 @@ export function endsUnpaid(withdrawal: Pick<Withdrawal, "state" | "job" | "versi
 }
 
 /**
- * A withdrawal as the ledger tells it. Changed by `apply` alone.
+ * A withdrawal as the ledger records it. Only `apply` and its siblings change it.
  * @public
  */
 export interface Withdrawal {
   readonly transactionId: string;
   readonly job: Job;
-  readonly jobText: string; // exact, with the gateway's signature of it
+  readonly jobText: string; // exact, with the gateway's signature
   readonly jobSignature: string;
-  readonly isKept: boolean; // it was open, with a slot, when the ledger was opened
-  readonly rival?: string; // whom the gateway has on its slot in its place
-  requestedAt: number; // ledger time; `unheard` in the state of an OPENED record alone
+  readonly isKept: boolean; // it was open with a slot when the ledger was recovered
+  readonly rival?: string; // the withdrawal that the gateway has on its slot instead
+  requestedAt: number; // ledger time; `unheard` only in the state of an OPENED record
   state: State;
   code: string; // why held, refused or expired
   address: string; // destination in force
@@ -120,23 +120,23 @@ export interface Withdrawal {
   contract: string; // of the approval
   confirmed: Confirmation | null; // while it waits for the second yes
   changedAt: number;
-  revision: number; // seq of the record that last decided; part of what an approval names
+  revision: number; // seq of the record with the last decision; part of what an approval names
   account: string;
-  slot: string; // the token, "" before INTENT
+  slot: string; // "" before INTENT
   versions: Version[];
   observed: { readonly stage: string; readonly txHash: string; readonly block: number } | null;
   observations: number;
-  wasQuarantined?: true; // before the courier told of an end
-  // a person's word: another version after so many, or none any more, of what ends by waiting; the
-  // end of a sweep that the chain cannot reach
+  wasQuarantined?: true; // before the courier reported an end
+  // an operator's order: with exclusion by expiry, another version after so many, or no more; or
+  // the end of a sweep that the chain cannot reach
   ordered?: { readonly act: "replace" | "cancel" | "end"; readonly versions: number };
-  isEnded: boolean; // by the gateway's signed word
+  isEnded: boolean; // by the gateway's signed statement
   endSeq: number; // the record of its end, 0 before
   isEndHeard: boolean; // the gateway holds that record
   history: LedgerLine[];
 }
 
-/** A withdrawal as it begins. */
+/** Returns a new withdrawal. */
 export function begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job: Job): Withdrawal {
   return {
     transactionId: record.transactionId,
@@ -163,7 +163,7 @@ export function begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job:
   };
 }
 
-/** Folds one record about this withdrawal. */
+/** Applies one record about this withdrawal. */
 export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
   switch (record.kind) {
     case "APPROVED":
@@ -216,8 +216,8 @@ export function apply(withdrawal: Withdrawal, record: LedgerRecord): void {
 }
 
 /**
- * Folds one RELEASED record's word about one version. Apart from `apply`, since such a record names
- * many withdrawals.
+ * Applies the part of a RELEASED record about one version. Separate from `apply`, because such a
+ * record names many withdrawals.
  */
 export function applyRelease(withdrawal: Withdrawal, version: number, record: Extract<LedgerRecord, { kind: "RELEASED" }>): void {
   const signed = withdrawal.versions[version - 1];
@@ -228,8 +228,8 @@ export function applyRelease(withdrawal: Withdrawal, version: number, record: Ex
 }
 
 /**
- * Folds one DEAD record's word about the versions that it names. Apart from `apply`, since such a
- * record names many withdrawals.
+ * Applies the part of a DEAD record about this withdrawal's versions. Separate from `apply`,
+ * because such a record names many withdrawals.
  */
 export function applyDead(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "DEAD" }>): void {
   for (const { version, txHash } of withdrawal.versions) {
@@ -256,7 +256,10 @@ function observe(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "
   if (stage !== "broadcast") disprove(withdrawal, txHash);
 }
 
-/** Who says that a block has it no longer says that it is dead. */
+/**
+ * Withdraws the courier's statement that a version is dead, because it now reports the version in a
+ * block.
+ */
 function disprove({ versions }: Withdrawal, txHash: string): void {
   for (const [at, one] of versions.entries()) {
     if (one.txHash !== txHash || one.dead === undefined || one.dead === "gateway") continue;
@@ -271,8 +274,9 @@ function sayDead(withdrawal: Withdrawal, version: number, by: "gateway" | "couri
 }
 
 /**
- * An end that a courier told of a version which then died was a lie: the withdrawal is open again,
- * and gets another version or ends unpaid. One that was held for a person is so again.
+ * Reopens a withdrawal whose reported end was of a version that is dead by both statements: the
+ * report was a lie. It gets another version or ends unpaid. If it was held for an operator before,
+ * it is held again.
  */
 function refute(withdrawal: Withdrawal): void {
   const { observed, versions, isEnded, state } = withdrawal;
@@ -286,7 +290,7 @@ function refute(withdrawal: Withdrawal): void {
 }
 
 /**
- * Whether policy has not judged it yet: an opened ledger keeps it.
+ * True if policy has not judged the withdrawal yet, because a recovered ledger keeps it.
  * @public
  */
 export function isUnjudged({ state, code }: Withdrawal): boolean {
@@ -294,7 +298,7 @@ export function isUnjudged({ state, code }: Withdrawal): boolean {
 }
 
 /**
- * Whether a recovery holds it: then only a person ends that, and no time does.
+ * True if a recovery holds the withdrawal: only an operator ends that, never time.
  * @public
  */
 export function isHeldByRecovery({ state, code }: Withdrawal): boolean {
@@ -302,8 +306,8 @@ export function isHeldByRecovery({ state, code }: Withdrawal): boolean {
 }
 
 /**
- * The revision stays: the second yes is to what the first one saw. What a recovery holds goes on
- * saying so.
+ * Records the first yes. The revision stays, so that the second yes is to the same view. A
+ * withdrawal that a recovery holds keeps that code.
  */
 function confirm(withdrawal: Withdrawal, { approver, digest, address, at }: Extract<LedgerRecord, { kind: "CONFIRMED" }>): void {
   const { state } = withdrawal;
@@ -314,15 +318,15 @@ function confirm(withdrawal: Withdrawal, { approver, digest, address, at }: Extr
 }
 
 /**
- * A yes to a quarantined one: it goes on with the token it has, from as far as its versions had
- * come.
+ * Resumes a quarantined withdrawal after a yes: it continues on its slot, from as far as its
+ * versions had come.
  */
 function resume(withdrawal: Withdrawal, at: number): void {
   const { versions } = withdrawal;
   const isOut = versions.some((version) => version.released);
   const isSigned = versions.some((version) => version.txHash !== "");
   withdrawal.state = isOut ? "released" : isSigned ? "signed" : "intent";
-  // What was seen before must be told again, to move it there from here.
+  // Earlier observations must be reported again to move the withdrawal on from here.
   withdrawal.observed = null;
   withdrawal.changedAt = at;
 }

@@ -1,7 +1,7 @@
 /**
- * The room with the keys. It signs nothing but what policy cleared and the ledger holds on disk,
- * both proved by sealed values that name the same withdrawal, version and digest. Touches no disk,
- * no clock, no network. docs/architecture.md section 3.
+ * The module with the keys. It signs only what policy cleared and the ledger holds on disk, both
+ * proved by sealed values that name the same withdrawal, version and digest. Touches no disk, no
+ * clock, no network. docs/architecture.md section 3.
  */
 import type { KeyObject } from "node:crypto";
 import type { FamilyName } from "../../../chains/family.ts";
@@ -25,18 +25,18 @@ export interface Vault {
   /** Ed25519, for statements. @throws AgentError VAULT_LOCKED */
   readonly signerKey: KeyObject;
   /**
-   * r(32) ‖ s(32) ‖ y parity(1) over each digest that both name, in their order; the same every
-   * time. Unlike values, or a look-alike of either, are a bug.
+   * Returns r(32) ‖ s(32) ‖ y parity(1) over each digest that both name, in their order; the same
+   * every time. Values that do not match, or a look-alike of either, are a bug.
    * @throws AgentError VAULT_LOCKED
    */
   sign(clearance: Clearance, receipt: Receipt): readonly Uint8Array[];
-  /** Wipes the keys; nothing is signed after it. Twice is harmless. */
+  /** Wipes the keys; nothing is signed afterwards. A second call is harmless. */
   lock(): void;
 }
 
 /**
- * Derives the paying key of each hot account once and keeps it, and the node of each account for
- * deposits, whose keys it makes one by one; takes the contents over and wipes them.
+ * Derives the key of each hot wallet once and keeps it. Keeps the node of each deposit account,
+ * whose keys are derived one by one. Takes ownership of the contents and wipes them.
  * @throws AgentError KEYSTORE_DERIVATION
  * @public
  */
@@ -53,7 +53,7 @@ export function unlockWith(contents: KeystoreContents, sign: SignDigest): Vault 
   }
 }
 
-/** A key that pays by itself. */
+/** The key of one hot wallet. */
 interface HotKey {
   readonly family: FamilyName;
   readonly address: string;
@@ -102,7 +102,10 @@ class UnlockedVault implements Vault {
     }
   }
 
-  /** Made at the moment of signing: a wallet has too many of them to keep. */
+  /**
+   * Derives a deposit address's key at the moment of signing: a wallet has too many of them to
+   * keep.
+   */
   #childKey({ family, account }: Clearance, index: number): Secret {
     for (const deposits of this.#deposits) {
       if (deposits.family !== family) continue;
@@ -121,7 +124,7 @@ class UnlockedVault implements Vault {
   lock(): void {
     for (const { key } of this.#hot) key.wipe();
     for (const { node } of this.#deposits) node.wipe();
-    this.#signerKey = null; // Its bytes live outside the heap and are freed, not zeroed.
+    this.#signerKey = null; // Its bytes are outside the heap and are freed, not zeroed.
   }
 }
 
