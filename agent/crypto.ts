@@ -1,7 +1,8 @@
 /**
- * What `crypto` starts: takes the state folder's lock, reads config.json, then runs signer and
- * courier and starts them again when they end or hang, on SIGHUP with a changed config.json. Holds
- * encKey for that, and no network. Under systemd each unit runs one of the two with `--role`.
+ * The program behind `crypto`. It takes the state folder's lock, reads config.json, then runs
+ * signer and courier. It starts them again when they end or hang, and on SIGHUP with a changed
+ * config.json. Holds encKey for these starts, and has no network. Under systemd each unit runs one
+ * of the two with `--role`.
  */
 import "../protocol/no-inspector.ts";
 import { existsSync, fstatSync } from "node:fs";
@@ -54,7 +55,7 @@ function descriptor(text: string): number {
 }
 
 /**
- * The options, as the manual reads them too.
+ * Returns the command with its options; the manual reads them too.
  * @public
  */
 export function cryptoCommand(): Command {
@@ -84,7 +85,7 @@ function commandLine(argv: readonly string[]): Options {
   return command.opts<Options>();
 }
 
-/** Who reads stderr, which signer and courier share. */
+/** Returns the kind of reader at stderr, which signer and courier share. */
 function stderrReader(): "terminal" | "journal" | "other" {
   if (process.stderr.isTTY) return "terminal";
   return isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2)) ? "journal" : "other";
@@ -97,14 +98,14 @@ const speech = createSpeech({
 });
 const { say } = speech;
 
-/** What one reading of config.json gave. */
+/** The result of one reading of config.json. */
 interface Taken {
   readonly settings: AgentSettings;
   readonly source: ConfigSource;
   readonly digest: string;
 }
 
-/** Everything the children need, gathered and checked before the first is started. */
+/** Everything that the children need, gathered and checked before the first start. */
 interface Prepared {
   readonly state: StateFolder;
   readonly config: Taken;
@@ -115,8 +116,8 @@ interface Prepared {
 }
 
 /**
- * Reads config.json and refuses what a child would refuse. Of the secrets only encKey comes out,
- * for the caller to wipe.
+ * Reads config.json and refuses what a child would refuse. Only encKey of the secrets is returned;
+ * the caller wipes it.
  * @throws AgentError CONFIG_*, POLICY_SETTINGS
  */
 function takeConfig(path: string, options: Options): Taken & { readonly encKey: Uint8Array | undefined } {
@@ -133,8 +134,8 @@ function takeConfig(path: string, options: Options): Taken & { readonly encKey: 
     if (options.role === "courier" && Object.keys(secrets).length > 0) {
       throw new AgentError("CONFIG_SECRET_PRESENT", "none", `${path} holds ${Object.keys(secrets).join(", ")}`);
     }
-    // The accounts are known only once the keystore is open; without them the limits are judged
-    // alike.
+    // The accounts are known only after the keystore is open; the limits are checked the same
+    // without them.
     readRules(settings, []);
   } catch (error) {
     encKey?.fill(0);
@@ -277,7 +278,7 @@ async function run(options: Options, tell: (verdict: Verdict) => void): Promise<
   return code;
 }
 
-/** The file a person edits, in the place of the copy that a service manager handed over. */
+/** Names the file that an operator edits instead of the copy that a service manager passed in. */
 function namingSource({ config, configSource }: Options, message: string): string {
   return config === undefined || configSource === undefined
     ? message
@@ -285,8 +286,8 @@ function namingSource({ config, configSource }: Options, message: string): strin
 }
 
 /**
- * Says why it ends, and leaves it for `status`. Who is turned away by a running crypto has no say
- * about that one.
+ * Reports why the process ends, and leaves the reason for `status`. A process that a running crypto
+ * turned away does not overwrite the reason of that one.
  */
 function lastWords(options: Options, told: Verdict): void {
   const verdict = { ...told, message: namingSource(options, told.message) };
@@ -294,7 +295,7 @@ function lastWords(options: Options, told: Verdict): void {
   leaveWords(options, verdict);
 }
 
-/** Leaves the reason for `status`, which asks while nobody answers. */
+/** Leaves the reason for `status`, which reads it while no process answers. */
 function leaveWords(options: Options, verdict: Verdict): void {
   const state = stateFolder(options.state);
   const folder = lastWordsFolder(state, process.env);
@@ -306,12 +307,12 @@ function leaveWords(options: Options, verdict: Verdict): void {
 }
 
 /**
- * The whole program. Resolves with the exit code: 0 ended as told, 2 wrong usage or configuration,
- * 4 locked, 70 a bug, 1 otherwise.
+ * The complete program. Resolves with the exit code: 0 for an ordered end, 2 for wrong usage or
+ * configuration, 4 for a lock, 70 for a bug, 1 otherwise.
  * @public
  */
 export async function main(argv: readonly string[]): Promise<number> {
-  emptyCoreDumps(); // encKey stays in this process too.
+  emptyCoreDumps(); // This process holds encKey too.
   for (const name of ["NODE_OPTIONS", "NODE_PATH", "LD_PRELOAD"]) {
     if ((process.env[name] ?? "") !== "")
       say("environment-ignored", `${name} is set; it is not passed on to signer and courier, but may have run code here`);

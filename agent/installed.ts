@@ -1,6 +1,6 @@
 /**
- * The places of an installed agent, which the units of systemd/ name too. `install` makes them;
- * launcher and commands look there. Pure.
+ * The paths of an installed agent, which the units of systemd/ name too. `install` creates them,
+ * and launcher and commands read them. Pure.
  */
 
 /** @public */
@@ -13,7 +13,7 @@ export const installedCredential = "/etc/autowithdraw/encKey.cred";
  */
 export const installedState = "/var/lib/autowithdraw";
 /**
- * Holds a folder for each role, made by systemd.
+ * Contains a folder for each role, made by systemd.
  * @public
  */
 export const installedRuntime = "/run/autowithdraw";

@@ -1,8 +1,8 @@
 /**
- * Last words: why an agent's process ended for good or did not start, in a small file that every
- * user may read, since the journal is closed to some. The launcher writes the file, and removes it
- * when the role is ready. Best effort: a full disk changes nothing. A reader trusts another user's
- * file in nothing but its size.
+ * Last words: the reason why an agent's process ended permanently or did not start, in a small
+ * file. Every user may read the file, because some may not read the journal. The launcher writes
+ * the file, and removes it when the role is ready. Best effort: a full disk changes nothing. A
+ * reader trusts only the size of another user's file.
  */
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -15,14 +15,14 @@ import { installedRuntime, installedState } from "./installed.ts";
 export type LastWordsRole = "both" | "signer" | "courier";
 
 /**
- * Messages of faults carry no secret, so neither do these.
+ * Contains no secret, because messages of faults contain none.
  * @public
  */
 export interface LastWords {
   readonly role: LastWordsRole;
-  readonly code: string; // of protocol/codes.ts, or BUG
+  readonly code: string; // from protocol/codes.ts, or BUG
   readonly message: string; // one line, at most 1000 characters
-  readonly hint: string; // likewise
+  readonly hint: string; // one line, at most 1000 characters
   readonly at: number; // Unix milliseconds, by the writer's clock
 }
 
@@ -33,7 +33,8 @@ const bytesMax = 16_384;
 const fileIn = (folder: string, role: LastWordsRole): string => join(folder, `last-words.${role}.json`);
 
 /**
- * Replaces the role's older words. Mode 0644; makes the folder when it is missing. Never throws.
+ * Replaces the role's older last words. Mode 0644; creates the folder if it is missing. Never
+ * throws.
  * @public
  */
 export function writeLastWords(folder: string, words: LastWords): void {
@@ -43,25 +44,25 @@ export function writeLastWords(folder: string, words: LastWords): void {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     replaceFile(fileIn(folder, role), Buffer.from(`${text}\n`), 0o644);
   } catch {
-    // The journal has the reason too.
+    // The journal also has the reason.
   }
 }
 
 /**
- * Removes the role's words. Never throws; twice is harmless, and so is a folder that is missing.
+ * Removes the role's last words. Never throws; a second call or a missing folder is harmless.
  * @public
  */
 export function removeLastWords(folder: string, role: LastWordsRole): void {
   try {
     rmSync(fileIn(folder, role), { force: true });
   } catch {
-    // Words that stay tell by their time that they are old.
+    // Remaining last words show by their time that they are old.
   }
 }
 
 /**
- * The folder for a launcher's last words: $RUNTIME_DIRECTORY, which the units keep after an end,
- * else `run/` of the state folder.
+ * Returns the folder for a launcher's last words: $RUNTIME_DIRECTORY, which the units keep after an
+ * end, else `run/` of the state folder.
  * @public
  */
 export function lastWordsFolder(state: StateFolder, env: Readonly<Record<string, string | undefined>>): string {
@@ -70,19 +71,20 @@ export function lastWordsFolder(state: StateFolder, env: Readonly<Record<string,
 }
 
 /**
- * All last words about a state folder, newest first; for the installed one also those of the units.
+ * Returns all last words about a state folder, newest first; for the installed one also those of
+ * the units.
  * @public
  */
 export function readLastWords(state: StateFolder): readonly LastWords[] {
   const found = roles.map((role) => readOne(state.run, role));
   if (state.root === installedState) {
-    // Each folder belongs to one role's user, who must not speak for the other role.
+    // Each folder belongs to one role's user, who must not write last words for the other role.
     for (const role of ["signer", "courier"] as const) found.push(readOne(join(installedRuntime, role), role));
   }
   return found.flatMap((words) => words ?? []).sort((a, b) => b.at - a.at);
 }
 
-/** Null for a file of any other form than `writeLastWords` gives it. */
+/** Returns null for a file of any other form than `writeLastWords` writes. */
 function readOne(folder: string, role: LastWordsRole): LastWords | null {
   try {
     const words = parseJson(readSmallFile(fileIn(folder, role)), { bytesMax }) as Readonly<Record<string, unknown>> | null;
@@ -97,7 +99,7 @@ function readOne(folder: string, role: LastWordsRole): LastWords | null {
   }
 }
 
-/** Follows no link, waits for no pipe and reads no device. */
+/** Reads a regular file: follows no link, waits for no pipe and reads no device. */
 function readSmallFile(path: string): Uint8Array {
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
   const fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -112,8 +114,8 @@ function readSmallFile(path: string): Uint8Array {
 }
 
 /**
- * Without control, format and line-breaking characters, which could move the cursor of a reader's
- * terminal.
+ * Returns the text without control, format and line-breaking characters, which could move the
+ * cursor of a reader's terminal.
  */
 function oneLine(text: string): string {
   return [...text.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, " ")].slice(0, charactersMax).join("");

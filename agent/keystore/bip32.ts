@@ -1,9 +1,8 @@
 /**
- * Private derivation of BIP-32 on bytes that are wiped. The usual libraries go through numbers and
- * hex text, which nothing can erase and which a copy of the memory shows as they are. Curve points
- * come from libsecp256k1 as WebAssembly, which wipes its copy of the key; where there is no
- * WebAssembly noble gives them, and its numbers stay until they are collected. Sources: BIP-32, SEC
- * 1.
+ * Private derivation of BIP-32 on bytes that are wiped. The usual libraries use numbers and hex
+ * text, which cannot be erased and which a copy of the memory shows. Curve points come from
+ * libsecp256k1 as WebAssembly, which wipes its copy of the key. Without WebAssembly they come from
+ * noble, whose numbers stay until they are collected. Sources: BIP-32, SEC 1.
  */
 import { createHash, createHmac } from "node:crypto";
 import { secp256k1 } from "@noble/curves/secp256k1";
@@ -20,7 +19,7 @@ export interface ExtendedKey {
   readonly chainCode: Uint8Array;
 }
 
-/** An index from here on is hardened. */
+/** The first hardened index. */
 export const hardened = 0x80000000;
 
 const order = Buffer.from("fffffffffffffffffffffffffffffffebaaedce6af48a03bbfd25e8cd0364141", "hex");
@@ -28,7 +27,7 @@ const masterLabel = Buffer.from("Bitcoin seed");
 
 type PointOf = (key: Uint8Array) => Uint8Array;
 
-/** The compressed public key (33 bytes) of a private one. */
+/** Returns the compressed public key (33 bytes) of a private one. */
 export const pointOf: PointOf = await bestPoint();
 
 async function bestPoint(): Promise<PointOf> {
@@ -46,7 +45,7 @@ export const pointByNoble: PointOf = (key) => secp256k1.getPublicKey(key, true);
 
 type SignatureOf = (digest: Uint8Array, key: Uint8Array) => Uint8Array;
 
-/** r(32) ‖ s(32), s low, of a private key over a digest of 32 bytes. */
+/** Returns r(32) ‖ s(32), s low, of a private key over a digest of 32 bytes. */
 export const signatureOf: SignatureOf = await bestSignature();
 
 async function bestSignature(): Promise<SignatureOf> {
@@ -56,7 +55,7 @@ async function bestSignature(): Promise<SignatureOf> {
 }
 
 /**
- * The master node of a seed (BIP-32, "Master key generation"). @throws AgentError
+ * Returns the master node of a seed (BIP-32, "Master key generation"). @throws AgentError
  * KEYSTORE_DERIVATION
  */
 export function masterOf(seed: Uint8Array): ExtendedKey {
@@ -71,8 +70,8 @@ export function masterOf(seed: Uint8Array): ExtendedKey {
 }
 
 /**
- * CKDpriv of BIP-32; the parent stays the caller's. @throws AgentError KEYSTORE_DERIVATION for
- * about one index in 2^127
+ * CKDpriv of BIP-32; the caller keeps the parent. @throws AgentError KEYSTORE_DERIVATION for about
+ * one index in 2^127
  */
 export function childOf(parent: ExtendedKey, index: number): ExtendedKey {
   const data = fixedBytes(37);
@@ -90,21 +89,21 @@ export function childOf(parent: ExtendedKey, index: number): ExtendedKey {
   }
 }
 
-/** The first four bytes of HASH160 of its public key, by which a child names its parent. */
+/** Returns the first four bytes of HASH160 of the public key, by which a child names its parent. */
 export function fingerprintOf({ key }: ExtendedKey): number {
   const hash = ripemd160(createHash("sha256").update(pointOf(key)).digest());
   return new DataView(hash.buffer, hash.byteOffset).getUint32(0);
 }
 
-/** Twice is harmless. */
+/** Wipes key and chain code. A second call is harmless. */
 export function wipeKey({ key, chainCode }: ExtendedKey): void {
   key.fill(0);
   chainCode.fill(0);
 }
 
 /**
- * tweak + key mod n, big-endian; null when the tweak is n or more, or the sum is 0: then there is
- * no child.
+ * Returns tweak + key mod n, big-endian; null if the tweak is n or more, or the sum is 0: then
+ * there is no child.
  */
 function sumOf(tweak: Uint8Array, key: Uint8Array): Uint8Array | null {
   if (Buffer.compare(tweak, order) >= 0) return null;
@@ -120,7 +119,7 @@ function sumOf(tweak: Uint8Array, key: Uint8Array): Uint8Array | null {
   return null;
 }
 
-/** The borrow out of the highest byte is the carry that came in. */
+/** The borrow from the highest byte equals the carry into it. */
 function subtractOrder(sum: Uint8Array): void {
   let borrow = 0;
   for (let at = 31; at >= 0; at--) {

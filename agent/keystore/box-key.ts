@@ -1,8 +1,8 @@
 /**
- * From encKey to the key of one box: HKDF when encKey is 32 random bytes, scrypt first when it is a
- * passphrase. The label and the hash of a readable header go into it, so that a box opens under its
- * own header and for its own use only. docs/keystore.md section 3. Sources: RFC 5869 (HKDF), RFC
- * 7914 (scrypt). Touches nothing.
+ * Derives the key of one box from encKey: HKDF if encKey is 32 random bytes, scrypt first if it is
+ * a passphrase. The label and the hash of a readable header go into the key, so a box opens only
+ * under its own header and for its own use. docs/keystore.md section 3. Sources: RFC 5869 (HKDF),
+ * RFC 7914 (scrypt). Touches nothing.
  */
 import { createHash, scryptSync } from "node:crypto";
 import { hkdf } from "@noble/hashes/hkdf";
@@ -18,7 +18,7 @@ export type KeystoreKdf =
   | { readonly name: "scrypt"; readonly logN: number; readonly r: number; readonly p: number; readonly salt: string };
 
 /**
- * Cost of a passphrase: N = 2^18 takes 256 MiB and about a second. Bounds of what is read: 2^17 …
+ * The cost of a passphrase: N = 2^18 takes 256 MiB and about a second. A file may ask for 2^17 …
  * 2^20.
  * @public
  */
@@ -35,7 +35,7 @@ export const scryptFields = object({ name: oneOf("scrypt"), logN: integer(), r: 
 export const hkdfFields = object({ name: oneOf("hkdf"), salt: hex(saltBytes) });
 
 /**
- * The derivation that fits this encKey, with a new salt.
+ * Returns the derivation for this encKey, with a new salt.
  * @throws AgentError KEYSTORE_COST
  * @public
  */
@@ -55,7 +55,8 @@ export function newKdf(input: {
 }
 
 /**
- * Too cheap would help a thief who edited the file; too dear would stop the start.
+ * Checks the cost. A low cost would help an attacker who edited the file; a high cost would stop
+ * the start.
  * @throws AgentError KEYSTORE_COST
  * @public
  */
@@ -72,9 +73,9 @@ export function assertCost(kdf: KeystoreKdf): void {
 }
 
 /**
- * The 32 bytes of a box's key; the caller wipes them. The header's hash goes in here because
- * secretbox itself binds nothing beside its contents. Takes about a second for a passphrase.
- * @throws AgentError KEYSTORE_ENCKEY when 32 bytes are wanted and encKey is a passphrase
+ * Returns the 32 bytes of a box's key; the caller wipes them. The header's hash goes in here
+ * because secretbox itself covers only its contents. Takes about a second for a passphrase.
+ * @throws AgentError KEYSTORE_ENCKEY if 32 bytes are needed and encKey is a passphrase
  * @public
  */
 export function boxKey(input: {

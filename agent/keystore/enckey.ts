@@ -1,22 +1,25 @@
 /**
- * What an encKey is: 32 random bytes written as hex or base64, or a passphrase; and whether it is
- * strong enough to be either. Works on bytes, since the key must never become a string. Rules:
- * docs/keystore.md section 2.
+ * Reads an encKey, which is 32 random bytes written as hex or base64, or a passphrase, and checks
+ * its strength. Works on bytes, because the key must never become a string. Rules: docs/keystore.md
+ * section 2.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { findInvisible } from "../../protocol/invisible.ts";
 import { fixedBytes } from "../files/fixed-bytes.ts";
 import { guessBits } from "./guesses.ts";
 
-/** Distinct byte values among 32 bytes: random ones have fewer than 20 once in 10^9. */
+/** Distinct byte values among 32 bytes: random bytes have fewer than 20 once in 10^9. */
 const distinctMin = 16;
-/** Of guesses for somebody who knows how people choose; scrypt adds the work of about 18 more. */
+/**
+ * Bits of guesses for an attacker who knows how people choose; scrypt adds the work of about 18
+ * more.
+ */
 const passphraseBitsMin = 64;
 const passphraseBytesMin = 12;
 
 /**
- * @throws AgentError ENCKEY_WEAK when the key is a placeholder, repetitive or too short;
- * ENCKEY_WRITTEN when it is nearly 64 hex digits or holds a character that does not show
+ * @throws AgentError ENCKEY_WEAK if the key is a placeholder, repetitive or too short;
+ * ENCKEY_WRITTEN if it is nearly 64 hex digits or has an invisible character
  * @public
  */
 export function assertEncKey(encKey: Uint8Array): void {
@@ -34,8 +37,8 @@ export function assertEncKey(encKey: Uint8Array): void {
 }
 
 /**
- * A key with one character too many would silently become a passphrase, and would open nothing
- * where it is typed without the character.
+ * Refuses a key that is nearly hex. With one extra character, a hex key would silently become a
+ * passphrase, and the plain key would open nothing.
  */
 function assertWritten(encKey: Uint8Array): void {
   const unseen = findInvisible(encKey);
@@ -58,9 +61,9 @@ function written(reason: string): AgentError {
 }
 
 /**
- * The 32 bytes that 64 hex digits, or 43 base64 or base64url digits with or without `=`, stand for;
- * null for a passphrase. The caller wipes them. Text without a capital, a small letter and a digit
- * is no base64 key, however long: words are not random.
+ * Returns the 32 bytes of 64 hex digits, or of 43 base64 or base64url digits with or without `=`;
+ * null for a passphrase. The caller wipes them. A text without a capital, a small letter and a
+ * digit is no base64 key at any length, because words are not random.
  */
 export function rawKey(encKey: Uint8Array): Uint8Array | null {
   if (encKey.length === 64 && encKey.every((byte) => hexDigit(byte) >= 0)) return decode(encKey, hexDigit, 4);

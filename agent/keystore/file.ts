@@ -1,7 +1,7 @@
 /**
- * The keystore's file: keystore.json in the signer's folder, 0600. Written beside, synced, read
- * back, opened and only then given its name, so that a keystore which does not open never stands in
- * the place of one that does. docs/keystore.md section 5.
+ * The keystore's file: keystore.json in the signer's folder, 0600. It is written next to the old
+ * one, synced, read back, opened, and only then renamed. So a keystore that does not open never
+ * replaces one that does. docs/keystore.md section 5.
  */
 import { closeSync, constants, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
@@ -16,8 +16,8 @@ const fileBytesMax = 65_536;
 
 /**
  * Reads the keystore's text.
- * @throws AgentError KEYSTORE_MISSING, KEYSTORE_FORMAT when it cannot be one, FILE_LINK, FILE_KIND,
- * FILE_OWNER, FILE_EXPOSED
+ * @throws AgentError KEYSTORE_MISSING, KEYSTORE_FORMAT if it cannot be a keystore, FILE_LINK,
+ * FILE_KIND, FILE_OWNER, FILE_EXPOSED
  * @public
  */
 export function readKeystore(folder: string): string {
@@ -35,8 +35,8 @@ export function openKeystoreIn(folder: string, encKey: Uint8Array): KeystoreCont
 }
 
 /**
- * True when there is a keystore file, whatever is in it. @throws AgentError KEYSTORE_FORMAT when
- * the folder cannot be read
+ * True if there is a keystore file, whatever its content. @throws AgentError KEYSTORE_FORMAT if the
+ * folder cannot be read
  * @public
  */
 export function hasKeystore(folder: string): boolean {
@@ -51,9 +51,9 @@ export function hasKeystore(folder: string): boolean {
 }
 
 /**
- * Puts a sealed keystore in its place: temporary file, sync, read back, open with `encKey`, rename,
- * sync of the folder. The same wallet may be written again; nothing has changed when it throws.
- * @throws AgentError KEYSTORE_EXISTS when another wallet's keystore is there, KEYSTORE_WRITE
+ * Writes a sealed keystore: temporary file, sync, read back, open with `encKey`, rename, sync of
+ * the folder. The same wallet may be written again; nothing has changed if it throws.
+ * @throws AgentError KEYSTORE_EXISTS if there is another wallet's keystore, KEYSTORE_WRITE
  * @public
  */
 export function writeKeystore(input: { readonly folder: string; readonly text: string; readonly encKey: Uint8Array }): void {
@@ -83,7 +83,7 @@ function assertSameWallet(folder: string, text: string): void {
   }
 }
 
-/** As `readKeystore`, of any file. */
+/** As `readKeystore`, for any file. */
 export function readText(path: string): string {
   let bytes: Uint8Array | null;
   try {
@@ -100,8 +100,8 @@ export function readText(path: string): string {
 }
 
 /**
- * Nothing is wrong with the keystore itself, so the code's own hint, a backup, would be the wrong
- * one.
+ * Returns the fault with a hint of its own: the keystore itself is sound, so the code's hint, a
+ * backup, would be wrong.
  */
 function notOurs(path: string, cause: unknown): AgentError {
   const folder = dirname(path);
@@ -112,8 +112,8 @@ function notOurs(path: string, cause: unknown): AgentError {
 }
 
 /**
- * This process's user as root sees it: `pair` seals in a user namespace of its own, where everybody
- * is root. user_namespaces(7).
+ * Returns this process's user as root sees it: `pair` seals in its own user namespace, in which
+ * every user is root. user_namespaces(7).
  */
 function outerUid(): number {
   const uid = process.geteuid?.() ?? 0;
@@ -123,13 +123,13 @@ function outerUid(): number {
       if (uid >= inside && uid < inside + count) return outside + uid - inside;
     }
   } catch {
-    // No such namespaces here: the number is the one root sees.
+    // Without such namespaces, root sees the same number.
   }
   return uid;
 }
 
 function writeText(path: string, text: string): void {
-  removeQuietly(path); // Made anew, so that mode and owner are ours.
+  removeQuietly(path); // Created again, so that mode and owner are ours.
   const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
   const fd = openSync(path, flags, 0o600);
   try {
@@ -145,7 +145,7 @@ export function removeQuietly(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Not there, or not removable: then making it anew fails and says why.
+    // Missing, or not removable: in the second case creating it again fails and reports why.
   }
 }
 

@@ -1,6 +1,6 @@
 /**
- * What everybody tries first, for guesses.ts: words that head every list of leaked passwords, rows
- * of keys, look-alikes. Pure.
+ * The first guesses of every attacker, for guesses.ts: words from the top of leaked password lists,
+ * rows of keys, look-alikes. Pure.
  */
 
 const words = `
@@ -49,7 +49,7 @@ const rows = [
 /** Forwards and backwards. */
 export const keyRows: readonly Buffer[] = rows.flatMap((row) => [row, [...row].reverse().join("")]).map(bytesOf);
 
-/** By byte, the letters that people write it for. */
+/** By byte, the letters that people replace with it. */
 export const lookAlikes: ReadonlyMap<number, Uint8Array> = new Map(
   Object.entries({
     "@": "a",
@@ -71,7 +71,7 @@ export const lookAlikes: ReadonlyMap<number, Uint8Array> = new Map(
   }).map(([sign, letters]) => [sign.charCodeAt(0), bytesOf(letters)]),
 );
 
-/** The commonest pairs of letters of English and Turkish, as first · 256 + second. */
+/** The most common letter pairs of English and Turkish, as first · 256 + second. */
 const pairs =
   "th he in er an re nd at on nt ha es st en ed to it ou ea hi is or ti as te et ng of al de se le sa si ar ve ra ld ur ro ri io ic ne me " +
   "li co ch ll be ma tr ta la us ot ec ce wi ho om el ca ss ee no pe ns ut da di mi un ac il ir ya ay ki ak ek bi im lu ka ba am iy ad na mu " +

@@ -1,9 +1,9 @@
 /**
- * How many guesses a passphrase stands against somebody who knows how people choose: known words
- * with capitals and look-alikes (p@ssw0rd), words of any language, years and dates, rows of keys,
- * sequences, repetitions. The cheapest way to put the whole together from such pieces counts. Works
- * on bytes, since a passphrase never becomes a string; looks at the first 256 and no further. Pure.
- * Source: D. Wheeler, "zxcvbn: Low-Budget Password Strength Estimation", USENIX Security 2016.
+ * Estimates the guesses that an attacker who knows how people choose needs for a passphrase. The
+ * pieces are known words with capitals and look-alikes (p@ssw0rd), words of any language, years and
+ * dates, rows of keys, sequences, repetitions. The cheapest combination of pieces counts. Works on
+ * bytes, because a passphrase never becomes a string; only the first 256 count. Pure. Source: D.
+ * Wheeler, "zxcvbn: Low-Budget Password Strength Estimation", USENIX Security 2016.
  */
 import { fixedBytes } from "../files/fixed-bytes.ts";
 import { commonPairs, commonWords, keyRows, lookAlikes } from "./guesses-known.ts";
@@ -11,10 +11,10 @@ import { commonPairs, commonWords, keyRows, lookAlikes } from "./guesses-known.t
 const bytesMax = 256;
 const pieceMax = 48;
 
-const commonWordBits = Math.log2(commonWords.length) + 1; // and which list to try first
+const commonWordBits = Math.log2(commonWords.length) + 1; // and the list to try first
 const capitalBits = 1;
 const lookAlikeBits = 1;
-/** One of some 8,000 words, for each begun seven letters. */
+/** One of some 8,000 words, for each seven letters or part of them. */
 const wordBits = 13;
 const wordLetters = 7;
 const yearBits = 7;
@@ -23,11 +23,11 @@ const digitBits = Math.log2(10);
 const rowBits = 6;
 const separatorBits = 2;
 const seenAgainBits = 1;
-/** A word of a language has common pairs of letters; in random text one pair of eight is. */
+/** Half of a language's letter pairs are common; in random text one pair of eight is. */
 const commonPairsShare = 0.5;
 
 /**
- * The bits of the guesses, an estimate from below.
+ * Returns the bits of the guesses, as a lower estimate.
  * @public
  */
 export function guessBits(passphrase: Uint8Array): number {
@@ -43,7 +43,7 @@ export function guessBits(passphrase: Uint8Array): number {
   }
 }
 
-/** best[n]: the cheapest way to the first n bytes. */
+/** Returns the lowest bits; best[n] is the cheapest way to the first n bytes. */
 function cheapest(bytes: Uint8Array, lower: Uint8Array): number {
   const best = new Float64Array(bytes.length + 1).fill(Number.POSITIVE_INFINITY);
   best[0] = 0;
@@ -60,7 +60,7 @@ function cheapest(bytes: Uint8Array, lower: Uint8Array): number {
   return best[bytes.length] as number;
 }
 
-/** The bits of one character drawn from every kind in use. */
+/** Returns the bits of one character drawn from every kind in use. */
 function kindBits(bytes: Uint8Array): number {
   let kinds = 0;
   if (bytes.some(isUpper)) kinds += 26;
@@ -72,7 +72,7 @@ function kindBits(bytes: Uint8Array): number {
 
 function singleBits(bytes: Uint8Array, at: number, alone: number): number {
   const byte = bytes[at] as number;
-  // Two or three of them make one character of a script that is soon guessed.
+  // Two or three such bytes make one character of a script that is soon guessed.
   if (byte >= 0x80) return 3;
   if (!isSymbol(byte)) return alone;
   if (bytes.indexOf(byte) < at) return seenAgainBits;
@@ -80,7 +80,8 @@ function singleBits(bytes: Uint8Array, at: number, alone: number): number {
 }
 
 /**
- * The bits of bytes[from … to) as one piece of a kind that needs no list; infinite when it is none.
+ * Returns the bits of bytes[from … to) as one piece of a kind without a list; infinite if it is
+ * none.
  */
 function pieceBits(bytes: Uint8Array, lower: Uint8Array, from: number, to: number): number {
   const length = to - from;
@@ -92,14 +93,14 @@ function pieceBits(bytes: Uint8Array, lower: Uint8Array, from: number, to: numbe
   );
 }
 
-/** The same text stands earlier, whole. */
+/** True if the complete text also stands earlier. */
 function isSeenBefore(lower: Uint8Array, from: number, to: number): boolean {
   if (from === 0) return false;
   const found = Buffer.from(lower.buffer, lower.byteOffset, to - 1).indexOf(lower.subarray(from, to));
   return found >= 0 && found < from;
 }
 
-/** Each byte is the one before plus the same step of 0, 1 or -1: aaa, abc, 321. */
+/** True if each byte is the one before plus the same step of 0, 1 or -1: aaa, abc, 321. */
 function isSequence(lower: Uint8Array, from: number, to: number): boolean {
   const step = (lower[from + 1] as number) - (lower[from] as number);
   if (Math.abs(step) > 1) return false;
@@ -122,7 +123,7 @@ function numberBits(bytes: Uint8Array, from: number, to: number): number {
   return isDate ? dateBits : plain;
 }
 
-/** 1900 to 2099. */
+/** True for 1900 to 2099. */
 function isYear(bytes: Uint8Array, at: number): boolean {
   const century = numberAt(bytes, at) * 10 + numberAt(bytes, at + 1);
   return century === 19 || century === 20;
@@ -130,7 +131,9 @@ function isYear(bytes: Uint8Array, at: number): boolean {
 
 const numberAt = (bytes: Uint8Array, at: number): number => (bytes[at] as number) - 0x30;
 
-/** A run of letters of one case, or with a capital first, that reads like a language's. */
+/**
+ * Returns the bits of a run of letters in one case, or with a first capital, that resembles a word.
+ */
 function languageBits(bytes: Uint8Array, lower: Uint8Array, from: number, to: number): number {
   const length = to - from;
   if (length < 4 || !isOneWord(bytes, from, to)) return Number.POSITIVE_INFINITY;
@@ -152,7 +155,7 @@ function isOneWord(bytes: Uint8Array, from: number, to: number): boolean {
   return true;
 }
 
-/** Known words that stand at `from`, forwards or backwards, with their length and bits. */
+/** Returns the known words at `from`, forwards or backwards, with their length and bits. */
 function knownAt(bytes: Uint8Array, lower: Uint8Array, from: number): readonly (readonly [length: number, bits: number])[] {
   const found: (readonly [number, number])[] = [];
   for (const word of commonWords) {

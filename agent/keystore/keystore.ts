@@ -1,8 +1,8 @@
 /**
- * The encrypted wallet: accounts by family and the signer's seed in a secretbox under a key from
- * encKey, bound to a readable header. Seals and opens texts; files are file.ts. Touches no disk and
- * no randomness of its own. Format: docs/keystore.md. Sources: NaCl secretbox (XSalsa20-Poly1305),
- * RFC 5869 (HKDF), RFC 7914 (scrypt).
+ * The encrypted wallet: accounts by family and the signer's seed in a secretbox, under a key from
+ * encKey and tied to a readable header. Seals and opens texts; file.ts handles files. Touches no
+ * disk and no randomness of its own. Format: docs/keystore.md. Sources: NaCl secretbox
+ * (XSalsa20-Poly1305), RFC 5869 (HKDF), RFC 7914 (scrypt).
  */
 import nacl from "tweetnacl";
 import { familyNamed } from "../../chains/families.ts";
@@ -16,7 +16,8 @@ import { nodeBytes, type WalletAccount, walletOf, wipeAccounts } from "./nodes.t
 import { Secret } from "./secret.ts";
 
 /**
- * What a keystore holds. `wallet` and `networks` stand readable in its header, the rest in the box.
+ * The content of a keystore. `wallet` and `networks` are readable in its header, the rest is in the
+ * box.
  * @public
  */
 export interface KeystoreContents {
@@ -58,8 +59,8 @@ const scryptFile = object({ ...boxFields, kdf: scryptFields });
 const hkdfFile = object({ ...boxFields, kdf: hkdfFields });
 
 /**
- * Seals a wallet into the keystore's text. `contents` and `encKey` stay the caller's to wipe.
- * @throws AgentError ENCKEY_WEAK; KEYSTORE_WALLET when `wallet` is not the fingerprint of the nodes
+ * Seals a wallet into the keystore's text. The caller wipes `contents` and `encKey`.
+ * @throws AgentError ENCKEY_WEAK; KEYSTORE_WALLET if `wallet` is not the fingerprint of the nodes
  * @public
  */
 export function sealKeystore(input: {
@@ -84,8 +85,8 @@ export function sealKeystore(input: {
 }
 
 /**
- * Opens a keystore's text and checks that the keys inside are those of the wallet its header names.
- * The caller wipes the contents (`wipeKeystore`). Takes about a second for a passphrase.
+ * Opens a keystore's text and checks that the keys inside belong to the wallet in its header. The
+ * caller wipes the contents (`wipeKeystore`). Takes about a second for a passphrase.
  * @throws AgentError KEYSTORE_FORMAT, KEYSTORE_NEWER, KEYSTORE_COST, KEYSTORE_ENCKEY,
  * KEYSTORE_WALLET
  * @public
@@ -109,8 +110,8 @@ export function openKeystore(text: string, encKey: Uint8Array): KeystoreContents
 }
 
 /**
- * What a keystore says about itself without being opened; nothing of it is proved. @throws as
- * `openKeystore` does before the key
+ * Returns the header of a closed keystore; nothing in it is proved. @throws as `openKeystore` does
+ * before the key
  * @public
  */
 export function readKeystoreHeader(text: string): KeystoreHeader {
@@ -118,7 +119,7 @@ export function readKeystoreHeader(text: string): KeystoreHeader {
 }
 
 /**
- * Zeroes every secret in it. Twice is harmless.
+ * Zeroes every secret in the contents. A second call is harmless.
  * @public
  */
 export function wipeKeystore(contents: KeystoreContents): void {
@@ -156,7 +157,7 @@ function keyOf(header: KeystoreHeader, encKey: Uint8Array): Uint8Array {
   return boxKey({ label: "autowithdraw/1 keystore", header: headerText(header), kdf: header.kdf, encKey });
 }
 
-/** The header as it is hashed: this order, no spaces. */
+/** Returns the header as it is hashed: in this order, without spaces. */
 function headerText({ version: own, wallet, networks, kdf }: KeystoreHeader): string {
   const cost =
     kdf.name === "hkdf"
@@ -185,7 +186,10 @@ function encodeContents({ accounts, signerSeed }: KeystoreContents): Uint8Array 
   return plain;
 }
 
-/** Accounts of a family that this version does not know make the whole keystore one of a newer. */
+/**
+ * Decodes the box. An account of an unknown family makes the complete keystore one of a newer
+ * version.
+ */
 function decodeContents({ wallet, networks }: KeystoreHeader, plain: Uint8Array): KeystoreContents {
   const accounts: WalletAccount[] = [];
   let at = fixedPart;
@@ -212,7 +216,7 @@ function assertWallet({ wallet, accounts }: KeystoreContents): void {
     throw new AgentError("KEYSTORE_WALLET", "none", "the keys are not those of the wallet named", { wallet });
 }
 
-/** Of as many bytes as a wallet can have. */
+/** Reads the hex text of a box with as many bytes as a wallet can have. */
 function boxText(): Reader<string> {
   const [min, max] = [fixedPart + boxTagBytes, contentsBytesMax + boxTagBytes];
   return string({ min: 2 * min, max: 2 * max, pattern: /^(?:[0-9a-f]{2})+$/ });

@@ -1,7 +1,7 @@
 /**
- * The ledger's key, derived from the signer's seed: it comes and goes with the keystore, another
- * encKey leaves it as it is, and nobody needs a second secret to keep. docs/ledger.md section 5.
- * Source: RFC 5869 (HKDF). Touches nothing.
+ * The ledger's key, derived from the signer's seed. So it comes and goes with the keystore, a new
+ * encKey does not change it, and no second secret must be kept. docs/ledger.md section 5. Source:
+ * RFC 5869 (HKDF). Touches nothing.
  */
 import { hkdfSync } from "node:crypto";
 import type { KeystoreContents } from "./keystore.ts";
@@ -11,7 +11,7 @@ const label = "autowithdraw/2 ledger key";
 const ledgerKeyBytes = 32;
 
 /**
- * 32 bytes for a LedgerSeal; the caller wipes them.
+ * Returns 32 bytes for a LedgerSeal; the caller wipes them.
  * @public
  */
 export function ledgerKey({ signerSeed }: Pick<KeystoreContents, "signerSeed">): Secret {

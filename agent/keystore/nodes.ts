@@ -1,7 +1,7 @@
 /**
- * The accounts of a wallet: each is one family's, and holds one node that its keys lie below. Where
- * a key lies, and how others name an account, the family says. Everything secret goes in and out as
- * Secret, and stays bytes on the way; the family gets public halves alone. Sources: BIP-32, BIP-44.
+ * The accounts of a wallet: each belongs to one family and holds one node above its keys. The
+ * family defines the derivation paths and the public names of accounts. Secrets go in and out as
+ * Secret and stay bytes; the family gets only public halves. Sources: BIP-32, BIP-44.
  */
 import { families } from "../../chains/families.ts";
 import type { FamilyName, NamedAccount } from "../../chains/family.ts";
@@ -13,8 +13,8 @@ import { childOf, type ExtendedKey, fingerprintOf, hardened, masterOf, pointOf, 
 import { Secret } from "./secret.ts";
 
 /**
- * An account node: key(32) ‖ chainCode(32) ‖ fingerprint of its parent(4), so that its extended
- * public key is the standard one.
+ * The bytes of an account node: key(32) ‖ chainCode(32) ‖ fingerprint of its parent(4), for the
+ * standard extended public key.
  * @public
  */
 export const nodeBytes = 68;
@@ -35,9 +35,8 @@ export interface WalletAccount {
 }
 
 /**
- * Derives the accounts of these families from a BIP-39 seed (64 bytes), which stays the caller's to
- * wipe.
- * @throws AgentError KEYSTORE_DERIVATION when one of the paths has no key
+ * Derives the accounts of these families from a BIP-39 seed (64 bytes), which the caller wipes.
+ * @throws AgentError KEYSTORE_DERIVATION if one of the paths has no key
  * @public
  */
 export function deriveAccounts(seed: Uint8Array, names: readonly FamilyName[]): readonly WalletAccount[] {
@@ -66,7 +65,7 @@ function accountsUnder(purpose: ExtendedKey, family: FamilyName): readonly Walle
 }
 
 /**
- * The address that a hot account pays from.
+ * Returns the address of a hot wallet.
  * @public
  */
 export function hotAddress(account: WalletAccount): string {
@@ -79,7 +78,7 @@ export function hotAddress(account: WalletAccount): string {
 }
 
 /**
- * The private key that a hot account pays with, 32 bytes; the caller wipes it. For the vault.
+ * Returns the private key of a hot wallet, 32 bytes; the caller wipes it. For the vault.
  * @public
  */
 export function hotKey({ family, purpose, node }: WalletAccount): Secret {
@@ -88,10 +87,10 @@ export function hotKey({ family, purpose, node }: WalletAccount): Secret {
 }
 
 /**
- * The private key of one address for deposits, 32 bytes; the caller wipes it. For the vault, which
- * asks at the moment of signing. A leaked one and the account's id give the account's own key, so
- * it never leaves that room.
- * @throws AgentError KEYSTORE_DERIVATION where there is no child at that place
+ * Returns the private key of one deposit address, 32 bytes; the caller wipes it. Only for the
+ * vault, at the moment of signing. A leaked key and the account's id together give the account's
+ * own key, so it never leaves the vault.
+ * @throws AgentError KEYSTORE_DERIVATION if there is no key at that index
  * @public
  */
 export function depositKey({ family, purpose, node }: WalletAccount, index: number): Secret {
@@ -101,7 +100,7 @@ export function depositKey({ family, purpose, node }: WalletAccount, index: numb
 }
 
 /**
- * The address of a private key.
+ * Returns the address of a private key.
  * @public
  */
 export function addressOfKey(family: FamilyName, key: Secret): string {
@@ -109,7 +108,7 @@ export function addressOfKey(family: FamilyName, key: Secret): string {
 }
 
 /**
- * An account as others know it. Of a hot account nothing but its address is ever said.
+ * Returns an account's public name. A hot wallet's only public part is its address.
  * @public
  */
 export function namedAccount(account: WalletAccount): PairedAccount {
@@ -118,7 +117,7 @@ export function namedAccount(account: WalletAccount): PairedAccount {
 }
 
 /**
- * The accounts as others know them, in their order.
+ * Returns the accounts' public names, in their order.
  * @public
  */
 export function namedAccounts(accounts: readonly WalletAccount[]): readonly PairedAccount[] {
@@ -126,7 +125,7 @@ export function namedAccounts(accounts: readonly WalletAccount[]): readonly Pair
 }
 
 /**
- * Proofs that each account's key is here, in their order: signatures over `digest` (32 bytes),
+ * Returns for each account, in order, a proof of its key: signatures over `digest` (32 bytes),
  * which names one pairing.
  * @public
  */
@@ -145,7 +144,7 @@ export function proveAccounts(accounts: readonly WalletAccount[], digest: Uint8A
 }
 
 /**
- * The fingerprint of the wallet that these accounts make.
+ * Returns the fingerprint of the wallet with these accounts.
  * @public
  */
 export function walletOf(accounts: readonly WalletAccount[]): string {
@@ -153,14 +152,14 @@ export function walletOf(accounts: readonly WalletAccount[]): string {
 }
 
 /**
- * Zeroes every node. Twice is harmless.
+ * Zeroes every node. A second call is harmless.
  * @public
  */
 export function wipeAccounts(accounts: readonly WalletAccount[]): void {
   for (const { node } of accounts) node.wipe();
 }
 
-/** Public from here on: an account for deposits is known by its whole public half. */
+/** Returns the public id of a deposit account: its complete public half. */
 function depositsId({ family, number, node }: WalletAccount): string {
   const { key, chainCode } = extendedKeyIn(node);
   const parentFingerprint = new DataView(node.bytes.buffer, node.bytes.byteOffset).getUint32(64);
@@ -178,7 +177,7 @@ function nodeOf(coin: ExtendedKey, number: number): Secret {
   return new Secret(node);
 }
 
-/** Every node on the way is wiped. */
+/** Derives a key along a path, and wipes every node on the way. */
 function keyBelow(node: Secret, path: readonly number[]): Secret {
   invariant(path.length > 0, "no key of an account is its node's own");
   let at = extendedKeyIn(node);
@@ -191,7 +190,7 @@ function keyBelow(node: Secret, path: readonly number[]): Secret {
   return new Secret(at.key);
 }
 
-/** Views into the node's own bytes, so nothing is left to wipe. */
+/** Returns views into the node's own bytes, so nothing is left to wipe. */
 function extendedKeyIn(node: Secret): ExtendedKey {
   const { bytes } = node;
   invariant(bytes.length === nodeBytes, "an account node has 68 bytes");

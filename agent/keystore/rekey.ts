@@ -1,8 +1,8 @@
 /**
- * Seals the keystore anew under another encKey. The new one is written beside, synced, read back,
- * opened and compared, and only then takes the name; so at every moment one keystore stands there
- * that opens with the old encKey or with the new one. Touches the keystore's folder only, through
- * KeystoreDisk. docs/keystore.md section 5.
+ * Seals the keystore again under another encKey. The new file is written next to the old one,
+ * synced, read back, opened and compared, and only then renamed. So at every moment one keystore
+ * exists that opens with the old encKey or with the new one. Touches only the keystore's folder,
+ * through KeystoreDisk. docs/keystore.md section 5.
  */
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
@@ -13,31 +13,31 @@ import { type KeystoreContents, openKeystore, sealKeystore, wipeKeystore } from 
 import { namedAccounts } from "./nodes.ts";
 
 /**
- * A folder as rekeying needs it. What changes something throws what the disk said, and is durable
- * only after its sync.
+ * A folder as rekeying needs it. Calls that change something throw the disk's error, and are
+ * durable only after their sync.
  * @public
  */
 export interface KeystoreDisk {
   /** @throws AgentError KEYSTORE_MISSING, KEYSTORE_FORMAT, FILE_* */
   read(name: string): string;
-  /** Makes a file that was not there, with owner and mode of the file `like`. */
+  /** Creates a file that did not exist, with owner and mode of the file `like`. */
   create(name: string, text: string, like: string): void;
   sync(name: string): void;
   rename(from: string, to: string): void;
   syncFolder(): void;
-  /** What cannot be removed stays: making it anew then fails and says why. */
+  /** Removes a file if possible; if not, creating it again fails and reports why. */
   remove(name: string): void;
 }
 
 /** @public */
 export interface Rekeyed {
   readonly wallet: string; // fingerprint
-  readonly addresses: readonly string[]; // that it pays from
-  /** The keystore opened with the new encKey already: an earlier run had come that far. */
+  readonly addresses: readonly string[]; // the hot wallets' addresses
+  /** True if the keystore opened with the new encKey already: an earlier run had come that far. */
   readonly isFromBefore: boolean;
 }
 
-/** Beside the keystore; a crash may leave one, which the next run removes. */
+/** The temporary file next to the keystore; the next run removes one that a crash left. */
 const unfinishedName = `${keystoreName}.tmp`;
 
 /** @public */
@@ -49,8 +49,7 @@ export function keystoreDisk(folder: string): KeystoreDisk {
       const old = withFile(path(like), constants.O_RDONLY, (fd) => fstatSync(fd));
       withFile(path(name), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, (fd) => {
         const made = fstatSync(fd);
-        // Root may do this to the file of the signer's user, who must be able to read it
-        // afterwards.
+        // Root may rekey the file of the signer's user, who must be able to read it afterwards.
         if (made.uid !== old.uid || made.gid !== old.gid) fchownSync(fd, old.uid, old.gid);
         fchmodSync(fd, old.mode & 0o777);
         const bytes = Buffer.from(text);
@@ -74,16 +73,16 @@ function withFile<T>(path: string, flags: number, use: (fd: number) => T): T {
 }
 
 /**
- * Seals the keystore under `newKey`; the caller holds the signer's lock, and wipes both keys. Doing
- * it again after a crash is harmless and finishes what was begun.
+ * Seals the keystore under `newKey`. The caller holds the signer's lock and wipes both keys. A
+ * repeat after a crash is harmless and finishes the work.
  * @throws AgentError ENCKEY_WEAK, ENCKEY_SAME, KEYSTORE_* with nothing changed;
- * KEYSTORE_UNCONFIRMED when the disk failed so late that either may be in place after a power
- * failure
+ * KEYSTORE_UNCONFIRMED if the disk failed so late that either keystore may be in place after a
+ * power failure
  * @public
  */
 export function rekeyKeystore(input: {
   readonly disk: KeystoreDisk;
-  readonly path: string; // of the folder, for people
+  readonly path: string; // the folder's path, for messages
   readonly oldKey: Uint8Array;
   readonly newKey: Uint8Array;
   readonly random: (bytes: number) => Uint8Array;
@@ -100,8 +99,8 @@ export function rekeyKeystore(input: {
     if (opened.by === "old") makeBeside(disk, path, sealKeystore({ contents, encKey: newKey, random }), contents, newKey);
     try {
       if (opened.by === "old") disk.rename(unfinishedName, keystoreName);
-      // Also for a run before this one that was cut here: its rename may be in the kernel's memory
-      // alone.
+      // Also for an earlier run that was interrupted here: its rename may be only in the kernel's
+      // memory.
       disk.sync(keystoreName);
       disk.syncFolder();
     } catch (cause) {
@@ -132,7 +131,7 @@ function openWithEither(text: string, oldKey: Uint8Array, newKey: Uint8Array): O
   }
 }
 
-/** The new keystore under its own name, durable and found right. */
+/** Writes the new keystore under the temporary name, durable and checked. */
 function makeBeside(disk: KeystoreDisk, path: string, text: string, contents: KeystoreContents, newKey: Uint8Array): void {
   try {
     disk.remove(unfinishedName);
@@ -165,7 +164,7 @@ function holdsSame(a: KeystoreContents, b: KeystoreContents): boolean {
   );
 }
 
-/** Says which of the two stands there now; which one a power failure leaves, nobody knows. */
+/** Reports which of the two is in place now; after a power failure it may be the other. */
 function unconfirmed(
   disk: KeystoreDisk,
   path: string,
@@ -178,7 +177,7 @@ function unconfirmed(
     wipeKeystore(now.contents);
     which = `opens with the ${now.by} encKey now`;
   } catch {
-    // Said as it is.
+    // Reported as unreadable.
   }
   const message = `${path} ${which}, but the disk did not confirm that it stays so: ${reasonOf(cause)}`;
   return new AgentError("KEYSTORE_UNCONFIRMED", "unknown", message, {}, { cause });

@@ -1,7 +1,7 @@
 /**
- * Bytes that must never become text: a holder that prints as a mark everywhere and can be wiped.
- * The runtime may have copied the bytes while moving its heap, so wiping narrows the window and
- * does not promise more. docs/keystore.md section 6.
+ * Bytes that must never become text, in a holder that prints as a mark everywhere and can be wiped.
+ * The runtime may have copied the bytes while it moved its heap, so wiping only shortens the
+ * exposure. docs/keystore.md section 6.
  */
 import { AgentError } from "../../protocol/fault.ts";
 
@@ -15,18 +15,18 @@ export class Secret {
   readonly #bytes: Uint8Array;
   #wiped = false;
 
-  /** Takes the buffer over: `wipe` zeroes the caller's bytes. */
+  /** Takes ownership of the buffer: `wipe` zeroes the caller's bytes. */
   constructor(bytes: Uint8Array) {
     this.#bytes = bytes;
   }
 
-  /** A view, not a copy; zero after `wipe`. @throws AgentError VAULT_LOCKED when wiped */
+  /** A view, not a copy; zero after `wipe`. @throws AgentError VAULT_LOCKED after `wipe` */
   get bytes(): Uint8Array {
     if (this.#wiped) throw new AgentError("VAULT_LOCKED", "none", "the keys were wiped from memory");
     return this.#bytes;
   }
 
-  /** Zeroes the bytes. Twice is harmless. */
+  /** Zeroes the bytes. A second call is harmless. */
   wipe(): void {
     this.#wiped = true;
     this.#bytes.fill(0);

@@ -1,7 +1,7 @@
 /**
- * One record as one line: numbered, chained, closed by its own hash and by the seal's MAC of that
- * hash; and the strict way back. Nothing here touches a disk. The line's bytes are docs/ledger.md
- * section 2; fields.ts checks what each kind carries.
+ * Writes one record as one line: numbered, linked to the line before, closed by the record's hash
+ * and by the seal's MAC of that hash. Reads such lines strictly. Touches no disk. docs/ledger.md
+ * section 2 describes the bytes; fields.ts checks the fields of each kind.
  */
 import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../protocol/fault.ts";
@@ -10,15 +10,12 @@ import { isHash, isKnownKind, isOrdinal, isTime, listMax, problemOf, textMax } f
 import type { LedgerRecord, RecordBody } from "./records.ts";
 import { type LedgerSeal, recordPlace } from "./seal.ts";
 
-/**
- * Longest line, its newline included: room for a RELEASED record with every place in its list
- * taken.
- */
+/** The longest line with its newline: room for a RELEASED record with a full list. */
 export const lineBytesMax = 524_288;
 
-/** Every line begins so; what follows a damaged line is searched for it. */
+/** The start of every line, by which a reader looks for lines after a damaged one. */
 export const lineStart = Buffer.from('{"seq":');
-/** Begins the closing fields, and ends what the hash covers. */
+/** The start of the closing fields, and the end of the bytes that the hash covers. */
 export const hashStart = Buffer.from(',"hash":"');
 const macStart = Buffer.from('","mac":"');
 const hashAt = hashStart.length;
@@ -32,11 +29,11 @@ const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: 3 * textMax, itemsM
 /** A record and its line. */
 export interface EncodedRecord {
   readonly record: LedgerRecord;
-  readonly line: string; // its newline included
-  readonly bytes: number; // of the line as UTF-8
+  readonly line: string; // with its newline
+  readonly bytes: number; // length of the line as UTF-8
 }
 
-/** Numbers, chains and closes one record. A body that could not be read back is a bug. */
+/** Numbers, links and closes one record. A body that could not be read back is a bug. */
 export function encodeRecord(
   body: RecordBody,
   place: { readonly seq: number; readonly prev: string; readonly at: number },
@@ -45,7 +42,7 @@ export function encodeRecord(
   invariant(isKnownKind(body.kind), "a record has a known kind");
   const problem = problemOf(body as unknown as Readonly<Record<string, JsonValue>>, 0);
   invariant(problem === null, `a ${body.kind} record could not be read back: ${problem}`);
-  // The kind stands before its fields whatever order the caller wrote them in.
+  // The kind comes before its fields, in whatever order the caller wrote them.
   const written = body.kind === "SIGNED" ? { ...body, raw: boxed(body.raw, place.seq, seal) } : body;
   const text = JSON.stringify(written);
   const fields = text.startsWith('{"kind":') ? text : JSON.stringify(kindFirst(written));
@@ -53,11 +50,11 @@ export function encodeRecord(
   const hashed = domain + covered;
   const own = createHash("sha256").update(hashed).digest("hex");
   const line = `${covered},"hash":"${own}","mac":"${seal.macOf(own)}"}\n`;
-  // Of the text that lies in one piece since it was hashed.
+  // Measured on the text that is in one piece since its hash was made.
   const bytes = Buffer.byteLength(hashed) - domain.length + closingBytes + 1;
   invariant(bytes <= lineBytesMax, "a record fits into one line");
-  // Spreading first would cost more than hashing: the engine's fast path is a spread into a started
-  // literal.
+  // Spreading first would cost more than the hash: the engine's fast path is a spread into a
+  // literal that already has fields.
   return { record: { seq: place.seq, prev: place.prev, at: place.at, ...body, hash: own }, line, bytes };
 }
 
@@ -66,8 +63,8 @@ function kindFirst({ kind, ...fields }: RecordBody): object {
 }
 
 /**
- * Signed bytes as the file has them: nobody who reads the ledger can send them before they are
- * released.
+ * Puts signed bytes into a box for the file, so that a reader of the ledger cannot send the bytes
+ * before their release.
  */
 function boxed(raw: string, seq: number, seal: LedgerSeal): string {
   const { prefix, digits } = partsOf(raw);
@@ -79,8 +76,8 @@ function partsOf(raw: string): { readonly prefix: string; readonly digits: strin
 }
 
 /**
- * True when the bytes (without newline) are closed by their own hash. Says nothing about their
- * place in the chain, nor who wrote them.
+ * True if the bytes (without newline) are closed by their own hash. That proves neither their place
+ * in the ledger nor their author.
  */
 export function closesItself(line: Uint8Array): boolean {
   const end = line.length - closingBytes;
@@ -93,15 +90,15 @@ export function closesItself(line: Uint8Array): boolean {
   return closing.toString("latin1", hashAt, hashAt + 64) === own;
 }
 
-/** Whether a line (without newline) ends as those of format 1 did: by its hash alone. */
+/** True if a line (without newline) ends like a line of format 1: only with its hash. */
 export function isOfFormatOne(line: Uint8Array): boolean {
   const ending = Buffer.from(line.buffer, line.byteOffset, line.length).toString("latin1", Math.max(0, line.length - 75));
   return /^,"hash":"[0-9a-f]{64}"\}$/.test(ending);
 }
 
 /**
- * The chain hash in a line (without newline) whose closing fields stand where they belong; nothing
- * of it is checked.
+ * Returns the hash in a line (without newline) whose closing fields are in their place; checks
+ * nothing.
  */
 export function hashIn(line: Uint8Array): string {
   return digitsAt(line, hashAt);
@@ -111,18 +108,18 @@ function isClosedBy(seal: LedgerSeal, line: Uint8Array): boolean {
   return seal.closes(digitsAt(line, hashAt), digitsAt(line, macAt));
 }
 
-/** 64 digits of a line's closing fields, fewer in a line that is too short to have any. */
+/** Returns 64 digits of a line's closing fields, or fewer if the line is too short. */
 function digitsAt(line: Uint8Array, offset: number): string {
   const at = Math.max(0, line.length - closingBytes + offset);
   return Buffer.from(line.buffer, line.byteOffset, line.length).toString("latin1", at, at + 64);
 }
 
 /**
- * Reads a line (without newline) whose hash was found right. With a seal the line must be closed by
- * that as well, and signed bytes come out of their box; without one they stay in it.
+ * Reads a line (without newline) whose hash is right. With a seal, the line's MAC is checked as
+ * well and signed bytes are taken out of the box; without a seal they stay boxed.
  * @throws AgentError LEDGER_FORGED for a line that this wallet's signer did not write; LEDGER_NEWER
- * for a kind or shape this version does not know (its hash is right, so a program wrote it so);
- * LEDGER_DAMAGED for a line no version writes.
+ * for an unknown kind or shape with a right hash, because a newer program wrote it; LEDGER_DAMAGED
+ * for a line of no version.
  */
 export function decodeRecord(line: Uint8Array, where: Place, seal: LedgerSeal | null): LedgerRecord {
   if (seal !== null && !isClosedBy(seal, line)) throw forged("this wallet's signer did not write the line", where);
@@ -150,9 +147,7 @@ export function decodeRecord(line: Uint8Array, where: Place, seal: LedgerSeal | 
   return seal === null ? read : unboxed(read, seal, where);
 }
 
-/**
- * A record as its line has it, with signed bytes out of their box. @throws AgentError LEDGER_FORGED
- */
+/** Returns a record with its signed bytes out of their box. @throws AgentError LEDGER_FORGED */
 export function unboxed(record: LedgerRecord, seal: LedgerSeal, where: Place): LedgerRecord {
   if (record.kind !== "SIGNED") return record;
   const { prefix, digits } = partsOf(record.raw);
@@ -164,15 +159,15 @@ export function unboxed(record: LedgerRecord, seal: LedgerSeal, where: Place): L
 /** seq, prev, at, hash, mac */
 const chainFields = 5;
 
-/** A line of a file, the first being 1. */
+/** A line of a file, counted from 1. */
 export type Place = { readonly file: string; readonly line: number };
 
-/** The fault for a ledger that holds what another than its own signer wrote. */
+/** Returns the fault for a ledger with content that its own signer did not write. */
 export function forged(problem: string, where: { readonly file: string; readonly line?: number }): AgentError {
   return new AgentError("LEDGER_FORGED", "none", `${placeOf(where)}: ${problem}`, { ...where });
 }
 
-/** The fault for a ledger that is not what was written. */
+/** Returns the fault for a ledger that is not as it was written. */
 export function damaged(problem: string, where: { readonly file: string; readonly line?: number }, cause?: unknown): AgentError {
   return new AgentError("LEDGER_DAMAGED", "none", `${placeOf(where)}: ${problem}`, { ...where }, { cause });
 }

@@ -1,8 +1,8 @@
 /**
- * A ledger copied while its signer appends: whole files up to a record that is known to be durable,
- * and the same files judged again where they arrive, with nothing of the place they came from. By
- * the chain alone, since a copy is made without the wallet's keys; its MACs go with it, and the
- * signer that starts on it checks them. Reads only. docs/backup.md section 3.
+ * Copies a ledger while its signer appends: complete files up to a record that is durable. The same
+ * files are checked again at their destination, without anything from their source. The check uses
+ * only the hashes, because a copy is made without the wallet's keys. The MACs go with the copy, and
+ * the signer that starts on it checks them. Reads only. docs/backup.md section 3.
  */
 import { createHash } from "node:crypto";
 import { AgentError } from "../../protocol/fault.ts";
@@ -27,22 +27,23 @@ export interface LedgerPart {
 export interface CopiedLedger {
   readonly head: Head;
   readonly segments: number;
-  readonly agent: string; // as its first record names it
+  readonly agent: string; // as its first record names the agent
   readonly wallet: string;
 }
 
 /**
- * Gives the segments in order, then the checkpoints that a start needs or may look at, then the
- * sorted files of the newest. With `upTo`, the durable head of the signer that runs, the copy ends
- * with exactly that record; with null, nobody writes, and the copy ends with the last whole line.
- * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED, also when `upTo` is not in these files;
+ * Yields the segments in order, then the checkpoints that a start needs or may read, then the
+ * sorted files of the newest one. With `upTo`, the durable head of the running signer, the copy
+ * ends with exactly that record. With null nobody writes, and the copy ends with the last complete
+ * line.
+ * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED, also if `upTo` is not in these files;
  * LEDGER_NEWER, LEDGER_UNREADABLE
  * @public
  */
 export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<LedgerPart, void> {
   const names = disk.list();
   const newest = newestSegment(names);
-  // Before the long work: while that goes on, later checkpoints may come and these be removed.
+  // Read before the long work, because meanwhile later checkpoints may come and remove these.
   const checkpoints = new Map(
     names.filter((name) => name.startsWith("checkpoint-")).map((name) => [name, disk.read(name, 0, disk.size(name))]),
   );
@@ -67,7 +68,7 @@ export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<Ledg
     const bytes = checkpoints.get(name);
     if (bytes !== undefined) yield { name, bytes };
   }
-  // None of these is removed while the signer runs.
+  // The running signer removes none of these.
   for (const { file } of pastOf(past)) yield { name: file, bytes: disk.read(file, 0, disk.size(file)) };
 }
 
@@ -80,7 +81,7 @@ function notThese(file: string, { seq }: Head): AgentError {
 }
 
 /**
- * Judges files as `copyLedger` gives them, one after the other.
+ * Checks the files that `copyLedger` yields, one after the other.
  * @public
  */
 export class CopyCheck {
@@ -90,7 +91,7 @@ export class CopyCheck {
   #wallet = "";
   readonly #checkpoints = new Map<string, { readonly sha256: string; isFound: boolean }>();
   #newest: string | null = null;
-  /** The newest checkpoint's sorted files that have not come yet. */
+  /** Sorted files of the newest checkpoint that have not come yet. */
   readonly #past = new Map<string, NamedFile>();
 
   /** @throws AgentError LEDGER_DAMAGED, LEDGER_NEWER */
@@ -126,8 +127,8 @@ export class CopyCheck {
   }
 
   /**
-   * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED when the newest checkpoint or a sorted file
-   * of it is not among the files
+   * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED if the newest checkpoint or one of its sorted
+   * files is missing
    */
   finish(): CopiedLedger {
     if (this.#segments === 0) throw new AgentError("LEDGER_MISSING", "none", "the ledger is missing or empty");

@@ -1,7 +1,7 @@
 /**
  * The ledger's small interface to its folder, and the real one over node:fs. Files are 0600 in a
- * folder of 0700, opened without following links; a name appears only after its bytes are durable,
- * and is durable itself when the call returns. Sources: fsync(2), rename(2); docs/ledger.md section
+ * folder of 0700, opened without following links. A name appears only after its bytes are durable,
+ * and is itself durable when the call returns. Sources: fsync(2), rename(2); docs/ledger.md section
  * 4.
  */
 import {
@@ -41,22 +41,22 @@ export interface LedgerFile {
 }
 
 /**
- * A folder as the ledger needs it. Calls that change something are durable when they return and
- * throw what the disk said; calls that read throw AgentError LEDGER_UNREADABLE; a file or folder
- * that others could have changed is FILE_*.
+ * A folder as the ledger needs it. Calls that change something are durable when they return, and
+ * throw the disk's error. Calls that read throw AgentError LEDGER_UNREADABLE. A file or folder that
+ * other users could have changed is FILE_*.
  * @public
  */
 export interface LedgerDisk {
-  /** Names of finished files in the folder; none when there is no folder. */
+  /** Names of finished files in the folder; none without a folder. */
   list(): readonly string[];
   size(name: string): number;
-  /** The bytes from `start` up to `end`, fewer where the file ends before. */
+  /** Returns the bytes from `start` up to `end`, or fewer if the file ends before. */
   read(name: string, start: number, end: number): Uint8Array;
-  /** Makes a whole file appear under its name at once; an earlier one of that name is replaced. */
+  /** Creates a complete file under its name at once; replaces an earlier file of that name. */
   create(name: string, bytes: Uint8Array): void;
   /**
-   * Cuts a file to its first `size` bytes, all of them and the file's name durable then, whoever
-   * wrote them.
+   * Cuts a file to its first `size` bytes. These and the file's name are durable then, whichever
+   * process wrote them.
    */
   truncate(name: string, size: number): void;
   remove(name: string): void;
@@ -65,8 +65,8 @@ export interface LedgerDisk {
 }
 
 /**
- * A change of the folder: what the disk says of it ends the process, since a later sync may falsely
- * succeed.
+ * Runs a change of the folder. A disk error becomes a fault that ends the process, because a later
+ * sync may succeed falsely.
  * @public
  */
 export function writing(act: () => void): void {
@@ -78,8 +78,8 @@ export function writing(act: () => void): void {
 }
 
 /**
- * The fault of a write or sync that failed. A file system that went read-only has a code of its
- * own.
+ * Returns the fault of a failed write or sync. A file system that became read-only has its own
+ * code.
  */
 export function poisoned(cause: unknown): AgentError {
   if (reasonOf(cause) === "EROFS")
@@ -88,7 +88,8 @@ export function poisoned(cause: unknown): AgentError {
 }
 
 /**
- * Null when the disk took the changes of a start; the fault of a disk that is read-only.
+ * Runs the changes of a start. Returns null if the disk accepted them, or the fault of a read-only
+ * disk.
  * @throws AgentError LEDGER_POISONED
  */
 export function refusalToWrite(act: () => void): AgentError | null {
@@ -101,12 +102,12 @@ export function refusalToWrite(act: () => void): AgentError | null {
   }
 }
 
-/** Stands for the file of a ledger that is read-only, and is never asked. */
+/** A placeholder for the file of a read-only ledger; it is never called. */
 export const noFile: LedgerFile = { append: () => invariant(false, "a read-only ledger writes nothing"), close: () => {} };
 
 /**
- * Whether the file system that holds `path` is mounted read-only. False also where this user may
- * not look. Writes nothing. Source: access(2), EROFS.
+ * True if the file system of `path` is mounted read-only. Also false if this user may not look.
+ * Writes nothing. Source: access(2), EROFS.
  * @public
  */
 export function isReadOnly(path: string): boolean {
@@ -119,15 +120,15 @@ export function isReadOnly(path: string): boolean {
 }
 
 /**
- * Ends the name of a file still being made. A crash may leave one; it is replaced when its file is
- * made again.
+ * The suffix of an unfinished file. A crash may leave one; the next write of the same file replaces
+ * it.
  */
 const unfinishedSuffix = ".tmp";
-/** Its lines are no secret, but whoever can change them decides what was paid. */
+/** The lines are no secret, but a user who can change them decides what counts as paid. */
 const trust: Trust = { owner: "folder", isSecret: false };
 
 /**
- * The ledger's folder on a real disk; it is made when the first file is.
+ * Returns the ledger's folder on a real disk; the first file creates it.
  * @public
  */
 export function ledgerDisk(folder: string): LedgerDisk {
@@ -140,7 +141,7 @@ export function ledgerDisk(folder: string): LedgerDisk {
     create: (name, bytes) => {
       makeFolder(folder);
       const unfinished = path(name + unfinishedSuffix);
-      rmSync(unfinished, { force: true }); // Made anew, so that mode and owner are ours.
+      rmSync(unfinished, { force: true }); // Created again, so that mode and owner are ours.
       withFile(unfinished, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, (fd) => {
         writeAll(fd, bytes);
         fsyncSync(fd);
@@ -167,11 +168,11 @@ export function ledgerDisk(folder: string): LedgerDisk {
   };
 }
 
-/** Appends to an open file, which it takes over. */
+/** Returns a file that appends to an open descriptor, and takes ownership of it. */
 export function appendable(fd: number): LedgerFile {
   return {
-    // Writing only fills the kernel's cache and is done at once; waiting for the disk is what
-    // others may use the time of.
+    // Writing only fills the kernel's cache and returns at once; the wait for the disk leaves time
+    // for other work.
     append: (bytes, done) => {
       try {
         writeAll(fd, bytes);
@@ -181,7 +182,7 @@ export function appendable(fd: number): LedgerFile {
       }
       fdatasync(fd, done);
     },
-    // Nothing is left to lose: every append was synced or has failed already.
+    // Every append was synced or has failed already, so nothing can be lost.
     close: () => close(fd, () => {}),
   };
 }

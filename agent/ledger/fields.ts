@@ -1,7 +1,7 @@
 /**
- * What each kind of record must carry, no more and no less. Used when writing as well as when
- * reading: what cannot be read back is never written. Plain predicates rather than protocol's
- * readers, which cost more than the rest of a record together.
+ * The fields that each kind of record must have, no more and no less. Checked on writing as well as
+ * on reading, so a record that could not be read back is never written. Plain predicates are used
+ * because protocol's readers cost more than the rest of a record together.
  */
 import type { JsonValue } from "../../protocol/json.ts";
 import { approverMax } from "../socket/verbs.ts";
@@ -12,21 +12,21 @@ type Body<K extends RecordKind> = Extract<RecordBody, { kind: K }>;
 type Checks<K extends RecordKind> = { readonly [F in Exclude<keyof Body<K>, "kind">]: Check };
 
 /**
- * Longest text of one field, in UTF-16 units; a job comes in a frame of 64 KiB with its quotes
+ * The longest text of one field, in UTF-16 units; a job comes in a frame of 64 KiB with its quotes
  * escaped.
  */
 export const textMax = 32_768;
-/** Most versions one RELEASED record names. */
+/** The most versions in one RELEASED record. */
 export const listMax = 4096;
 
 const decimalMax = 78;
 const factsMax = 8;
 /**
- * Files that one CHECKPOINT or OPENED record names of each kind: far above what a year of signing
- * makes.
+ * The most files of each kind in one CHECKPOINT or OPENED record: far above the number from a year
+ * of signing.
  */
 const namedFilesMax = 2_048;
-/** Currencies of one POLICY record, with their sweeps and top-ups. */
+/** The most limit groups in one POLICY record: currencies with their sweeps and top-ups. */
 const limitsMax = 768;
 
 export const isHash: Check = hex(32);
@@ -132,8 +132,8 @@ export function isKnownKind(kind: JsonValue | undefined): kind is RecordKind {
 }
 
 /**
- * What is wrong with a record of a known kind that has `others` fields beside its kind and its own;
- * null when it is sound.
+ * Returns the problem of a record of a known kind with `others` fields besides its kind and its
+ * own; null if it is sound.
  */
 export function problemOf(record: Readonly<Record<string, JsonValue>>, others: number): string | null {
   const own = checksOf.get(record.kind as RecordKind) ?? [];
@@ -143,7 +143,7 @@ export function problemOf(record: Readonly<Record<string, JsonValue>>, others: n
   return count === own.length + 1 + others ? null : "another field";
 }
 
-/** `pattern` takes visible ASCII at most. */
+/** `pattern` must match visible ASCII only. */
 function text(min: number, max: number, pattern: RegExp): Check {
   return (value) => typeof value === "string" && value.length >= min && value.length <= max && pattern.test(value);
 }
@@ -176,7 +176,10 @@ function fields(shape: Readonly<Record<string, Check>>): Check {
   };
 }
 
-/** Half a surrogate pair has no UTF-8: it would be read back as something else. */
+/**
+ * True without an unpaired surrogate, which has no UTF-8 and would be read back as another
+ * character.
+ */
 function isWellFormed(value: string): boolean {
   return !/[\ud800-\udfff]/u.test(value);
 }

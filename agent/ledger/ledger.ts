@@ -1,8 +1,8 @@
 /**
- * The signer's append-only file: write-ahead log and audit log at once. Appending numbers and
- * chains records in memory; flushing makes them durable, one write and one sync for everyone who
- * waits. No effect may leave before its flush is done. Touches its folder only, through LedgerDisk;
- * clock and disk are passed in. Format and recovery: docs/ledger.md.
+ * The signer's append-only file, both write-ahead log and audit log. Appending numbers and links
+ * records in memory; flushing makes them durable, with one write and one sync for all waiting
+ * callers. No effect may leave before its flush is done. Touches only its folder, through
+ * LedgerDisk; clock and disk are passed in. Format and recovery: docs/ledger.md.
  */
 import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../protocol/fault.ts";
@@ -36,16 +36,18 @@ export type { OpenedBody } from "./records.ts";
 /** @public */
 export interface OpenedLedger {
   readonly ledger: Ledger;
-  /** Stands for every record before `records`; null when `records` are all there are. */
+  /** Stands for every record before `records`; null if `records` are all there are. */
   readonly checkpoint: unknown;
-  /** Everything after the newest checkpoint; begins with its CHECKPOINT record if there is one. */
+  /**
+   * All records after the newest checkpoint; the first is its CHECKPOINT record if there is one.
+   */
   readonly records: readonly LedgerRecord[];
-  /** Bytes of a torn, never durable tail that were cut and kept aside; 0 nearly always. */
+  /** Bytes of a torn, never durable tail that were cut and kept aside; nearly always 0. */
   readonly tornBytes: number;
 }
 
 /**
- * Begins a ledger, durable when it returns. Only at pairing: an agent that was paired never gets a
+ * Begins a ledger, durable when it returns. Used only at pairing: a paired agent never gets a
  * second first record.
  * @throws AgentError LEDGER_EXISTS, LEDGER_NEWER, LEDGER_UNREADABLE, LEDGER_POISONED
  * @public
@@ -60,10 +62,10 @@ export function createLedger(
 }
 
 /**
- * As `createLedger`, for an agent whose ledger is gone, and only by its operator's own command: it
- * is locked from its first moment, since what it does not know it would pay again. The way out is a
- * recovery. Its time is 0: no clock here was held against the gateway's yet, and a ledger whose
- * first record is of a day to come would count all it pays for that day.
+ * As `createLedger`, for an agent whose ledger is lost, and only by its operator's own command. The
+ * ledger is locked from the start, because it would pay again what it does not know; only a
+ * recovery ends the lock. Its time is 0: no clock here was compared with the gateway's yet, and a
+ * first record with a future time would count all payments for that day.
  * @throws AgentError as `createLedger`
  * @public
  */
@@ -94,8 +96,8 @@ function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => num
 }
 
 /**
- * Opens the ledger of a paired agent: reads the newest checkpoint and what follows it, cuts a torn
- * tail (kept aside in a file named torn-…), and is ready to append. The caller holds the state
+ * Opens the ledger of a paired agent for appending: reads the newest checkpoint and all later
+ * records, and cuts a torn tail (kept aside in a file named torn-…). The caller holds the state
  * folder's lock. On a read-only disk nothing is cut, and each change throws LEDGER_READ_ONLY.
  * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED and LEDGER_FORGED (file and line in its
  * context), LEDGER_NEWER, LEDGER_OLDER, LEDGER_UNREADABLE, LEDGER_POISONED
@@ -115,8 +117,8 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
   const past = new PastFiles(disk, isBeginning(first) ? first : { closed: [], paid: [] });
   const readOnly = refusalToWrite(() => {
     if (read.torn) disk.create(`torn-${file.slice(0, 8)}-${read.bytes}`, bytes.subarray(read.bytes));
-    // Also where nothing is torn: a process that was killed leaves lines that only the kernel's
-    // cache holds.
+    // Also done without a torn tail: a killed process leaves lines that are only in the kernel's
+    // cache.
     disk.truncate(file, read.bytes);
     past.removeOthers();
   });
@@ -135,9 +137,9 @@ export class Ledger {
   readonly #seal: LedgerSeal;
   readonly #clock: () => number;
   readonly #segmentBytesMax: number;
-  /** Below this much room on the disk nothing new is begun. */
+  /** With less room than this on the disk, nothing new is begun. */
   readonly roomBytesMin: number;
-  /** What checkpoints do not carry. */
+  /** The sorted files, with everything that checkpoints do not hold. */
   readonly past: PastFiles;
   readonly #reader: LedgerReader;
   readonly #intents = new Map<number, LedgerRecord & { readonly kind: "INTENT" }>();
@@ -152,7 +154,7 @@ export class Ledger {
   #room: boolean;
   #poison: AgentError | null = null;
 
-  /** Made by `openLedger` only. */
+  /** Made only by `openLedger`. */
   constructor(options: LedgerOptions, map: SegmentMap, last: ChainPlace, past: PastFiles, readOnly: AgentError | null) {
     this.#disk = options.disk;
     this.#seal = options.seal;
@@ -174,30 +176,29 @@ export class Ledger {
     return { seq: this.#last.seq, hash: this.#last.hash };
   }
 
-  /** The newest record that no power failure can take away. */
+  /** The newest record that no power failure can remove. */
   get durableHead(): Head {
     return { seq: this.#durable.seq, hash: this.#durable.hash };
   }
 
-  /** Whether the disk has failed in this run: the process must end. */
+  /** True if the disk has failed in this run: the process must end. */
   get poisoned(): boolean {
     return this.#poison !== null;
   }
 
-  /** Whether the disk was read-only at the start: the ledger is read, and nothing is added. */
+  /** True if the disk was read-only at the start: the ledger is read, and nothing is added. */
   get readOnly(): boolean {
     return this.#readOnly !== null;
   }
 
-  /** True when the segment is long enough for `rotate`. */
+  /** True if the segment is long enough for `rotate`. */
   get wantsRotation(): boolean {
     return this.#map.bytes >= this.#segmentBytesMax;
   }
 
   /**
-   * Numbers, stamps and chains records, in memory: they are facts for the caller's own state at
-   * once, and for the world after `flush`. `at` is the clock's time, never less than the record
-   * before.
+   * Numbers, stamps and links records in memory. They count for the caller's own state at once, and
+   * for the outside after `flush`. `at` is the clock's time, but never before the previous record.
    * @throws AgentError LEDGER_POISONED, LEDGER_READ_ONLY
    */
   append(bodies: readonly RecordBody[]): readonly LedgerRecord[] {
@@ -207,8 +208,8 @@ export class Ledger {
   }
 
   /**
-   * Calls `done` once, when everything appended so far is durable, or with the fault that prevents
-   * it; at once when nothing is pending. Those who come while a sync runs share the next one.
+   * Calls `done` once, when everything appended so far is durable or with the fault that prevents
+   * that; at once if nothing is pending. Calls during a sync share the next one.
    */
   flush(done: (error: AgentError | null) => void): void {
     const chunk = this.#chunks.at(-1) ?? this.#writing;
@@ -221,9 +222,9 @@ export class Ledger {
   }
 
   /**
-   * Begins a new segment after everything appended so far, with `stateJson` (valid JSON) as what
-   * stands for it together with what was ever in `leaving`, and answers the CHECKPOINT record,
-   * durable after the next `flush`. With `opened` a new ledger begins, at `notBeforeMs` or later.
+   * Begins a new segment after everything appended so far. `stateJson` (valid JSON) and everything
+   * ever in `leaving` stand for the earlier records. Returns the CHECKPOINT record, durable after
+   * the next `flush`. With `opened` a recovered ledger begins, at `notBeforeMs` or later.
    * @throws AgentError LEDGER_POISONED, LEDGER_READ_ONLY
    */
   rotate(stateJson: string, leaving: Leaving = nothingLeaves, opened?: OpenedBody, notBeforeMs = 0): LedgerRecord {
@@ -246,8 +247,8 @@ export class Ledger {
   }
 
   /**
-   * Proof that the INTENT record `seq` is on disk. Asking twice is harmless. Not an INTENT, or not
-   * durable: a bug.
+   * Returns the proof that the INTENT record `seq` is on disk. A repeat is harmless. A record that
+   * is no INTENT or not durable is a bug.
    */
   receipt(seq: number): Receipt {
     invariant(seq <= this.#durable.seq, "a receipt is for a durable record");
@@ -259,29 +260,29 @@ export class Ledger {
   }
 
   /**
-   * The hash of any record so far, null beyond the head. @throws AgentError LEDGER_DAMAGED when an
-   * older segment has changed
+   * Returns the hash of any record so far, null beyond the head. @throws AgentError LEDGER_DAMAGED
+   * if an older segment has changed
    */
   hashAt(seq: number): string | null {
     if (seq === this.#last.seq) return this.#last.hash;
     return seq < 1 || seq > this.#last.seq ? null : this.#reader.hashAt(seq);
   }
 
-  /** Whether the disk has room to bind something new. */
+  /** True if the disk has room for something new. */
   hasRoom(): boolean {
     if (!this.#room) this.#room = this.#measureRoom();
     return this.#room;
   }
 
-  /** The code by which the disk refuses anything new, asked before INTENT; null for none. */
+  /** The code with which the disk refuses anything new, checked before INTENT; null for none. */
   get refusal(): "LEDGER_READ_ONLY" | "LEDGER_DISK_FULL" | null {
     if (this.readOnly) return "LEDGER_READ_ONLY";
     return this.hasRoom() ? null : "LEDGER_DISK_FULL";
   }
 
   /**
-   * Room on the ledger's disk as it is now, -1 when it cannot be told. What `hasRoom` says next
-   * goes by it.
+   * Returns the present room on the ledger's disk, -1 if unknown. The next `hasRoom` uses the
+   * result.
    */
   freeBytes(): number {
     try {
@@ -295,8 +296,8 @@ export class Ledger {
   }
 
   /**
-   * Durable records `seqFrom` to `seqTo`, both included, at most `recordsReadMax` of them, read
-   * from disk and checked again.
+   * Reads the durable records `seqFrom` to `seqTo`, both included, at most `recordsReadMax`, from
+   * disk and checks them again.
    * @throws AgentError LEDGER_DAMAGED
    */
   read(seqFrom: number, seqTo: number): readonly LedgerRecord[] {
@@ -305,15 +306,15 @@ export class Ledger {
   }
 
   /**
-   * Reads everything durable back and checks it, one segment per step, so that the caller can do
-   * other work in between.
+   * Reads all durable records back and checks them, one segment for each step, so that the caller
+   * can do other work in between.
    * @throws AgentError LEDGER_DAMAGED, LEDGER_FORGED, LEDGER_NEWER, LEDGER_UNREADABLE
    */
   verify(): Generator<number, VerifiedLedger> {
     return verifySegments(this.#disk, this.#reader.endOf(this.#durable.seq), this.#seal);
   }
 
-  /** Ends this ledger's use: whoever still waits gets LEDGER_POISONED. Twice is harmless. */
+  /** Closes the ledger: all waiting calls get LEDGER_POISONED. A second call is harmless. */
   close(): void {
     if (this.#writing === null && this.#poison === null) this.#file.close();
     this.#fail(new Error("closed"));
@@ -335,9 +336,7 @@ export class Ledger {
     return record;
   }
 
-  /**
-   * Writes the oldest chunk when none is under way and someone waits for it or for one behind it.
-   */
+  /** Writes the oldest chunk if none is under way and a caller waits for it or for a later one. */
   #writeNext(): void {
     if (this.#writing !== null || this.#delivering || this.#poison !== null) return;
     if (!this.#chunks.some((chunk) => chunk.waiting.length > 0)) return;
@@ -362,8 +361,7 @@ export class Ledger {
     this.#disk.create(segmentName(segment), bytes);
     this.#file.close();
     this.#file = this.#disk.open(segmentName(segment));
-    // The newest checkpoint is what a start reads; the one before it stays as long as this one is
-    // young.
+    // A start reads the newest checkpoint; the previous one stays until the next rotation.
     const old = checkpointName(segment - 2);
     if (this.#disk.list().includes(old)) this.#disk.remove(old);
   }
@@ -377,7 +375,7 @@ export class Ledger {
     this.#writing = null;
     this.#durable = chunk.last;
     this.#room = this.#room && this.#measureRoom();
-    // What these callers append and flush in turn gathers into one write.
+    // Records that these callers append and flush now are gathered into one write.
     this.#delivering = true;
     for (const done of chunk.waiting) done(null);
     this.#delivering = false;

@@ -1,14 +1,14 @@
 /**
- * The signer's own look at the state folder's lock, which its launcher took and handed down as an
- * open descriptor: the kernel drops it when the last holder dies, so there is no stale lock.
+ * The signer's own check of the state folder's lock, which its launcher took and passed on as an
+ * open descriptor. The kernel drops the lock when the last holder dies, so no lock is stale.
  * Sources: flock(2), proc_pid_fdinfo(5).
  */
 import { fstatSync, readFileSync, statSync } from "node:fs";
 import { AgentError } from "../../protocol/fault.ts";
 
 /**
- * Checks that descriptor `fd` is the file at `path` and that an exclusive lock is held on it. Where
- * the kernel does not show locks, being the same file must do.
+ * Checks that descriptor `fd` is the file at `path` and has an exclusive lock. If the kernel does
+ * not show locks, the same file is enough.
  * @throws AgentError LEDGER_UNLOCKED
  * @public
  */

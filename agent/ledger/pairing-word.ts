@@ -1,21 +1,21 @@
 /**
- * The word that closes pairing.json: a MAC, under a key of the ledger's seal, of everything pairing
- * agreed on. Whoever changes the gateway's key or an address in that file without the keystore is
- * found out. docs/ledger.md section 5. Touches nothing.
+ * The MAC at the end of pairing.json, under a key of the ledger's seal, over everything that
+ * pairing agreed on. It reveals a change of the gateway's key or an address in that file without
+ * the keystore. docs/ledger.md section 5. Touches nothing.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { LedgerSeal } from "./seal.ts";
 
 /**
- * The most that pairing.json may hold.
+ * The largest size of pairing.json.
  * @public
  */
 export const pairingBytesMax = 262_144;
 
 /**
- * What the word covers: every member in the file's order, but `step`, which only says how far
- * pairing came, and the word itself.
+ * Returns the text that the MAC covers: every member in the file's order, except `step`, which only
+ * shows how far pairing came, and the MAC itself.
  * @public
  */
 export function pairingText(pairing: object): string {
@@ -24,8 +24,7 @@ export function pairingText(pairing: object): string {
 }
 
 /**
- * @throws AgentError PAIRING_FORGED when the bytes of `path` are not what pairing wrote under this
- * seal
+ * @throws AgentError PAIRING_FORGED if pairing did not write the bytes of `path` under this seal
  * @public
  */
 export function assertPairing(seal: LedgerSeal, bytes: Uint8Array, path: string): void {

@@ -1,15 +1,15 @@
 /**
- * What a checkpoint need not carry, since it never changes: withdrawals that are closed and
- * destinations that were paid. Each new segment adds one sorted file of each; eight of one size
- * become one, a slice of the work at a time, so that their number stays small. The CHECKPOINT
- * record names all files. docs/ledger.md section 9.
+ * Closed withdrawals and paid destinations, which never change, so checkpoints do not hold them.
+ * Each new segment adds one sorted file of each kind. Eight files of one size are merged into a
+ * larger one, in slices of work, so that the number of files stays small. The CHECKPOINT record
+ * names all files. docs/ledger.md section 9.
  */
 import { type LedgerDisk, writing } from "./disk.ts";
 import type { NamedFile, NamedFiles } from "./records.ts";
 import { probeOf, type Row, SortedFile, SortedWriter, sortedFileOf, sourceOn } from "./sorted-file.ts";
 
 /**
- * By what they hold, and how their files are called.
+ * The kinds of sorted files, and the first part of their names.
  * @public
  */
 export const shelves = ["closed", "paid"] as const;
@@ -21,36 +21,36 @@ export type Shelf = (typeof shelves)[number];
 export type Leaving = { readonly [S in Shelf]: readonly Row[] };
 
 /**
- * What the folded state looks up in the files. Nothing that it answers ever changes but by a newer
- * row of the same key.
+ * The lookup of the state in the files. An answer never changes except by a newer row of the same
+ * key.
  * @public
  */
 export interface Past {
   /**
-   * Every row whose key begins with the first eight bytes of `key`, newest first; a value may be
-   * followed by zeros.
+   * Returns every row whose key begins with the first eight bytes of `key`, newest first. A value
+   * may be followed by zeros.
    * @throws AgentError LEDGER_DAMAGED naming the file, LEDGER_UNREADABLE
    */
   find(shelf: Shelf, key: Uint8Array): readonly Row[];
 }
 
 /**
- * Of a ledger in its first segment.
+ * The empty past of a ledger in its first segment.
  * @public
  */
 export const noPast: Past = { find: () => [] };
 
-/** Nothing to put away. */
+/** No rows to put away. */
 export const nothingLeaves: Leaving = { closed: [], paid: [] };
 
-/** So many files of one level are joined. */
+/** The number of files of one level that are merged. */
 const joinedFiles = 8;
 /**
- * Rows of a joined file have no more bytes, so that writing it is over soon and takes little
- * memory: about 64 segments' rows.
+ * The largest size of a merged file's rows, about 64 segments' rows, so that writing it is short
+ * and takes little memory.
  */
 const joinedBytesMax = 16 * 1024 * 1024;
-/** Rows of one slice of joining: a few milliseconds. */
+/** The rows in one slice of a merge: a few milliseconds. */
 const sliceRows = 8_192;
 
 const namePattern = /^(closed|paid)-(\d{8})\.bin$/;
@@ -60,14 +60,14 @@ export function isPastFile(name: string): boolean {
   return namePattern.test(name);
 }
 
-/** The files of one ledger. Made when it is opened; `put` and `tend` change it. */
+/** The sorted files of one ledger. Made when the ledger is opened; `put` and `tend` change them. */
 export class PastFiles implements Past {
   readonly #disk: LedgerDisk;
   readonly #files: { readonly [S in Shelf]: SortedFile[] };
   #joining: Generator<undefined, void> | null = null;
 
   /**
-   * @throws AgentError LEDGER_DAMAGED when a named file is missing or not what was written,
+   * @throws AgentError LEDGER_DAMAGED if a named file is missing or not as it was written,
    * LEDGER_UNREADABLE
    */
   constructor(disk: LedgerDisk, named: NamedFiles) {
@@ -77,7 +77,7 @@ export class PastFiles implements Past {
     this.#files = { closed: named.closed.map(open), paid: named.paid.map(open) };
   }
 
-  /** For the next CHECKPOINT record. */
+  /** The names for the next CHECKPOINT record. */
   get named(): NamedFiles {
     const { closed, paid } = this.#files;
     return { closed: closed.map(({ named }) => named), paid: paid.map(({ named }) => named) };
@@ -94,7 +94,10 @@ export class PastFiles implements Past {
     return found;
   }
 
-  /** Writes what leaves the state, durable when it returns. @throws AgentError LEDGER_POISONED */
+  /**
+   * Writes the rows that leave the state, durable when it returns. @throws AgentError
+   * LEDGER_POISONED
+   */
   put(leaving: Leaving): void {
     for (const shelf of shelves) {
       if (leaving[shelf].length === 0) continue;
@@ -103,21 +106,20 @@ export class PastFiles implements Past {
   }
 
   /**
-   * One slice of joining files, where there are files to join. A crash forgets it and loses
-   * nothing: what is joined stays on disk, and counts until a CHECKPOINT record names the joined
-   * file. Only while the disk has room.
+   * Does one slice of a merge, if there are files to merge and the disk has room. A crash loses
+   * nothing: the merged files stay on disk, and count until a CHECKPOINT record names the new file.
    * @throws AgentError LEDGER_DAMAGED, LEDGER_UNREADABLE, LEDGER_POISONED
    */
   tend(): void {
     const joining = this.#joining ?? this.#nextJoin();
-    // One that a changed file ends is begun anew.
+    // A merge that a changed file stops begins again.
     this.#joining = null;
     if (joining?.next().done === false) this.#joining = joining;
   }
 
   /**
-   * Removes files that no record names: a crash left them before there was one, or they were
-   * joined. @throws what the disk says
+   * Removes files that no record names, because of a crash before the record or after a merge.
+   * @throws the disk's error
    */
   removeOthers(): void {
     const named = new Set(shelves.flatMap((shelf) => this.#files[shelf].map((each) => each.named.file)));
@@ -130,7 +132,10 @@ export class PastFiles implements Past {
     return new SortedFile(sourceOn(this.#disk, new Set([file]), file), { file, root });
   }
 
-  /** Above every number in the folder, so that no two records ever name two files alike. */
+  /**
+   * Returns a number above every number in the folder, so that no two records ever use a name for
+   * two files.
+   */
   #nextNumber(): number {
     return this.#disk.list().reduce((most, name) => Math.max(most, Number(namePattern.exec(name)?.[2] ?? 0)), 0) + 1;
   }
@@ -150,7 +155,8 @@ export class PastFiles implements Past {
   }
 
   /**
-   * Of rows with the same key the newest stays. New files may come behind these while this goes on.
+   * Merges files; of rows with the same key the newest stays. New files may be added behind these
+   * meanwhile.
    */
   *#join(shelf: Shelf, inputs: readonly SortedFile[], rows: number): Generator<undefined, void> {
     const valueBytes = Math.max(...inputs.map((file) => file.valueBytes));
@@ -169,7 +175,7 @@ export class PastFiles implements Past {
   }
 }
 
-/** Of the readers' rows the lowest, of the same key the first reader's. */
+/** Returns the lowest of the readers' rows; for one key, the first reader's row. */
 function lowestOf(readers: readonly RowReader[]): Row | null {
   let lowest: Row | null = null;
   for (const { row } of readers) {
@@ -178,7 +184,7 @@ function lowestOf(readers: readonly RowReader[]): Row | null {
   return lowest;
 }
 
-/** The rows of one file, one after the other; null behind the last. */
+/** The rows of one file in order; null after the last. */
 class RowReader {
   readonly #rows: Generator<Row, void>;
   row: Row | null = null;

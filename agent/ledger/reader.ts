@@ -1,7 +1,7 @@
 /**
- * Records read back from a live ledger: any number, any age, each checked again against its own
- * hash and MAC. The newest two segments are mapped in memory; an older one is mapped when asked
- * for, one kept.
+ * Reads records back from a live ledger: any number of any age, each checked again against its own
+ * hash and MAC. The newest two segments are mapped in memory. An older one is mapped on request,
+ * and one such map is kept.
  */
 import { invariant } from "../../protocol/fault.ts";
 import { closesItself, damaged, decodeRecord } from "./codec.ts";
@@ -11,12 +11,12 @@ import type { LedgerSeal } from "./seal.ts";
 import { mapSegment, type SegmentMap, segmentName } from "./segment.ts";
 
 /**
- * Most records one call reads.
+ * The most records of one call.
  * @public
  */
 export const recordsReadMax = 10_000;
 
-/** The ledger room's own. */
+/** Used only inside the ledger module. */
 export class LedgerReader {
   readonly #disk: LedgerDisk;
   readonly #seal: LedgerSeal;
@@ -30,7 +30,7 @@ export class LedgerReader {
     this.#newest = newest;
   }
 
-  /** A new segment began. */
+  /** Follows the start of a new segment. */
   follow(newest: SegmentMap): void {
     this.#before = this.#newest;
     this.#newest = newest;
@@ -52,7 +52,7 @@ export class LedgerReader {
     return records;
   }
 
-  /** The segment a record stands in, and where its line ends. */
+  /** Returns the segment of a record, and the end of its line. */
   endOf(seq: number): { readonly segment: number; readonly bytes: number } {
     const map = this.#mapOf(seq);
     return { segment: map.segment, bytes: map.spanAt(seq).end };

@@ -37,14 +37,14 @@ class SealedReceipt {
   }
 
   /**
-   * The 32 bytes of each signature to make, lower-case hex: text, so that nobody can change them
+   * The 32 bytes of each signature to make, lower-case hex. Text, so that no code can change them
    * between the record and the signature.
    */
   get digest(): string {
     return this.#digest;
   }
 
-  /** The record pays nothing, to its own account: it uses a slot up. */
+  /** True for a cancel: a zero payment to its own account, which uses a slot up. */
   get isCancel(): boolean {
     return this.#isCancel;
   }
@@ -62,7 +62,7 @@ class SealedReceipt {
 export type Receipt = SealedReceipt;
 
 /**
- * True for a receipt the ledger made; false for anything that only looks like one.
+ * True for a receipt that the ledger made; false for an object that only looks like one.
  * @public
  */
 export function isReceipt(value: unknown): value is Receipt {
@@ -77,7 +77,10 @@ export interface ReceiptFields {
   readonly seq: number;
 }
 
-/** The ledger room's own maker: the caller has checked that the record is durable. */
+/**
+ * Makes a receipt; only the ledger module calls it, after it has checked that the record is
+ * durable.
+ */
 export function makeReceipt(intent: ReceiptFields): Receipt {
   return new SealedReceipt(maker, intent);
 }

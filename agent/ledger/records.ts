@@ -1,8 +1,8 @@
 /**
- * The kinds of record in the ledger, as types: what the file means. How lines are written and
- * chained is docs/ledger.md. A record is a fact that already holds; the core folds them in order,
- * live and at start-up, through the same function. Counters and base units are decimal strings;
- * hashes, digests and raw bytes lower-case hex.
+ * The kinds of record in the ledger, as types: the meaning of the file. docs/ledger.md describes
+ * how lines are written and linked. A record is a fact that already holds; the core applies records
+ * in order, live and at start-up, with the same function. Slots and base units are decimal strings;
+ * hashes, digests and raw bytes are lower-case hex.
  */
 import type { Facts } from "../../chains/family.ts";
 import type { Head } from "../../protocol/messages.ts";
@@ -13,7 +13,7 @@ import type { Head } from "../../protocol/messages.ts";
  */
 export interface NamedFile {
   readonly file: string;
-  readonly root: string; // covers all of it
+  readonly root: string; // covers the complete file
 }
 
 /**
@@ -27,7 +27,7 @@ export interface NamedFiles {
 
 /** @public */
 export type RecordBody =
-  /** First record, and again at each later pairing: who this ledger belongs to. */
+  /** The owner of this ledger. First record, and again at each later pairing. */
   | {
       readonly kind: "PAIRED";
       readonly agent: string;
@@ -36,41 +36,37 @@ export type RecordBody =
       readonly epoch: number;
       readonly gatewayKey: string; // Ed25519 public key, hex
     }
-  /**
-   * First counter of an account; the newest one holds, and after the first INTENT there are no
-   * more.
-   */
+  /** The first slot of an account. The newest record holds, and none follows the first INTENT. */
   | { readonly kind: "ADOPTED"; readonly network: string; readonly account: string; readonly slot: string }
-  /**
-   * A job the pinned gateway signed, at its place in the chain of jobs. `job` is its exact text.
-   */
+  /** A job that the pinned gateway signed, at its number in the jobs. `job` is its exact text. */
   | {
       readonly kind: "REQUESTED";
       readonly transactionId: string;
       readonly sequence: number;
       readonly jobHash: string;
       readonly job: string;
-      readonly signature: string; // of that text, by the gateway
+      readonly signature: string; // the gateway's, over the exact text
     }
   /**
-   * A job whose withdrawal is here already (same content) or that contradicts one: the chain moves
-   * on, nothing else does.
+   * A job whose withdrawal is here already (same content) or that contradicts one. Only the jobs'
+   * number moves on.
    */
   | {
       readonly kind: "REPEATED";
       readonly transactionId: string;
       readonly sequence: number;
       readonly jobHash: string;
-      readonly code: string; // "" same content, else what differs
+      readonly code: string; // "" for the same content, else the difference
     }
   /**
-   * Policy or a person said yes; counts against the limits from here. `by` is policy or operator.
+   * Policy or an operator approved; the amount counts against the limits from here. `by` is policy
+   * or operator.
    */
   | {
       readonly kind: "APPROVED";
       readonly transactionId: string;
       readonly by: "policy" | "operator";
-      readonly approver: string; // the name that whoever asked gave, "" for policy
+      readonly approver: string; // the name that the caller gave, "" for policy
       readonly chain: string;
       readonly network: string;
       readonly contract: string; // "" native
@@ -79,8 +75,8 @@ export type RecordBody =
     }
   | { readonly kind: "HELD"; readonly transactionId: string; readonly code: string }
   /**
-   * The first of two people said yes to what `digest` names, and to this destination; nothing
-   * counts before the second.
+   * The first of two people approved the content of `digest` and this destination; nothing counts
+   * before the second.
    */
   | {
       readonly kind: "CONFIRMED";
@@ -90,19 +86,20 @@ export type RecordBody =
       readonly address: string;
     }
   /**
-   * Final, before any signature. `by` courier is a decline (for instance: the call would revert).
+   * Final, before any signature. `by` courier is a decline (for instance because the call would
+   * revert).
    */
   | {
       readonly kind: "REFUSED";
       readonly transactionId: string;
       readonly by: "policy" | "operator" | "courier";
-      readonly approver: string; // the person's name as given, "" for the others
+      readonly approver: string; // the operator's name as given, "" for the others
       readonly code: string;
     }
   | { readonly kind: "EXPIRED"; readonly transactionId: string }
   /**
-   * The token and every field of one version, before the key is used. One that pays nothing to its
-   * own account is a cancel.
+   * The slot and every field of one version, before the key is used. A zero payment to the account
+   * itself is a cancel.
    */
   | {
       readonly kind: "INTENT";
@@ -114,8 +111,8 @@ export type RecordBody =
       readonly contract: string;
       readonly address: string;
       readonly amountUnits: string;
-      readonly facts: Facts; // of its offer, in the family's own fields
-      readonly feeMax: string; // the most it may cost
+      readonly facts: Facts; // the transaction parameters, in the family's own fields
+      readonly feeMax: string; // the highest possible fee
       readonly digest: string;
       readonly unsigned: string;
     }
@@ -129,37 +126,37 @@ export type RecordBody =
       readonly raw: string;
     }
   /**
-   * The gateway's signed word that its database holds everything up to `acked`; opens the gate for
-   * the named versions.
+   * The gateway's signed statement that its database holds everything up to `acked`; opens the gate
+   * for the named versions.
    */
   | {
       readonly kind: "RELEASED";
       readonly acked: Head;
       readonly released: readonly { readonly transactionId: string; readonly version: number }[];
     }
-  /** What the courier says it saw on chain. Never moves a withdrawal to another token. */
+  /** The courier's observation of the chain. Never moves a withdrawal to another slot. */
   | {
       readonly kind: "OBSERVED";
       readonly transactionId: string;
-      readonly stage: "broadcast" | "included" | "final" | "dead"; // dead: of this transaction alone
+      readonly stage: "broadcast" | "included" | "final" | "dead"; // dead: only about this transaction
       readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
       readonly txHash: string;
       readonly block: number;
     }
   /**
-   * The gateway's signed word that these withdrawals have ended: only then are their bytes
-   * forgotten.
+   * The gateway's signed statement that these withdrawals have ended; their bytes are forgotten
+   * only then.
    */
   | { readonly kind: "ENDED"; readonly ended: readonly string[] }
   /**
-   * The gateway's signed word that no block can take these transactions any more, and none has one
-   * of them.
+   * The gateway's signed statement that these transactions are dead: in no block, and no block can
+   * take them any more.
    */
   | { readonly kind: "DEAD"; readonly txHashes: readonly string[] }
   /**
-   * A person has the INTENT that follows made, by the verb that `act` names. Where versions end by
-   * waiting none follows: the next version may be made, or none any more. `end` stands in front of
-   * the EXPIRED of a sweep whose slot the chain cannot reach.
+   * An operator orders the following INTENT, by the verb that `act` names. With exclusion by expiry
+   * none follows: the next version may be made, or no more. `end` stands in front of the EXPIRED of
+   * a sweep whose slot the chain cannot reach.
    */
   | {
       readonly kind: "UNSTUCK";
@@ -167,36 +164,35 @@ export type RecordBody =
       readonly act: "replace" | "cancel" | "end";
       readonly approver: string;
     }
-  /** A person stopped new signatures, or lets them go on. */
+  /** An operator stopped new signatures or allowed them again. */
   | { readonly kind: "PAUSED"; readonly paused: boolean; readonly approver: string }
   /**
-   * The gateway's signed word that no deposit address at or above this place has left: it takes a
-   * higher one before one does.
+   * The gateway's signed statement that no deposit address at or above this index has left; the
+   * gateway waits for a higher ceiling before more addresses leave.
    */
   | { readonly kind: "CEILING"; readonly ceiling: number }
   /** The gateway acknowledged everything up to `acked` and nothing was waiting at the gate. */
   | { readonly kind: "REPORTED"; readonly acked: Head }
   | { readonly kind: "ALARM"; readonly code: string; readonly detail: string }
-  /** The signer stopped signing until a person recovers it. */
+  /** The signer stopped signing until an operator recovers it. */
   | { readonly kind: "LOCKED"; readonly code: string; readonly detail: string }
   /**
-   * A person ended what OPENED began for both: policy decides by itself again, of what the gateway
-   * issues from `issuedBefore` on.
+   * An operator ended the hold that OPENED began after both sides were restored: policy decides by
+   * itself again on jobs issued from `issuedBefore` on.
    */
   | { readonly kind: "RESUMED"; readonly issuedBefore: number }
   /**
-   * The config.json by which the decisions that follow are made, when it is another than before;
-   * its limits, a line a currency.
+   * A new config.json for the decisions that follow, with its limits, one line for each currency.
    */
   | { readonly kind: "POLICY"; readonly digest: string; readonly path: string; readonly limits: readonly string[] }
   /**
-   * First record of a segment: the folded state of all before is in the named file with this hash,
-   * and what is closed or paid for good in the sorted files, oldest first.
+   * First record of a segment. The named file with this hash holds the state of all earlier
+   * records; the sorted files hold closed withdrawals and paid destinations, oldest first.
    */
   | ({ readonly kind: "CHECKPOINT"; readonly file: string; readonly sha256: string } & NamedFiles)
   /**
-   * First record of a segment like CHECKPOINT, and the beginning of a new ledger in a new epoch:
-   * the file holds the state that the gateway's order and the ledger before it come to together.
+   * First record of a segment like CHECKPOINT, and the beginning of a recovered ledger in a new
+   * epoch. The file holds the state made from the gateway's order and the old ledger.
    */
   | ({
       readonly kind: "OPENED";
@@ -204,9 +200,9 @@ export type RecordBody =
       readonly sha256: string;
       readonly order: string;
       readonly epoch: number;
-      readonly both: boolean; // ledger and gateway went back: what has no slot is held for a person
+      readonly both: boolean; // ledger and gateway were both restored: withdrawals without a slot are held for an operator
       readonly held: Head; // newest head that the gateway held before, seq 0 for none
-      readonly sequence: number; // where the chain of jobs goes on
+      readonly sequence: number; // the job after which the numbers continue
       readonly jobHash: string;
     } & NamedFiles);
 
@@ -214,14 +210,14 @@ export type RecordBody =
 export type RecordKind = RecordBody["kind"];
 
 /**
- * Kinds that follow from the limits in force.
+ * Kinds that depend on the limits in force.
  * @public
  */
 export const decidingKinds: ReadonlySet<RecordKind> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
 
 /**
- * Whether an INTENT pays nothing, to its own account: it uses the slot up. No payment does, for an
- * approval is for something.
+ * True if an INTENT is a cancel: a zero payment to its own account that uses the slot up. No
+ * payment is one, because an approval is never for zero.
  * @public
  */
 export function isCancel(
@@ -231,7 +227,7 @@ export function isCancel(
 }
 
 /**
- * A record as it stands in the file: number, link to the one before, ledger time, body, own hash.
+ * A record as it is in the file: number, link to the one before, ledger time, body, own hash.
  * @public
  */
 export type LedgerRecord = RecordBody & {
@@ -242,7 +238,7 @@ export type LedgerRecord = RecordBody & {
 };
 
 /**
- * A record that stands first in a segment, for all before it.
+ * A record that is first in a segment and stands for all earlier ones.
  * @public
  */
 export type Beginning = Extract<LedgerRecord, { kind: "CHECKPOINT" | "OPENED" }>;
@@ -253,7 +249,7 @@ export function isBeginning(record: LedgerRecord | undefined): record is Beginni
 }
 
 /**
- * All of an OPENED record but its file's name and hash.
+ * An OPENED record without its kind and the files' names and hashes.
  * @public
  */
 export type OpenedBody = Omit<Extract<RecordBody, { kind: "OPENED" }>, "kind" | "file" | "sha256" | keyof NamedFiles>;

@@ -1,8 +1,8 @@
 /**
- * The ledger's seal: what only the wallet's own key can make. It closes each line with a MAC beside
- * the public hash chain, keeps signed bytes and checkpoints in a box bound to their place, and
- * closes the pairing file. Anybody may check the chain; nobody without the keystore can lengthen
- * it. Touches nothing. docs/ledger.md section 5. Sources: RFC 2104 (HMAC), RFC 5869 (HKDF), NIST SP
+ * The ledger's seal, which only the wallet's own key can make. It closes each line with a MAC next
+ * to the public hash, keeps signed bytes and checkpoints in boxes tied to their place, and closes
+ * the pairing file. Everybody can check the hashes; only the keystore can lengthen the ledger.
+ * Touches nothing. docs/ledger.md section 5. Sources: RFC 2104 (HMAC), RFC 5869 (HKDF), NIST SP
  * 800-38D (GCM), RFC 5297 (a nonce made from the contents).
  */
 import {
@@ -23,7 +23,7 @@ const lineDomain = "autowithdraw/2 ledger line\n";
 const wordDomain = "autowithdraw/2 pairing\n";
 
 /**
- * The keys of one ledger. They lie outside the heap and print as a mark.
+ * The keys of one ledger. They are outside the heap and print as a mark.
  * @public
  */
 export class LedgerSeal {
@@ -32,7 +32,7 @@ export class LedgerSeal {
   readonly #nonce: KeyObject;
   readonly #word: KeyObject;
 
-  /** `key`: 32 bytes that `ledgerKey` of the keystore gives; they stay the caller's to wipe. */
+  /** `key`: 32 bytes from `ledgerKey` of the keystore; the caller wipes them. */
   constructor(key: Uint8Array) {
     invariant(key.length === keyBytes, "a ledger's key has 32 bytes");
     this.#line = derived(key, "line");
@@ -42,22 +42,22 @@ export class LedgerSeal {
   }
 
   /**
-   * The MAC, lower-case hex, of the line whose chain hash this is: the hash covers the line and
-   * every line before it.
+   * Returns the MAC, lower-case hex, of the line with this hash, which covers the line and every
+   * line before.
    */
   macOf(hash: string): string {
     return createHmac("sha256", this.#line).update(lineDomain).update(hash).digest("hex");
   }
 
-  /** Whether the line with this chain hash was closed by this key. */
+  /** True if this key closed the line with this hash. */
   closes(hash: string, mac: string): boolean {
     return isSame(this.macOf(hash), mac);
   }
 
   /**
-   * Bytes in a box that opens at `place` only: nonce ‖ ciphertext ‖ tag. The nonce is made from
-   * place and contents, so that two contents never share one, whatever a ledger that was put back
-   * writes at the same place again.
+   * Returns bytes in a box that opens only at `place`: nonce ‖ ciphertext ‖ tag. The nonce is made
+   * from place and contents, so two contents never share one, even if a restored ledger writes
+   * again at the same place.
    */
   box(place: string, plain: Uint8Array): Uint8Array {
     const nonce = createHmac("sha256", this.#nonce).update(`${place}\n`).update(plain).digest().subarray(0, nonceBytes);
@@ -65,7 +65,7 @@ export class LedgerSeal {
     return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** The bytes of a box, null where this key did not make it for this place. */
+  /** Returns the bytes of a box; null if this key did not make it for this place. */
   open(place: string, box: Uint8Array): Uint8Array | null {
     const end = box.length - tagBytes;
     if (end < nonceBytes) return null;
@@ -78,23 +78,23 @@ export class LedgerSeal {
     }
   }
 
-  /** The word, lower-case hex, that closes what pairing agreed on. */
+  /** Returns the MAC, lower-case hex, that closes the agreement of a pairing. */
   wordOf(text: string): string {
     return createHmac("sha256", this.#word).update(wordDomain).update(text).digest("hex");
   }
 
-  /** Whether this key gave `word` for `text`. */
+  /** True if this key made the MAC `word` for `text`. */
   gave(text: string, word: string): boolean {
     return isSame(this.wordOf(text), word);
   }
 }
 
-/** The place of a record's sealed field: its number in the ledger. */
+/** Returns the place of a record's sealed field: its number in the ledger. */
 export function recordPlace(seq: number): string {
   return `autowithdraw/2 ledger record ${seq}`;
 }
 
-/** The place of a checkpoint: its segment, and the number of the segment's first record. */
+/** Returns the place of a checkpoint: its segment, and the number of the segment's first record. */
 export function checkpointPlace(segment: number, seq: number): string {
   return `autowithdraw/2 ledger checkpoint ${segment} ${seq}`;
 }

@@ -1,7 +1,7 @@
 /**
- * One segment file read back: every line checked against its own hash, its MAC and its place in the
- * chain, and a torn tail told from damage. Also the map from record numbers to hashes and places.
- * Algorithm: docs/ledger.md section 7.
+ * Reads one segment file back: checks hash, MAC and place in the ledger of every line, and tells a
+ * torn tail from damage. Also maps record numbers to hashes and places. Algorithm: docs/ledger.md
+ * section 7.
  */
 import { createHash } from "node:crypto";
 import { AgentError } from "../../protocol/fault.ts";
@@ -25,20 +25,23 @@ import { checkpointPlace, type LedgerSeal } from "./seal.ts";
 
 const newline = 0x0a;
 
-/** `00000001.jsonl`, the number being the segment's. */
+/** Returns a segment's file name, `00000001.jsonl` for segment 1. */
 export function segmentName(segment: number): string {
   return `${String(segment).padStart(8, "0")}.jsonl`;
 }
 
-/** The folded state before segment `segment` begins, in a box of the seal. */
+/**
+ * Returns the name of the file with the state before segment `segment` begins, in a box of the
+ * seal.
+ */
 export function checkpointName(segment: number): string {
   return `checkpoint-${String(segment).padStart(8, "0")}.bin`;
 }
 
 /**
- * The number of the newest segment, 0 when there is none.
- * @throws AgentError LEDGER_DAMAGED when one before it is gone; LEDGER_NEWER when a later format's
- * file is there
+ * Returns the number of the newest segment, 0 if there is none.
+ * @throws AgentError LEDGER_DAMAGED if an earlier one is missing; LEDGER_NEWER if there is a file
+ * of a later format
  */
 export function newestSegment(names: readonly string[]): number {
   const segments = new Set<number>();
@@ -56,17 +59,17 @@ export function newestSegment(names: readonly string[]): number {
   return newest;
 }
 
-/** Where the chain stands after a record, and so what the next one must continue. */
+/** The position after a record, which the next record must continue. */
 export interface ChainPlace {
   readonly seq: number;
   readonly hash: string;
   readonly at: number;
 }
 
-/** The content of one write: lines of one segment, and those who wait for it. */
+/** The content of one write: lines of one segment, with the waiting callers. */
 export interface Chunk {
   readonly segment: number;
-  readonly begins: boolean; // the segment's file is made by this chunk
+  readonly begins: boolean; // this chunk creates the segment's file
   lines: string;
   last: ChainPlace;
   readonly waiting: ((error: AgentError | null) => void)[];
@@ -74,7 +77,7 @@ export interface Chunk {
 
 export const chainStart: ChainPlace = { seq: 0, hash: zeroHash, at: 0 };
 
-/** Hash and place of each record of one segment, 36 bytes each. */
+/** Hash and position of each record of one segment, 36 bytes each. */
 export class SegmentMap {
   readonly segment: number;
   readonly seqFirst: number;
@@ -125,19 +128,19 @@ export class SegmentMap {
   }
 }
 
-/** A segment read to its last good line. */
+/** A segment that was read up to its last good line. */
 export interface ReadSegment {
   readonly records: readonly LedgerRecord[];
   readonly map: SegmentMap;
-  readonly bytes: number; // good ones
-  readonly torn: boolean; // something that was never durable follows them
+  readonly bytes: number; // length of the good lines
+  readonly torn: boolean; // bytes that were never durable follow
 }
 
 /**
- * Reads a whole segment that continues the chain after `before`. Without a seal nothing says who
- * wrote it.
- * @throws AgentError LEDGER_DAMAGED naming file and line for anything but a torn tail;
- * LEDGER_FORGED naming the line that another wrote; LEDGER_NEWER, LEDGER_OLDER
+ * Reads a complete segment that continues the ledger after `before`. Without a seal, the author of
+ * the lines is not proved.
+ * @throws AgentError LEDGER_DAMAGED with file and line for anything but a torn tail; LEDGER_FORGED
+ * with the line that another program wrote; LEDGER_NEWER, LEDGER_OLDER
  */
 export function readSegment(bytes: Uint8Array, segment: number, before: ChainPlace, seal: LedgerSeal | null): ReadSegment {
   const file = segmentName(segment);
@@ -184,10 +187,10 @@ function assertFirst(record: LedgerRecord, first: boolean, segment: number, wher
 }
 
 /**
- * What begins at `start` is not a good line. It is a torn write, cut and never durable, only when
- * each of its lines that is ended by a newline has a zero byte, and no whole record can be found in
- * it: a write cut by a power failure lacks its end or has holes, while a changed or edited line has
- * neither.
+ * Checks that the bytes from `start` on are a torn write, cut and never durable. A torn write lacks
+ * its end or has holes after a power failure, while a changed line has neither. So each of its
+ * lines that ends with a newline must contain a zero byte, and it must not contain a complete
+ * record.
  */
 function assertTorn(bytes: Uint8Array, start: number, where: Place): void {
   if (where.line === 1) throw damaged("the first line of a segment is never torn", where);
@@ -203,8 +206,8 @@ function assertTorn(bytes: Uint8Array, start: number, where: Place): void {
 }
 
 /**
- * Searches a bad line for a record that closes itself. `unended`: being one itself, without its
- * newline, does not count.
+ * Searches a bad line for a record that closes itself. With `unended`, the line itself without its
+ * newline does not count as such a record.
  */
 function hasWholeRecord(line: Uint8Array, unended: boolean): boolean {
   const text = Buffer.from(line.buffer, line.byteOffset, line.length);
@@ -220,8 +223,8 @@ function hasWholeRecord(line: Uint8Array, unended: boolean): boolean {
 }
 
 /**
- * The map of an older segment, without reading its records: each line's own hash is checked by
- * `verify`, here only that the numbers run on. @throws AgentError LEDGER_DAMAGED
+ * Maps an older segment without reading its records. `verify` checks each line's own hash; here
+ * only the order of the numbers is checked. @throws AgentError LEDGER_DAMAGED
  */
 export function mapSegment(disk: LedgerDisk, segment: number): SegmentMap {
   const file = segmentName(segment);
@@ -245,8 +248,8 @@ function seqAt(bytes: Buffer, start: number, where: Place): number {
 }
 
 /**
- * The last record of a complete older segment. @throws AgentError LEDGER_DAMAGED, LEDGER_FORGED,
- * LEDGER_NEWER
+ * Returns the last record of a complete older segment. @throws AgentError LEDGER_DAMAGED,
+ * LEDGER_FORGED, LEDGER_NEWER
  */
 export function lastRecord(disk: LedgerDisk, segment: number, seal: LedgerSeal): LedgerRecord {
   const file = segmentName(segment);
@@ -259,8 +262,8 @@ export function lastRecord(disk: LedgerDisk, segment: number, seal: LedgerSeal):
 }
 
 /**
- * The file of a CHECKPOINT or OPENED record, as it lies on disk.
- * @throws AgentError LEDGER_DAMAGED when it is missing or not what was written
+ * Returns the bytes on disk of a CHECKPOINT or OPENED record's file.
+ * @throws AgentError LEDGER_DAMAGED if it is missing or not as it was written
  */
 export function checkpointBytes(
   disk: LedgerDisk,
@@ -274,13 +277,13 @@ export function checkpointBytes(
   return bytes;
 }
 
-/** The box of the state before the segment that begins with record `seq`. */
+/** Returns the box with the state before the segment that begins with record `seq`. */
 export function sealCheckpoint(seal: LedgerSeal, segment: number, seq: number, stateJson: string): Uint8Array {
   return seal.box(checkpointPlace(segment, seq), Buffer.from(stateJson));
 }
 
 /**
- * The state in the box of a segment's first record. @throws AgentError LEDGER_DAMAGED,
+ * Returns the state from the box of a segment's first record. @throws AgentError LEDGER_DAMAGED,
  * LEDGER_FORGED
  */
 export function openCheckpoint(
@@ -293,5 +296,5 @@ export function openCheckpoint(
   const bytes = seal.open(checkpointPlace(segment, record.seq), checkpointBytes(disk, names, record));
   if (bytes === null)
     throw forged("the checkpoint does not open: this wallet's signer did not write it here", { file: record.file });
-  return JSON.parse(Buffer.from(bytes).toString("utf8")); // Our own text: nobody else can seal one.
+  return JSON.parse(Buffer.from(bytes).toString("utf8")); // Our own text: no other program can seal one.
 }

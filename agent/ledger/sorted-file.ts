@@ -1,8 +1,8 @@
 /**
- * One immutable file of rows in the order of their keys: written once, looked up by halving, joined
- * with others into a larger one. Its end (first key and hash of every block, and a filter) stays in
- * memory and is what the ledger names by a hash; a block is held against its hash each time it is
- * read. Bytes: docs/ledger.md section 9.
+ * One immutable file of rows in the order of their keys: written once, searched by halving, and
+ * merged with others into a larger one. Its end (first key and hash of every block, and a filter)
+ * stays in memory, and the ledger names it by a hash. Each read of a block is checked against the
+ * block's hash. Bytes: docs/ledger.md section 9.
  */
 import { createHash } from "node:crypto";
 import { type AgentError, invariant } from "../../protocol/fault.ts";
@@ -10,27 +10,24 @@ import { damaged } from "./codec.ts";
 import type { LedgerDisk } from "./disk.ts";
 import type { NamedFile } from "./records.ts";
 
-/** Bytes of a key. The filter and `find` go by its first half, so rows may share that. */
+/** Bytes of a key. The filter and `find` use its first half, which rows may share. */
 export const keyBytes = 16;
 export const prefixBytes = 8;
 
 const domain = "autowithdraw/1 sorted file\n";
 const magic = Buffer.from("awsort/1");
 const tailBytes = 32;
-/**
- * Rows of a block together have at most this many bytes, so that one look-up reads and hashes no
- * more.
- */
+/** The most bytes of a block's rows, so that one look-up reads and hashes no more. */
 const blockBytesMax = 4096;
 const hashBytes = 32;
 const fenceBytes = keyBytes + hashBytes;
-/** One row of a hundred that is not there passes a filter of ten bits a row. */
+/** With ten bits a row, one absent row of a hundred passes the filter. */
 const filterBitsPerRow = 10;
 const filterProbes = 7;
 
 /**
- * A key and what is kept under it. A value shorter than the longest one of its file is followed by
- * zeros when it is read again.
+ * A key and its value. A value shorter than the longest one of its file is read back with zeros at
+ * its end.
  * @public
  */
 export interface Row {
@@ -38,13 +35,15 @@ export interface Row {
   readonly value: Uint8Array;
 }
 
-/** Where the bits of a key stand in any filter: (first + n * step) modulo its bits. */
+/** The position of a key's bits in any filter: (first + n * step) modulo the filter's bits. */
 export interface Probe {
   readonly first: number;
   readonly step: number;
 }
 
-/** From a key's first half alone: keys are hashes, so nothing is left to mix. */
+/**
+ * Returns the positions from a key's first half: keys are hashes, so no further mixing is needed.
+ */
 export function probeOf(key: Uint8Array): Probe {
   const bytes = Buffer.from(key.buffer, key.byteOffset, prefixBytes);
   return { first: bytes.readUInt32BE(0), step: (bytes.readUInt32BE(4) | 1) >>> 0 };
@@ -57,12 +56,12 @@ interface Tail {
   readonly filterBytes: number;
 }
 
-/** All that follows from a tail. */
+/** The sizes that follow from a tail. */
 interface Shape {
   readonly rowBytes: number;
   readonly rowsPerBlock: number;
   readonly blocks: number;
-  readonly indexAt: number; // where the rows end
+  readonly indexAt: number; // the end of the rows
   readonly endBytes: number;
 }
 
@@ -74,14 +73,14 @@ function shapeOf({ rows, valueBytes, filterBytes }: Tail): Shape {
 }
 
 /**
- * Gathers rows that come in the order of their keys, each key once. Each block is hashed when it is
- * full: `finish` is quick.
+ * Gathers rows in the order of their keys, each key once. Each block is hashed when it is full, so
+ * `finish` is quick.
  */
 export class SortedWriter {
   readonly #level: number;
   readonly #valueBytes: number;
   readonly #rowsMax: number;
-  readonly #bytes: Buffer; // rows, and room for the end behind them
+  readonly #bytes: Buffer; // rows, with room for the end behind them
   readonly #filter: Buffer;
   readonly #fences: Buffer[] = [];
   #rows = 0;
@@ -106,7 +105,7 @@ export class SortedWriter {
     if (this.#rows % rowsPerBlock === 0) this.#fence();
   }
 
-  /** The whole file, and the hash that names it. */
+  /** Returns the complete file, and the hash that names it. */
   finish(): { readonly bytes: Uint8Array; readonly root: string } {
     if (this.#rows % this.#shape.rowsPerBlock !== 0) this.#fence();
     const end = Buffer.concat([...this.#fences, this.#filter, encodeTail(this.#tail)]);
@@ -131,7 +130,7 @@ export class SortedWriter {
   }
 }
 
-/** Rows in any order, each key once, as a file of level 0. */
+/** Returns rows in any order, each key once, as a file of level 0. */
 export function sortedFileOf(rows: readonly Row[]): ReturnType<SortedWriter["finish"]> {
   const valueBytes = rows.reduce((most, { value }) => Math.max(most, value.length), 0);
   const writer = new SortedWriter(rows.length, valueBytes, 0);
@@ -139,19 +138,19 @@ export function sortedFileOf(rows: readonly Row[]): ReturnType<SortedWriter["fin
   return writer.finish();
 }
 
-/** Where a file's bytes come from: a disk, or a copy in memory. */
+/** The source of a file's bytes: a disk, or a copy in memory. */
 export interface Source {
   readonly size: number;
   read(start: number, end: number): Uint8Array;
 }
 
-/** @throws AgentError LEDGER_DAMAGED when the file is missing, LEDGER_UNREADABLE */
+/** @throws AgentError LEDGER_DAMAGED if the file is missing, LEDGER_UNREADABLE */
 export function sourceOn(disk: LedgerDisk, names: ReadonlySet<string>, file: string): Source {
   if (!names.has(file)) throw damaged("the file of what is closed is missing", { file });
   return { size: disk.size(file), read: (start, end) => disk.read(file, start, end) };
 }
 
-/** One file, its end in memory. Reads its blocks from the disk each time. */
+/** One file with its end in memory. Reads its blocks from the disk each time. */
 export class SortedFile {
   readonly named: NamedFile;
   readonly rows: number;
@@ -162,7 +161,7 @@ export class SortedFile {
   readonly #index: Buffer;
   readonly #filter: Buffer;
 
-  /** @throws AgentError LEDGER_DAMAGED when its end is not what was written; LEDGER_UNREADABLE */
+  /** @throws AgentError LEDGER_DAMAGED if its end is not as it was written; LEDGER_UNREADABLE */
   constructor(source: Source, named: NamedFile) {
     const { file } = named;
     const { size } = source;
@@ -189,13 +188,14 @@ export class SortedFile {
     return this.#shape.blocks;
   }
 
-  /** False for nearly every key that no row begins as: nothing needs to be read then. */
+  /** False for nearly every key without a row; then nothing needs to be read. */
   mayHold(probe: Probe): boolean {
     return holds(this.#filter, probe);
   }
 
   /**
-   * Every row whose key begins as `key` does. @throws AgentError LEDGER_DAMAGED, LEDGER_UNREADABLE
+   * Returns every row whose key begins like `key`. @throws AgentError LEDGER_DAMAGED,
+   * LEDGER_UNREADABLE
    */
   find(key: Uint8Array): readonly Row[] {
     const prefix = Buffer.from(key.buffer, key.byteOffset, prefixBytes);
@@ -212,7 +212,7 @@ export class SortedFile {
     return found;
   }
 
-  /** @throws AgentError LEDGER_DAMAGED when it is not what was written, LEDGER_UNREADABLE */
+  /** @throws AgentError LEDGER_DAMAGED if it is not as it was written, LEDGER_UNREADABLE */
   readBlock(block: number): Block {
     const { rowBytes, rowsPerBlock } = this.#shape;
     const start = block * rowsPerBlock * rowBytes;
@@ -225,7 +225,7 @@ export class SortedFile {
   }
 
   /**
-   * The block in which the first row with the prefix stands, if there is one: the last that begins
+   * Returns the block of the first row with the prefix, if there is one: the last block that begins
    * before it.
    */
   #firstBlock(prefix: Buffer): number {
@@ -241,7 +241,7 @@ export class SortedFile {
   }
 }
 
-/** Rows of one block that was found right. */
+/** The rows of one block whose hash was right. */
 export class Block {
   readonly #bytes: Buffer;
   readonly #rowBytes: number;
@@ -261,13 +261,13 @@ export class Block {
     return { key: bytes.subarray(0, keyBytes), value: bytes.subarray(keyBytes) };
   }
 
-  /** Below 0 when the row's key begins lower than the prefix, 0 when it begins so. */
+  /** Below 0 if the row's key begins lower than the prefix, 0 if it begins with the prefix. */
   compare(row: number, prefix: Buffer): number {
     const start = row * this.#rowBytes;
     return this.#bytes.compare(prefix, 0, prefixBytes, start, start + prefixBytes);
   }
 
-  /** The first row whose key begins with the prefix or higher. */
+  /** Returns the first row whose key begins with the prefix or higher. */
   firstFrom(prefix: Buffer): number {
     let low = 0;
     let high = this.count;
@@ -281,8 +281,8 @@ export class Block {
 }
 
 /**
- * Reads a whole file: its end against the hash in the ledger, and every block. @throws AgentError
- * LEDGER_DAMAGED, LEDGER_UNREADABLE
+ * Reads a complete file and checks its end against the hash in the ledger, and every block. @throws
+ * AgentError LEDGER_DAMAGED, LEDGER_UNREADABLE
  */
 export function checkSortedFile(source: Source, named: NamedFile): void {
   const file = new SortedFile(source, named);

@@ -1,6 +1,6 @@
 /**
- * How long the ledger's writes take until they are on disk: counted in buckets around a disk.
- * Touches nothing itself.
+ * Measures how long the ledger's writes take until they are on disk, counted in buckets. Touches
+ * nothing itself.
  */
 import { type SyncSummary, syncBucketsMs } from "../socket/summary.ts";
 import type { LedgerDisk } from "./disk.ts";
@@ -12,7 +12,7 @@ export interface SyncTimes {
 }
 
 /**
- * The same disk, its appends timed. `monotonic` in milliseconds.
+ * Returns the same disk with timed appends. `monotonic` is in milliseconds.
  * @public
  */
 export function timedDisk(disk: LedgerDisk, monotonic: () => number): SyncTimes {

@@ -1,6 +1,6 @@
 /**
- * The whole ledger read back: every segment, every hash, every checkpoint that is still kept; with
- * the wallet's seal every MAC as well. Reads only. docs/ledger.md section 8.
+ * Reads the complete ledger back: every segment, every hash and every kept checkpoint; with the
+ * wallet's seal every MAC as well. Reads only. docs/ledger.md section 8.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
@@ -17,14 +17,14 @@ export interface VerifiedLedger {
   readonly records: number;
   readonly segments: number;
   readonly head: Head;
-  readonly tornBytes: number; // behind the head; always 0 for a running ledger
+  readonly tornBytes: number; // after the head; always 0 for a running ledger
 }
 
 /**
- * Verifies the ledger in a folder that nobody writes to. Without a seal the chain alone: nothing
- * says then who wrote it.
- * @throws AgentError LEDGER_MISSING when there is none, LEDGER_DAMAGED or LEDGER_FORGED naming file
- * and line, LEDGER_NEWER, LEDGER_OLDER, LEDGER_UNREADABLE
+ * Verifies the ledger in a folder to which nobody writes. Without a seal only the hashes are
+ * checked, and the author is not proved.
+ * @throws AgentError LEDGER_MISSING if there is none, LEDGER_DAMAGED or LEDGER_FORGED with file and
+ * line, LEDGER_NEWER, LEDGER_OLDER, LEDGER_UNREADABLE
  * @public
  */
 export function verifyLedger(disk: LedgerDisk, seal: LedgerSeal | null): VerifiedLedger {
@@ -69,8 +69,8 @@ export function* verifySegments(
 }
 
 /**
- * Each sorted file that the newest checkpoint names, whole. What older ones named may have been
- * joined and removed.
+ * Checks each sorted file that the newest checkpoint names, completely. Files of older checkpoints
+ * may have been merged and removed.
  */
 function* pastOf(disk: LedgerDisk, first: LedgerRecord): Generator<undefined, void> {
   if (!isBeginning(first)) return;
@@ -83,7 +83,9 @@ function* pastOf(disk: LedgerDisk, first: LedgerRecord): Generator<undefined, vo
   }
 }
 
-/** Only the newest two checkpoints are kept; of an older one, what is still there must be right. */
+/**
+ * Checks a checkpoint. Only the newest two are kept; an older one must be right if it still exists.
+ */
 function assertKeptCheckpoint(disk: LedgerDisk, first: LedgerRecord, newest: boolean): void {
   if (!isBeginning(first)) return;
   const names = disk.list();

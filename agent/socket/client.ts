@@ -1,7 +1,7 @@
 /**
- * The asking end of the signer's sockets, for courier and CLI: requests by verb, answers matched by
- * id, pushes as they come. Touches one AF_UNIX socket. Answers come from the signer, the trusted
- * end, and are read with the runtime's own parser.
+ * The requesting end of the signer's sockets, for courier and CLI: requests by verb, answers
+ * matched by id, pushes as they come. Touches one AF_UNIX socket. Answers come from the signer, the
+ * trusted end, and are read with the runtime's own parser.
  */
 import { createConnection, type Socket } from "node:net";
 import { AgentError } from "../../protocol/fault.ts";
@@ -9,7 +9,7 @@ import { answerBytesMax, encodeLine, LineReader, LineWriter } from "./line.ts";
 import type { Push } from "./verbs.ts";
 
 /**
- * An answer as it comes: the verb's own fields, or a refusal or fault by its code.
+ * An answer: the verb's own fields, or a refusal or fault by its code.
  * @public
  */
 export type AnswerTo<A> =
@@ -17,27 +17,31 @@ export type AnswerTo<A> =
   | { readonly ok: false; readonly code: string; readonly detail: string; readonly effect: "none" | "done" | "unknown" };
 
 /**
- * `Requests` and `Answers` map each verb to its fields, e.g. CourierRequests and CourierAnswers.
+ * `Requests` and `Answers` map each verb to its fields, for example CourierRequests and
+ * CourierAnswers.
  * @public
  */
 export interface SocketClient<Requests extends object, Answers extends { readonly [V in keyof Requests]?: object }> {
   /**
-   * Asks and waits. A refusal is an answer (`ok: false`); it rejects with AgentError
+   * Sends a request and waits. A refusal is an answer (`ok: false`). Rejects with AgentError
    * SOCKET_UNREACHABLE, SOCKET_BUSY (effect none), SOCKET_CLOSED or SOCKET_TIMEOUT (effect unknown:
-   * the signer may have acted; asking again is harmless).
+   * the signer may have acted; a repeat is harmless).
    */
   request<V extends keyof Requests & keyof Answers & string>(verb: V, body: Requests[V]): Promise<AnswerTo<Answers[V]>>;
-  /** One listener for what comes without being asked; a later one takes its place. */
+  /** Sets the one listener for pushes; a later one replaces it. */
   onPush(listener: (push: Push) => void): void;
-  /** Called once when the connection has ended, however; at once when it has ended already. */
+  /**
+   * Calls the listener once after any end of the connection; at once if the connection has ended
+   * already.
+   */
   onClose(listener: (reason: AgentError) => void): void;
-  /** Ends the connection; whoever waits is told SOCKET_CLOSED. Twice is harmless. */
+  /** Ends the connection; all waiting requests get SOCKET_CLOSED. A second call is harmless. */
   close(): void;
 }
 
 /** @public */
 export interface SocketClientOptions {
-  readonly timeoutMs: number; // for one answer, its waiting for the connection included
+  readonly timeoutMs: number; // for one answer, including the wait for the connection
   readonly outstandingMax?: number; // requests without an answer yet
 }
 
@@ -50,8 +54,8 @@ interface Waiting {
 }
 
 /**
- * Connects to a socket file; requests may be made at once. A closed client stays closed: make
- * another.
+ * Connects to a socket file; requests may be made at once. A closed client stays closed; the caller
+ * makes another.
  * @public
  */
 export function createSocketClient<Requests extends object, Answers extends { readonly [V in keyof Requests]?: object }>(
@@ -143,7 +147,7 @@ class LineClient {
     if (waiting === undefined) {
       if (id === 0)
         throw new AgentError("SOCKET_FORMAT", "none", "the other end could not read a line", { code: String(answer.code) });
-      return; // Its time was up.
+      return; // The request had timed out.
     }
     this.#waiting.delete(id as number);
     clearTimeout(waiting.timer);

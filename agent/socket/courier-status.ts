@@ -1,11 +1,11 @@
 /**
- * What the courier tells of itself, and what a person who decides should know of a withdrawal that
- * waits. Types alone.
+ * The courier's report on itself, and the facts of a waiting withdrawal for the operator who
+ * decides. Only types.
  */
 
 /**
- * The courier's view of the outside, given to the signer with `tell` so that `status` has one place
- * to ask.
+ * The courier's view of the outside, sent to the signer with `tell` so that `status` has one
+ * source.
  * @public
  */
 export interface CourierStatus {
@@ -15,26 +15,27 @@ export interface CourierStatus {
   readonly chains: readonly {
     readonly chain: string;
     readonly ok: boolean;
-    readonly isAsking: boolean; // not ok yet only because no node has answered or failed to
-    readonly detail: string; // last block seen, or what is wrong
+    readonly isAsking: boolean; // not ok only because no node has answered or failed yet
+    readonly detail: string; // last block seen, or the problem
     readonly block: number;
-    // newest block's own time that enough nodes have reached, Unix milliseconds; 0 when not known
+    // own time of the newest block that enough nodes have reached, Unix milliseconds; 0 if unknown
     readonly headAtMs: number;
-    readonly nativeBalance: string; // wei at the last final block, "" when unknown
+    readonly nativeBalance: string; // wei at the last final block, "" if unknown
     readonly nodes: readonly CourierNode[]; // in the order of config.json
   }[];
   // e.g. funds, fee ceiling
   readonly waiting: readonly { readonly transactionId: string; readonly why: string }[];
   /**
-   * Median time from a job frame's arrival to its signature on disk, over the newest 256;
-   * microseconds, 0 before the first.
+   * Median time from a job frame's arrival to its signature on disk, over the newest 256, in
+   * microseconds; 0 before the first.
    */
   readonly durableMedianUs: number;
-  readonly configDigest: string; // of the config.json the courier goes by
-  /** How telling somebody goes (`notify`); null when nobody is to be told. */
+  readonly configDigest: string; // digest of the courier's config.json
+  /** The state of the alerts (`notify`); null if none are configured. */
   readonly notify: { readonly ok: boolean; readonly detail: string } | null;
   /**
-   * Currencies that nothing is signed of, because their contract counts otherwise than configured.
+   * Currencies for which nothing is signed, because their contract has other decimals than
+   * configured.
    */
   readonly outOfService: readonly { readonly currency: string; readonly why: string }[];
   // decimal strings
@@ -42,26 +43,26 @@ export interface CourierStatus {
 }
 
 /**
- * One node as it did lately.
+ * The recent state of one node.
  * @public
  */
 export interface CourierNode {
   readonly url: string; // scheme, host and port only
   readonly ok: boolean;
-  readonly detail: string; // "" when ok, else begins with a code, or says that it was not asked yet
-  readonly since: number; // of its first failure in a row; 0 when ok or not asked yet
+  readonly detail: string; // "" if ok, else a text that begins with a code, or the note that the node was not asked yet
+  readonly since: number; // time of its first failure in a row; 0 if ok or not asked yet
 }
 
 /**
- * What a person who decides should know of a withdrawal that waits, beyond the withdrawal itself.
+ * The facts of a waiting withdrawal for the operator who decides, beyond the withdrawal itself.
  * @public
  */
 export interface WaitView {
-  readonly until: number; // when policy decides by itself, 0 when it never does
+  readonly until: number; // when policy decides by itself, 0 if never
   readonly isNew: boolean; // nothing was ever paid to the destination on its network
-  /** The paid destination that it could be taken for, with the last payment to it. */
+  /** The paid destination that resembles it, with the last payment there. */
   readonly likeness: { readonly address: string; readonly at: number; readonly amount: string; readonly currency: string } | null;
-  readonly needsTwo: boolean; // two people must say yes
+  readonly needsTwo: boolean; // two people must approve
   // the first yes of two
   readonly confirmed: { readonly approver: string; readonly address: string; readonly at: number } | null;
 }

@@ -1,10 +1,10 @@
 /**
- * One line for many requests of one verb: a line costs both ends as much as what it says. Types and
- * their limits.
+ * One line for many requests of one verb, because a line costs both ends as much as its content.
+ * Types and their limits.
  */
 
 /**
- * Most requests of one line.
+ * The most requests of one line.
  * @public
  */
 export const eachMax = 64;
@@ -13,8 +13,8 @@ export const eachMax = 64;
 export type EachVerb = "sign" | "observed";
 
 /**
- * `bodies` are requests of the verb `of`, from 1 to `eachMax`. Each is carried out as it would be
- * alone, in their order.
+ * `bodies` are requests of the verb `of`, from 1 to `eachMax`. They are carried out in order, each
+ * as it would be alone.
  * @public
  */
 export interface EachRequest<Body> {
@@ -23,7 +23,7 @@ export interface EachRequest<Body> {
 }
 
 /**
- * In the order of the bodies; given when the last of them is there.
+ * In the order of the bodies; sent after the last answer is ready.
  * @public
  */
 export interface EachAnswers<Answer> {

@@ -1,31 +1,31 @@
 /**
- * How many transactions of an account the nodes count, as the courier tells the signer, and where
- * an account begins, as the operator's verb `adopt` shows it. Types alone.
+ * The nodes' count of an account's transactions, from courier to signer, and the first slot of an
+ * account, as the operator's verb `adopt` shows it. Only types.
  */
 
 /**
- * Of the courier's verb `adopt`: the first counter of an account; a hot account's above 0 is only
- * kept, to be shown to a person. Of its verb `account`: the final transaction count; above the
- * ledger's own it is an alarm, then a lock.
+ * The request of the courier's verbs `adopt` and `account`. `adopt`: the first slot of an account;
+ * for a hot wallet, a slot above 0 is only kept, to be shown to an operator. `account`: the final
+ * transaction count; a count above the ledger's own raises an alarm, then a lock.
  * @public
  */
 export interface CountRequest {
   readonly chain: string;
   readonly slot: string;
   readonly witnesses: number; // nodes that agreed
-  readonly address?: string; // for deposits, one that is swept; absent for the hot account
+  readonly address?: string; // a deposit address that is swept; absent for the hot wallet
 }
 
 /**
- * `counted`: what the courier last said that `witnesses` nodes count, "" when it said nothing yet.
+ * `counted`: the count of `witnesses` nodes in the courier's last claim, "" before the first.
  * @public
  */
 export interface FirstSlotView {
   readonly chain: string;
   readonly network: string;
   readonly account: string;
-  readonly adopted: string; // "" until then
-  readonly isBegun: boolean; // a slot of it was given: nothing changes any more
+  readonly adopted: string; // "" before
+  readonly isBegun: boolean; // a slot of the account was given out, so its first slot is fixed
   readonly counted: string;
   readonly witnesses: number;
 }

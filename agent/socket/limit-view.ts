@@ -1,11 +1,9 @@
-/**
- * The limits in force as operators see them, with what is used of each. Types alone.
- */
+/** The limits in force as operators see them, with the used part of each. Only types. */
 
 /**
- * The limits of a currency in force and how much of them is used. Decimal strings of the currency,
- * fees of the chain's own coin; "" where there is no such limit. Used: the larger sum of what was
- * approved and what was bound within the last 60 minutes or 24 hours.
+ * The limits of a currency in force and their used parts. Decimal strings of the currency, fees in
+ * the native coin; "" if there is no such limit. Used: the larger sum of approved and bound amounts
+ * within the last 60 minutes or 24 hours.
  * @public
  */
 export interface LimitView {
@@ -21,18 +19,18 @@ export interface LimitView {
   readonly maxFee: string;
   readonly maxFeePerDay: string;
   readonly maxTip: string;
-  readonly tipUnit: string; // of maxTip, such as gwei; "" where the chain knows no tip
+  readonly tipUnit: string; // unit of maxTip, such as gwei; "" if the chain has no tip
   readonly allow: number; // destinations on the list, 0 for no list
   readonly deny: number;
   readonly usedInHour: string;
   readonly usedInDay: string;
   readonly usedFeesInDay: string;
-  readonly sweeps: SweepLimitView | null; // null where sweeps are not allowed
+  readonly sweeps: SweepLimitView | null; // null if sweeps are not allowed
 }
 
 /**
- * The limits of a currency's sweeps and of the top-ups for them, and how much is used; decimal
- * strings of the chain's own coin. The ceilings of fees hold for each of both kinds apart.
+ * The limits of a currency's sweeps and their top-ups, with the used parts; decimal strings of the
+ * native coin. The fee ceilings apply to each of the two kinds separately.
  * @public
  */
 export interface SweepLimitView {

@@ -1,18 +1,18 @@
 /**
- * One JSON object per line, both ways: the framing of the signer's AF_UNIX sockets. Bounded: a
- * longer line than agreed ends the connection before it is held in memory whole. What one round of
- * the event loop says goes out in one write. Sockets are opened elsewhere.
+ * One JSON object per line, in both directions: the framing of the signer's AF_UNIX sockets.
+ * Bounded: a line that is too long ends the connection before all of it is in memory. The lines of
+ * one turn of the event loop go out in one write. Sockets are opened elsewhere.
  */
 import { AgentError } from "../../protocol/fault.ts";
 
 /**
- * Longest request, its newline included.
+ * The longest request with its newline.
  * @public
  */
 export const lineBytesMax = 1_048_576;
 /**
- * Longest answer or push: a start with thousands of open withdrawals fits. The signer is the
- * trusted end.
+ * The longest answer or push: enough for a start with thousands of open withdrawals. The signer is
+ * the trusted end.
  * @public
  */
 export const answerBytesMax = 67_108_864;
@@ -20,7 +20,8 @@ export const answerBytesMax = 67_108_864;
 const newline = 0x0a;
 
 /**
- * An object as one line. JSON escapes line breaks inside strings, so the newline is always the end.
+ * Returns an object as one line. JSON escapes line breaks inside strings, so the newline is always
+ * the end.
  * @public
  */
 export function encodeLine(value: object): string {
@@ -28,7 +29,7 @@ export function encodeLine(value: object): string {
 }
 
 /**
- * Gathers the lines of one round of the event loop.
+ * Gathers the lines of one turn of the event loop.
  * @public
  */
 export class LineWriter {
@@ -39,21 +40,21 @@ export class LineWriter {
     this.#socket = socket;
   }
 
-  /** UTF-16 units that wait for the end of this round. */
+  /** UTF-16 units that wait for the end of this turn. */
   get pending(): number {
     return this.#text.length;
   }
 
   /**
-   * Goes out when this round ends: a write for each event of a busy round costs more than what it
-   * says.
+   * Sends a line at the end of this turn: in a busy turn, a write for each event costs more than
+   * its content.
    */
   write(line: string): void {
     if (this.#text === "") setImmediate(() => this.flush());
     this.#text += line;
   }
 
-  /** Sends what waits at once. Twice is harmless. */
+  /** Sends all waiting lines at once. A second call is harmless. */
   flush(): void {
     if (this.#text === "") return;
     const bytes = Buffer.from(this.#text);
@@ -76,9 +77,9 @@ export class LineReader {
   }
 
   /**
-   * Takes the next bytes and calls `take` with each whole line, newline removed; the line is a
-   * view, valid during the call.
-   * @throws AgentError SOCKET_FORMAT when a line is too long; the reader is of no use afterwards
+   * Takes the next bytes and calls `take` with each complete line, without its newline; the line is
+   * a view, valid during the call.
+   * @throws AgentError SOCKET_FORMAT if a line is too long; the reader is useless afterwards
    */
   push(chunk: Uint8Array, take: (line: Uint8Array) => void): void {
     let start = 0;

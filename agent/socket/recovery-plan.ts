@@ -1,11 +1,11 @@
 /**
- * What the operator's socket shows of a recovery: the ledger that would be opened, and what nobody
- * can explain. docs/protocol.md section 8.
+ * The operator's view of a recovery: the ledger that would begin, and the transactions that no
+ * withdrawal explains. docs/protocol.md section 8.
  */
 import type { Head } from "../../protocol/messages.ts";
 
 /**
- * One account in a recovery. Counters are decimal strings, "" where nothing is known.
+ * One account in a recovery. Slots are decimal strings, "" if unknown.
  * @public
  */
 export interface RecoveryAccountView {
@@ -14,12 +14,12 @@ export interface RecoveryAccountView {
   readonly ledgerNext: string;
   readonly gatewayNext: string;
   readonly chainCount: string; // final transactions, as the courier's nodes agree
-  readonly next: string; // the first slot that will be given to anybody
+  readonly next: string; // the first slot that will be given out
 }
 
 /**
- * A withdrawal that an opened ledger keeps on its slot. `here` is its state in the ledger before,
- * "" when that does not know it.
+ * A withdrawal that a recovered ledger keeps on its slot. `here` is its state in the old ledger, ""
+ * if unknown there.
  * @public
  */
 export interface RecoveryWithdrawalView {
@@ -31,28 +31,29 @@ export interface RecoveryWithdrawalView {
   readonly here: string;
   // ledger and gateway contradict each other about it: nothing is signed, the chain decides
   readonly isContested: boolean;
-  // why a person decides: above a limit of hour or day, or contested; "" where policy does
+  // why an operator decides: above a limit of the hour or the day, or contested; "" if policy
+  // decides
   readonly code: string;
-  readonly slot: string; // its slot for life
+  readonly slot: string; // its permanent slot
   readonly txHashes: readonly string[]; // known versions
 }
 
 /**
- * Withdrawals that the ledger before never heard of, beside the limits. Amounts of the currency, or
- * for a lane of top-ups of the chain's own coin; "" where there is no such limit.
+ * Withdrawals unknown to the old ledger, with the limits. Amounts are in the currency, or in the
+ * native coin for a limit group of top-ups; "" if there is no such limit.
  * @public
  */
 export interface UnknownSumView {
-  readonly lane: string; // a currency, or that of its sweeps or top-ups
+  readonly lane: string; // a currency, or its sweeps or top-ups
   readonly count: number;
-  readonly amount: string; // of all of them
+  readonly amount: string; // the total
   readonly maxPerHour: string;
   readonly maxPerDay: string;
-  readonly above: number; // of these a person decides, since a limit would be passed
+  readonly above: number; // the number on which an operator decides, because a limit would be exceeded
 }
 
 /**
- * Everything a yes to a recovery is a yes to. `withdrawals` may be cut; `digest` covers all of
+ * Everything that a yes to a recovery covers. `withdrawals` may be cut; `digest` covers all of
  * them.
  * @public
  */
@@ -60,25 +61,26 @@ export interface RecoveryPlan {
   readonly digest: string;
   readonly order: string;
   readonly at: number; // when the gateway made the order
-  // ledger and gateway went back, says the operator: what has no slot is held for a person
+  // the operator states that ledger and gateway were both restored: withdrawals without a slot are
+  // held
   readonly both: boolean;
   readonly epoch: number;
   readonly newEpoch: number;
   readonly locked: string;
   readonly lockedDetail: string;
-  readonly head: Head; // of this ledger
+  readonly head: Head; // this ledger's
   readonly gatewayHead: Head | null;
-  readonly isHere: boolean; // the gateway's head is in this ledger, which therefore lacks nothing of it
+  readonly isHere: boolean; // the gateway's head is in this ledger, so the ledger lacks nothing that the gateway has
   readonly accounts: readonly RecoveryAccountView[];
   readonly withdrawals: readonly RecoveryWithdrawalView[];
-  readonly kept: number; // withdrawals, those that are not listed with them
+  readonly kept: number; // number of withdrawals, including those that are not listed
   readonly unknown: readonly UnknownSumView[];
-  readonly left: number; // open here without a slot: they come again as jobs
-  readonly spends: readonly SpendView[]; // newest first; empty unless both went back
+  readonly left: number; // open here without a slot; they come again as jobs
+  readonly spends: readonly SpendView[]; // newest first; empty unless both were restored
 }
 
 /**
- * A final transaction of the account that no withdrawal explains: perhaps a payment that both sides
+ * A final transaction of the account that no withdrawal explains, perhaps a payment that both sides
  * have forgotten.
  * @public
  */

@@ -1,18 +1,18 @@
-/** The states of a withdrawal as courier and operators see them. Types alone. */
+/** The states of a withdrawal as courier and operators see them. Only types. */
 
 /** @public */
 export type WithdrawalState =
-  | "held" // waits for a person
-  | "approved" // policy said yes, nothing bound yet
-  | "intent" // token bound and recorded, not yet signed
+  | "held" // waits for an operator
+  | "approved" // policy approved it, without a slot yet
+  | "intent" // has a slot and a recorded intent, not yet signed
   | "signed" // signed, bytes still inside the signer
   | "released" // the gateway durably knows the txHash; bytes may be broadcast
   | "broadcast"
   | "included"
-  | "paid" // final, success (the courier's word)
+  | "paid" // final, success (the courier's statement)
   | "reverted" // final, failed on chain
-  | "lost" // another transaction consumed the token
-  | "refused" // final, nothing was ever signed
-  | "expired" // final, nothing was ever signed
-  | "quarantined" // its slot is bound and policy has not said yes, or not any more: only watched, until a person approves it
-  | "cancelled"; // final: a payment of nothing to oneself used its slot up (the courier's word)
+  | "lost" // another transaction used the slot
+  | "refused" // final, never signed
+  | "expired" // final; never signed, or every version is dead
+  | "quarantined" // has a slot, but policy has not approved it or no longer does: only watched, until an operator approves it
+  | "cancelled"; // final: a zero payment to itself used its slot up (the courier's statement)

@@ -1,4 +1,4 @@
-/** Withdrawals that do not go on by themselves, as `status` shows them. Types alone. */
+/** Withdrawals that do not continue by themselves, as `status` shows them. Only types. */
 import type { WithdrawalState } from "./states.ts";
 
 /** @public */
@@ -6,47 +6,47 @@ export interface StuckView {
   readonly transactionId: string;
   readonly state: WithdrawalState;
   readonly network: string; // CAIP-2
-  readonly slot: string; // "" while nothing is bound
+  readonly slot: string; // "" without a slot
   readonly since: number; // ledger time
   readonly afterMinutes: number; // as in config.json
   readonly isCancelling: boolean;
 }
 
 /**
- * A sweep that a person may end, or has ended: the chain's count stands below its slot.
+ * A sweep that an operator may end, or has ended, because the chain's count is below its slot.
  * @public
  */
 export interface EndPlan {
   readonly slot: string;
-  readonly counted: string; // what the courier's nodes count at the final block; "" once it has ended
+  readonly counted: string; // the count of the courier's nodes at the final block; "" after the end
 }
 
 /**
- * A sweep whose slot the chain cannot reach, as the gateway says.
+ * A sweep whose slot the chain cannot reach, by the gateway's statement.
  * @public
  */
 export interface UnreachableView {
   readonly transactionId: string;
   readonly network: string; // CAIP-2
   readonly slot: string;
-  readonly count: number; // so many there are
+  readonly count: number; // the number of such sweeps
 }
 
 /**
- * A withdrawal whose versions are all dead, while another one is a person's to order.
+ * A withdrawal whose versions are all dead, if only an operator can order another one.
  * @public
  */
 export interface ResignView {
   readonly transactionId: string;
   readonly network: string; // CAIP-2
   readonly slot: string;
-  readonly versions: number; // so many were made
+  readonly versions: number; // the number of versions so far
 }
 
 /**
- * A withdrawal whose versions are all dead, while a limit leaves no room for another one.
+ * A withdrawal whose versions are all dead, if a limit leaves no room for another one.
  * @public
  */
 export interface NoRoomView extends ResignView {
-  readonly code: "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY"; // the limit that it would lift
+  readonly code: "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY"; // the limit that it would exceed
 }

@@ -1,8 +1,8 @@
 /**
- * What the agent's own processes say to the signer over its two AF_UNIX sockets. Types and their
- * limits: framing is `line.ts`. One JSON object per line, at most lineBytesMax; amounts and
- * counters beyond 2^53 are decimal strings; bytes are hex, whole envelopes base64. Every verb is
- * idempotent: asking again gives the same answer and changes nothing.
+ * The messages of the agent's own processes to the signer, over its two AF_UNIX sockets. Types and
+ * their limits; `line.ts` has the framing. One JSON object per line, at most lineBytesMax. Amounts
+ * and slots beyond 2^53 are decimal strings; bytes are hex, complete envelopes base64. Every verb
+ * is idempotent: a repeat gets the same answer and changes nothing.
  */
 
 import type { Facts } from "../../chains/family.ts";
@@ -24,25 +24,28 @@ export type { WithdrawalState } from "./states.ts";
 export type { EndPlan, NoRoomView, ResignView, StuckView, UnreachableView } from "./stuck.ts";
 
 /**
- * One signed version of a withdrawal. `raw` is present only once released.
+ * One signed version of a withdrawal. `raw` is present only after its release.
  * @public
  */
 export interface VersionView {
   readonly version: number;
   readonly txHash: string;
-  readonly facts: Facts | null; // null when only the sum of its fees is known
-  readonly feeMax: string; // the most it may cost, in units of the fee coin
+  readonly facts: Facts | null; // null if only its highest fee is known
+  readonly feeMax: string; // the highest cost, in units of the fee coin
   readonly signedAt: number;
   readonly raw?: string;
   /** Chain time, milliseconds since 1970: as `SignedEntry.until`. */
   readonly until?: number;
-  /** Who has said that it is dead; absent while nobody has. Another version needs both. */
+  /**
+   * The sides that have stated that it is dead; absent before the first. Another version needs
+   * both.
+   */
   readonly dead?: "gateway" | "courier" | "both";
-  /** Pays nothing, to the paying account itself. */
+  /** A zero payment to the account itself. */
   readonly isCancel?: true;
   /**
-   * Out already, but its bytes are not given: not in this ledger, or the withdrawal is quarantined.
-   * Its hash is to be watched.
+   * Released already, but without its bytes: they are not in this ledger, or the withdrawal is
+   * quarantined. The courier watches its hash.
    */
   readonly isOut?: true;
 }
@@ -70,24 +73,24 @@ export interface WithdrawalView {
   readonly requestedAt: number;
   readonly changedAt: number;
   readonly expiresAt: number;
-  readonly payer: string; // the address that pays, or will
-  readonly account: string; // paying address, "" before INTENT
-  readonly slot: string; // bound to it, "" before INTENT
+  readonly payer: string; // the address that pays, or will pay
+  readonly account: string; // sender, "" before INTENT
+  readonly slot: string; // its slot, "" before INTENT
   readonly versions: readonly VersionView[];
   /**
-   * Nothing will happen to it any more: it ended unsigned, or the gateway has said as well that it
-   * ended.
+   * Nothing will happen to it any more: it ended unsigned, or the gateway has confirmed its end as
+   * well.
    */
   readonly isOver: boolean;
-  /** A person has cancelled it: where versions end by waiting, no other one follows. */
+  /** An operator has cancelled it; with exclusion by expiry, no other version follows. */
   readonly isCancelling?: boolean;
-  // what an approve must name, so that nothing changes between view and yes
+  // named by an approval, so that nothing changes between view and yes
   readonly approvalDigest: string;
 }
 
 /**
- * What moves as a withdrawal goes on; all else stays as in the whole view of it. `observed` is
- * answered without bytes.
+ * The changing part of a withdrawal; all else stays as in its complete view. The answer to
+ * `observed` has no bytes.
  * @public
  */
 export type WithdrawalStep = Pick<
@@ -101,7 +104,7 @@ export interface AccountView {
   readonly network: string;
   readonly address: string;
   readonly nextSlot: string; // "" until adopted
-  readonly deposit?: true; // an address for deposits that a sweep empties; else the hot account
+  readonly deposit?: true; // a deposit address that a sweep empties; else the hot wallet
 }
 
 /**
@@ -110,15 +113,15 @@ export interface AccountView {
  */
 export interface CourierRequests {
   hello: Record<never, never>;
-  /** A jobs, welcome or recovery envelope, whole, base64. */
+  /** A complete jobs, welcome or recovery envelope, base64. */
   admit: { readonly frame: string };
   sign: { readonly transactionId: string; readonly facts: Facts };
   /**
-   * Same slot, higher fee; where versions end by waiting, the next one once all before are dead.
-   * `above` is the version being replaced; a repeat answers the version already made.
+   * Same slot, higher fee; with exclusion by expiry, the next version after all earlier ones are
+   * dead. `above` is the version to replace; a repeat returns the existing version.
    */
   replace: { readonly transactionId: string; readonly above: number; readonly facts: Facts };
-  /** An ack envelope, whole, base64. */
+  /** A complete ack envelope, base64. */
   release: { readonly frame: string };
   decline: { readonly transactionId: string; readonly code: string };
   observed: {
@@ -126,9 +129,9 @@ export interface CourierRequests {
     readonly stage: "broadcast" | "included" | "final" | "dead";
     readonly outcome: "" | "paid" | "reverted" | "lost" | "cancelled";
     readonly txHash: string;
-    // 0 when not in a block; of one that is dead the final block seen past its end
+    // 0 if in no block; for a dead version, the final block seen past its end
     readonly block: number;
-    readonly witnesses?: number; // with dead and nothing else: nodes that said so
+    readonly witnesses?: number; // only with dead: the number of nodes that agreed
   };
   each: EachRequest<CourierRequests[EachVerb]>;
   adopt: CountRequest;
@@ -152,19 +155,19 @@ export interface CourierAnswers {
     readonly wallet: string;
     readonly head: Head;
     readonly acked: number; // seq up to which the gateway holds this ledger
-    readonly nonce: string; // this run's; the link's hello carries it, the welcome must answer it
+    readonly nonce: string; // this run's id; the link's hello carries it, and the welcome must repeat it
     readonly greeted: boolean;
     readonly locked: string; // lock code, "" when running
-    readonly paused: boolean; // a person stopped new signatures
+    readonly paused: boolean; // an operator stopped new signatures
     readonly accounts: readonly AccountView[];
-    // everything that is not over, released bytes included
+    // every withdrawal that is not over, with released bytes
     readonly open: readonly WithdrawalView[];
   };
-  // the ones this envelope touched; empty for a welcome
+  // the withdrawals that this envelope touched; empty for a welcome
   admit: { readonly withdrawals: readonly WithdrawalView[] };
   sign: { readonly withdrawal: WithdrawalStep };
   replace: { readonly withdrawal: WithdrawalStep };
-  // newly released, raw included, and newly called ended
+  // newly released, with raw, and newly ended
   release: { readonly withdrawals: readonly WithdrawalStep[] };
   decline: { readonly withdrawal: WithdrawalStep };
   observed: { readonly withdrawal: WithdrawalStep };
@@ -176,8 +179,8 @@ export interface CourierAnswers {
 }
 
 /**
- * Sent without being asked. `statement` is for the gateway, a whole envelope as base64 with its
- * place in the ledger beside it; `changed` after an operator or the clock decided.
+ * Messages without a request. `statement` is for the gateway, a complete envelope as base64 with
+ * its place in the ledger; `changed` follows a decision of an operator or the clock.
  * @public
  */
 export type Push =
@@ -185,11 +188,11 @@ export type Push =
   | { readonly push: "changed"; readonly withdrawal: WithdrawalView }
   | { readonly push: "locked"; readonly code: string }
   | { readonly push: "paused"; readonly paused: boolean }
-  /** The gateway has been told again all that it lost, and greets this run. */
+  /** The resync is done, and the handshake of this run with it. */
   | { readonly push: "greeted" }
   /**
-   * A ledger was opened in another epoch: whatever was told of the run before counts no more, and
-   * the link is dialled anew.
+   * A recovery began a ledger in another epoch: reports about the earlier run do not count any
+   * more, and the courier opens the link again.
    */
   | { readonly push: "recovered" };
 
@@ -204,56 +207,57 @@ export interface SignerStatus {
   readonly locked: string;
   readonly lockedDetail: string;
   /**
-   * RECOVERY_OFFERED: an order is here and waits for `recover`; RECOVERY_HOLD: both went back, all
-   * is held until `finish`; else "".
+   * RECOVERY_OFFERED: an order waits for `recover`; RECOVERY_HOLD: both were restored and
+   * everything is held until `finish`; else "".
    */
   readonly recovery: string;
-  // the gateway went back and is told again what it lost; nothing new is taken meanwhile
+  // a resync of the rolled-back gateway is under way; nothing new is taken meanwhile
   readonly isTellingAgain: boolean;
-  // both clocks ahead of the newest block, above an hour; 0 below that or where no node told
+  // lead of both clocks over the newest block, if above an hour; 0 below that or without a block
+  // from a node
   readonly clockAheadMs: number;
-  readonly ledgerAheadMs: number; // newest record ahead of this server's clock
+  readonly ledgerAheadMs: number; // lead of the newest record over this server's clock
   readonly paused: PausedView | null;
   /**
-   * The withdrawal that waits longer than `stuckAfterMinutes` of config.json; of several, the one
-   * whose slot comes first.
+   * The withdrawal that has waited longer than `stuckAfterMinutes` of config.json; of several, the
+   * one with the lowest slot.
    */
   readonly stuck: StuckView | null;
-  /** Absent when nobody's word is wanted for another version. */
+  /** Absent if no operator's order for another version is needed. */
   readonly resign?: ResignView;
-  /** Absent when no other version waits for a limit of the hour or the day. */
+  /** Absent if no other version waits for a limit of the hour or the day. */
   readonly noRoom?: NoRoomView;
-  /** Absent when the gateway names no sweep that the chain cannot reach. */
+  /** Absent if the gateway names no sweep that the chain cannot reach. */
   readonly unreachable?: UnreachableView;
   readonly ledgerWritable: boolean;
-  readonly ledgerReadOnly?: true; // its file system takes no writes
+  readonly ledgerReadOnly?: true; // its file system is read-only
   readonly isolation: string; // L0 … L3 with the reason, e.g. "L0 one user"
   readonly encKeyFrom: string; // credential | file | terminal | config
-  readonly nodesOfGateway: readonly string[]; // chains whose nodes count as named by the service
-  readonly version: string; // of the program
+  readonly nodesOfGateway: readonly string[]; // chains whose nodes come from the gateway's service
+  readonly version: string; // the program's
   readonly startedAt: number;
   /**
-   * The config.json in force: where it lies for a person, what it says as a digest
-   * (agent/config/digest.ts), when it was read.
+   * The config.json in force: its path for operators, its digest (agent/config/digest.ts), the time
+   * of reading.
    */
   readonly config: { readonly path: string; readonly digest: string; readonly readAt: number };
-  // ledger time of the first decision under another config.json than before, 0 before any
+  // ledger time of the first decision under a different config.json than before, 0 before any
   readonly policyChangedAt: number;
-  readonly policyDigest: string; // of the limits in force, as the gateway hears it
-  // what in them lets more through than the ones decided by before, a sentence each
+  readonly policyDigest: string; // digest of the limits in force, as the gateway receives it
+  // the limits that allow more than those of earlier decisions, a sentence each
   readonly policyLooser: readonly string[];
-  readonly limits: readonly LimitView[]; // one a currency that has a policy
-  readonly freeBytes: number; // room on the ledger's disk, -1 when it cannot be told
-  readonly freeBytesMin: number; // below it nothing new is begun
+  readonly limits: readonly LimitView[]; // one for each currency that has a policy
+  readonly freeBytes: number; // room on the ledger's disk, -1 if unknown
+  readonly freeBytesMin: number; // nothing new is begun below this
   readonly counts: Readonly<Record<WithdrawalState, number>>;
   readonly accounts: readonly AccountView[];
   readonly courierConnected: boolean;
-  /** What the courier told the signer last of link and nodes; null when it never did. */
+  /** The courier's last report on link and nodes; null before the first. */
   readonly courier: CourierStatus | null;
 }
 
 /**
- * Who stopped new signatures, as they named themselves, and when by ledger time.
+ * The operator who stopped new signatures, by the name given, and the ledger time.
  * @public
  */
 export interface PausedView {
@@ -262,7 +266,7 @@ export interface PausedView {
 }
 
 /**
- * What a person wants of a withdrawal that does not go on. Figures as the family spells them, ""
+ * An operator's wish for a withdrawal that does not continue. Numbers as the family writes them, ""
  * for the signer's own choice.
  * @public
  */
@@ -273,61 +277,64 @@ export interface UnstickWish {
 }
 
 /**
- * The version that would be made, or was.
+ * The version that would be made, or was made.
  * @public
  */
 export interface UnstickPlan {
-  readonly act: "replace" | "cancel"; // a dearer version of what was cancelled is a cancel
+  readonly act: "replace" | "cancel"; // a replacement of a cancelled withdrawal is a cancel
   readonly version: number;
-  // empty where versions end by waiting: the order only says that there may be another, or none
+  // empty with exclusion by expiry: the order only allows another version, or none
   readonly facts: Facts;
 }
 
 /**
- * Most characters of each text in the courier's status.
+ * The most characters of each text in the courier's status.
  * @public
  */
 export const statusTextMax = 1024;
 
 /**
- * Most characters of the name that whoever decides gives; visible ASCII.
+ * The most characters of an operator's name; visible ASCII.
  * @public
  */
 export const approverMax = 64;
 
 /**
- * Requests on the operator socket. `approver` is a name that whoever asks gives themselves, visible
- * ASCII.
+ * Requests on the operator socket. `approver` is the name that the caller gives, visible ASCII.
  * @public
  */
 export interface OperatorRequests {
   status: Record<never, never>;
   list: { readonly openOnly: boolean; readonly limit: number };
-  /** `address`: where an approve would send one that has no address, so that `wait` is of that. */
+  /**
+   * `address`: the destination that an approval would give, so that `wait` is about that address.
+   */
   show: { readonly transactionId: string; readonly address?: string };
-  /** `digest` is WithdrawalView.approvalDigest as shown; `address` only where it has none. */
+  /**
+   * `digest` is WithdrawalView.approvalDigest as shown; `address` only if the withdrawal has none.
+   */
   approve: { readonly transactionId: string; readonly digest: string; readonly address: string; readonly approver: string };
   refuse: { readonly transactionId: string; readonly approver: string };
   /** Shows the version to be made (`plan` null), or makes exactly the one that was shown. */
   unstick: UnstickWish & { readonly plan: UnstickPlan | null; readonly approver: string };
-  /** Shows what ending a sweep that the chain cannot reach means (`slot` ""), or ends it. */
+  /** Shows the effect of ending a sweep that the chain cannot reach (`slot` ""), or ends it. */
   end: { readonly transactionId: string; readonly slot: string; readonly approver: string };
-  /** Stops new signatures, or lets them go on. */
+  /** Stops new signatures, or allows them again. */
   pause: { readonly paused: boolean; readonly approver: string };
   /**
-   * Shows the ledger that the gateway's order would open (`digest` ""), or opens what was shown.
-   * `both`: the gateway went back too.
+   * Shows the ledger that the gateway's order would begin (`digest` ""), or begins the one that was
+   * shown. `both`: the gateway was restored too.
    */
   recover: { readonly digest: string; readonly both: boolean };
   /**
-   * Ends the holding where both went back: policy decides by itself again. What is held or
-   * quarantined stays so. `isLook` only shows.
+   * Ends the hold after both were restored: policy decides by itself again. Held and quarantined
+   * withdrawals stay so. `isLook` only shows.
    */
   finish: { readonly isLook?: boolean };
-  // slot: "" only shows; any other must be what the nodes count. address: for deposits, one that is
-  // swept; absent for the hot account
+  // slot: "" only shows; any other must be the nodes' count. address: a deposit address that is
+  // swept; absent for the hot wallet
   adopt: { readonly chain: string; readonly slot: string; readonly address?: string };
-  /** Reads the whole ledger back and checks every hash. */
+  /** Reads the complete ledger back and checks every hash. */
   verify: Record<never, never>;
 }
 /** @public */
@@ -340,9 +347,11 @@ export interface OperatorAnswers {
     readonly withdrawal: WithdrawalView;
     readonly history: readonly LedgerLine[];
     readonly wait: WaitView | null;
-    readonly spends: readonly SpendView[]; // that may have paid it already
+    readonly spends: readonly SpendView[]; // transactions that may have paid it already
   };
-  /** `wait` is there while a second person's yes is wanted, or this one's was there before. */
+  /**
+   * `wait` is present while a second person's yes is needed, or if this person had approved before.
+   */
   approve: { readonly withdrawal: WithdrawalView; readonly wait: WaitView | null };
   refuse: { readonly withdrawal: WithdrawalView };
   unstick: { readonly withdrawal: WithdrawalView; readonly plan: UnstickPlan };
@@ -352,7 +361,7 @@ export interface OperatorAnswers {
   finish: {
     readonly held: number;
     readonly quarantined: number;
-    // that no order asked for since the opening stands beside
+    // transactions without an order since the recovery
     readonly spends: readonly SpendView[];
   };
   adopt: { readonly first: FirstSlotView };

@@ -31,7 +31,7 @@ export const witnessesWanted = 2;
 export interface FirstSlot {
   readonly slot: string;
   readonly witnesses: number;
-  readonly address?: string | undefined; // of a deposit; default: the hot wallet
+  readonly address?: string | undefined; // a deposit address; default: the hot wallet
 }
 
 /**
@@ -126,7 +126,7 @@ export function adoptByPerson(
   turn: Turn,
   chain: ConfiguredChain,
   slot: string,
-  address: string, // of the account; a deposit address only while a sweep of it is open
+  address: string, // the account's; a deposit address only while a sweep of it is open
 ): { readonly ok: true; readonly account: Account } | Refusal {
   const closed = closedToNew(turn);
   if (closed !== null) return closed;

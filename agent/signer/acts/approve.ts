@@ -15,7 +15,7 @@ import { closedGate, type Done, type Turn } from "./run.ts";
 /** An operator's decision. */
 interface Yes {
   readonly transactionId: string;
-  readonly digest: string; // of the view that the operator saw
+  readonly digest: string; // digest of the operator's view
   readonly address: string; // "" if the withdrawal has one
   readonly approver: string; // the name that the operator gave
   readonly expected: string; // digest of the withdrawal as it is now

@@ -1,8 +1,7 @@
 /**
- * INTENT: bytes built from what was approved, read back, compared and cleared by policy, then
- * recorded. The courier's facts set fees and gas within the ceilings and nothing else. A cancel is
- * built from the slot alone. Touches nothing: the record and the vault's work leave through the
- * turn.
+ * INTENT: builds bytes from the approval, reads them back, compares and clears them by policy, then
+ * records them. The courier's parameters set only fees and gas, within the ceilings. A cancel is
+ * built only from the slot. Touches nothing; the record and the vault's work go through the `Turn`.
  */
 import type { Description, Facts } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
@@ -18,7 +17,7 @@ import type { Version, Withdrawal } from "../state/withdrawal.ts";
 import { closedToNew, type Turn } from "./run.ts";
 
 /**
- * A recorded intent to be signed once it is on disk.
+ * A recorded intent, to be signed once it is on disk.
  * @public
  */
 export interface SignWork {
@@ -31,14 +30,14 @@ export interface SignWork {
 }
 
 /**
- * Signed already (`work` null: answer with what is there), or work for the vault.
+ * Work for the vault, or `work` null for a version that is signed already.
  * @public
  */
 export type Prepared = { readonly ok: true; readonly work: SignWork | null } | Refusal;
 
 /**
- * What goes with a version: records that stand right in front of its INTENT, and a tip that is
- * allowed above the ceiling (`Built`).
+ * Additions to a version: records right in front of its INTENT, and a tip that is allowed above the
+ * ceiling (`Built`).
  * @public
  */
 export interface Beside {
@@ -47,8 +46,8 @@ export interface Beside {
 }
 
 /**
- * Bytes, comparison, INTENT. Everything that can refuse comes before the record, the approval's own
- * likeness to the job as well.
+ * Builds, compares and records a payment as INTENT. Every refusal comes before the record, also one
+ * because the approval does not match the job.
  */
 export function intend(
   turn: Turn,
@@ -63,7 +62,7 @@ export function intend(
   return built.ok ? record(turn, account, version, built, before) : built;
 }
 
-/** As `intend`, for a payment of nothing to oneself on the slot that the withdrawal has. */
+/** As `intend`, for a zero payment to the account itself on the withdrawal's slot. */
 export function intendCancel(
   turn: Turn,
   withdrawal: Withdrawal,
@@ -84,7 +83,7 @@ export interface Cleared {
   readonly description: Description;
 }
 
-/** The bytes of a payment and policy's word on them; records nothing. */
+/** Builds and clears a payment; records nothing. */
 export function clearPayment(
   turn: Turn,
   approval: Approval,
@@ -109,7 +108,7 @@ export function clearPayment(
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
 
-/** The bytes of a cancel and policy's word on them; records nothing. */
+/** Builds and clears a cancel; records nothing. */
 export function clearCancel(
   turn: Turn,
   withdrawal: Withdrawal,
@@ -148,7 +147,7 @@ function record(
   return { ok: true, work: { transactionId, version, intentSeq: intent.seq, clearance, unsigned, account: account.account } };
 }
 
-/** The record says what the bytes say: every field is taken from the description. */
+/** Returns the record of the bytes: every field is taken from their description. */
 function intentBody(
   transactionId: string,
   version: number,
@@ -175,9 +174,9 @@ function intentBody(
 }
 
 /**
- * An intent from before a crash, or one whose signature is on its way: the same bytes, whatever the
- * facts, and judged again. What policy would not have let through, and never signed, is held on its
- * slot for a person.
+ * Prepares an intent from before a crash, or one whose signature is under way: the same bytes,
+ * whatever the parameters, but judged again. If policy does not allow it and it was never signed,
+ * the withdrawal is held on its slot for an operator.
  */
 export function recorded(turn: Turn, withdrawal: Withdrawal, made: Version): Prepared {
   const { transactionId, account } = withdrawal;

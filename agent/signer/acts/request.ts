@@ -1,7 +1,7 @@
 /**
- * A verified job becomes records: REQUESTED and the decision in one write, or REPEATED when its
- * order is here already. A job that cannot be done is recorded as refused, so that the chain of
- * jobs never jams. Touches nothing: records leave through the turn.
+ * Records a verified job: REQUESTED and the decision in one write, or REPEATED if its order is here
+ * already. An impossible job is recorded as refused, so that the jobs never jam. Touches nothing;
+ * records go through the `Turn`.
  */
 import { transactionIdOf } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
@@ -14,7 +14,7 @@ import { decisionBody } from "./decide.ts";
 import { judgeKept } from "./kept.ts";
 import type { Turn } from "./run.ts";
 
-/** A job that comes next in the chain, with its exact text. */
+/** The next job in the sequence, with its exact text. */
 export interface FreshJob {
   readonly job: Job;
   readonly hash: string;
@@ -22,13 +22,13 @@ export interface FreshJob {
   readonly signature: string;
 }
 
-/** Records one job at its place in the chain. */
+/** Records one job at its number. */
 export function record(turn: Turn, { job, hash, text, signature }: FreshJob): void {
   const { core } = turn;
   const { transactionId, sequence } = job;
   const place = { transactionId, sequence, jobHash: hash };
   const known = core.book.contentOf(transactionId);
-  // An id that its own order does not lead to contradicts whatever is here under it.
+  // An id that does not follow from its own order contradicts the withdrawal with that id here.
   const code = known === undefined ? "" : differenceIn(turn, known, job) || (isOwnId(turn, job) ? "" : "JOB_ID_MISMATCH");
   if (known === undefined) {
     core.expectJob(hash, job);
@@ -42,9 +42,9 @@ export function record(turn: Turn, { job, hash, text, signature }: FreshJob): vo
 }
 
 /**
- * Decides what a crash left undecided between a job's record and its decision, and what an opened
- * ledger keeps. Only once the gateway has greeted: a restored ledger may have forgotten a decision
- * and more. Harmless when there is nothing.
+ * Decides withdrawals that a crash left without a decision, and those that a recovered ledger
+ * keeps. Done only after the handshake, because a restored ledger may have forgotten a decision and
+ * more. Harmless if there are none.
  */
 export function resume(turn: Turn): void {
   const open = [...turn.core.book.open()];
@@ -57,8 +57,8 @@ export function resume(turn: Turn): void {
 function decide(turn: Turn, job: Job, requestedAt: number): RecordBody {
   const { transactionId } = job;
   if (!isOwnId(turn, job)) return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_ID_MISMATCH" };
-  // Where ledger and gateway went back, this may have been paid under other limits: policy says
-  // neither yes nor no, and a person looks.
+  // If ledger and gateway were both restored, this job may have been paid under other limits:
+  // policy does not decide, an operator does.
   if (turn.core.isOfRecovery(job)) return { kind: "HELD", transactionId, code: "RECOVERY_HOLD" };
   const judged = decisionBody(transactionId, turn.core.policy.judge(job, requestedAt, turn.nowMs));
   if (judged.kind === "REFUSED" || job.mode !== "topup" || sweepOf(turn, job) !== null) return judged;
@@ -77,7 +77,7 @@ function sweepOf({ core }: Turn, topUp: Job): Withdrawal | null {
 }
 
 /**
- * A sweep whose top-up is refused gets no coins: it ends with it, so that the gateway may order
+ * Ends a sweep whose top-up is refused, because it gets no coins; the gateway may then order
  * another one.
  */
 function sweepEnds(turn: Turn, job: Job, { kind, ...decision }: RecordBody): readonly RecordBody[] {
@@ -89,8 +89,9 @@ function sweepEnds(turn: Turn, job: Job, { kind, ...decision }: RecordBody): rea
 }
 
 /**
- * An order that left its address open may come again with the one that a person gave it at a copy
- * of this ledger. Where it ended here before anything was signed for it, that end is the answer.
+ * Returns the difference between a repeated order and the known one. An order without an address
+ * may come again with the address that an operator gave it at a copy of this ledger. If it ended
+ * here unsigned, that end is the answer.
  */
 function differenceIn({ core }: Turn, known: string, job: Job): ReturnType<typeof differenceOf> {
   const state = core.book.stateOf(job.transactionId);
@@ -99,8 +100,8 @@ function differenceIn({ core }: Turn, known: string, job: Job): ReturnType<typeo
 }
 
 /**
- * An id is derived from the order, so a gateway that lost its database cannot ask for one order
- * under two ids.
+ * True if an id is derived from its order, so that a gateway that lost its database cannot ask for
+ * one order under two ids.
  */
 function isOwnId({ core }: Turn, job: Job): boolean {
   const { merchant } = core.paired;

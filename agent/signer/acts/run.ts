@@ -22,7 +22,7 @@ import { Orders } from "./orders.ts";
 export interface Telling {
   readonly from: number; // the gateway holds the ledger up to here
   readonly to: number; // our head when the loss was seen
-  readonly challenge: string; // of the gateway's welcome
+  readonly challenge: string; // from the gateway's welcome
 }
 
 /**

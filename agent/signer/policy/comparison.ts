@@ -20,7 +20,7 @@ export interface Built {
   readonly version: number; // 1 first
   readonly account: string; // sender
   readonly child: number | null; // as in `ClearedFields`
-  readonly slot: string; // of this withdrawal, or about to be
+  readonly slot: string; // this withdrawal's, or about to be
   readonly tipAllowedUnits?: bigint; // a tip up to this is allowed, whatever the ceiling
 }
 
@@ -37,7 +37,7 @@ export interface BuiltCancel {
   readonly version: number;
   readonly account: string;
   readonly child: number | null;
-  readonly slot: string; // of this withdrawal
+  readonly slot: string; // this withdrawal's
   readonly tipAllowedUnits?: bigint; // as in `Built`
 }
 

@@ -50,7 +50,7 @@ export type SumsEntries = readonly (readonly [
 
 /** The counted amount and highest possible fee of one version with exclusion by expiry. */
 export interface Counted {
-  readonly id: string; // of its withdrawal
+  readonly id: string; // the withdrawal's
   readonly version: number;
   readonly units: bigint;
   readonly feeMaxUnits: bigint;

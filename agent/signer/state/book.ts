@@ -32,7 +32,7 @@ const recentMax = 1_000;
  * @public
  */
 export interface Waiting {
-  readonly seq: number; // of its SIGNED record
+  readonly seq: number; // seq of its SIGNED record
   readonly transactionId: string;
   readonly version: number;
 }

@@ -92,7 +92,7 @@ export interface CoreSnapshot {
  * @public
  */
 export interface OpenedLedger {
-  readonly seq: number; // of its OPENED record
+  readonly seq: number; // seq of its OPENED record
   readonly order: string; // the name of the gateway's order
   readonly tellFrom: number; // a resync sends what was recorded after this and has closed
   readonly isHolding: boolean; // both sides were restored and no operator has ended the hold: everything new is held

@@ -34,7 +34,7 @@ export type Dead = "gateway" | "courier" | "both";
  */
 export interface Confirmation {
   readonly approver: string;
-  readonly digest: string; // of the view that the operator saw
+  readonly digest: string; // digest of the operator's view
   readonly address: string; // EIP-55
   readonly at: number;
 }

@@ -117,7 +117,7 @@ export interface Withdrawal {
   code: string; // why held, refused or expired
   address: string; // destination in force
   amountUnits: string; // "" until approved
-  contract: string; // of the approval
+  contract: string; // the approval's
   confirmed: Confirmation | null; // while it waits for the second yes
   changedAt: number;
   revision: number; // seq of the record with the last decision; part of what an approval names
