@@ -286,8 +286,8 @@ function namingSource({ config, configSource }: Options, message: string): strin
 }
 
 /**
- * Reports why the process ends, and leaves the reason for `status`. A process that a running crypto
- * turned away does not overwrite the reason of that one.
+ * Reports why the process ends, and leaves the reason for `status`. A second crypto, refused
+ * because one runs already, leaves no reason.
  */
 function lastWords(options: Options, told: Verdict): void {
   const verdict = { ...told, message: namingSource(options, told.message) };

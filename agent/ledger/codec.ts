@@ -50,7 +50,7 @@ export function encodeRecord(
   const hashed = domain + covered;
   const own = createHash("sha256").update(hashed).digest("hex");
   const line = `${covered},"hash":"${own}","mac":"${seal.macOf(own)}"}\n`;
-  // Measured on the text that is in one piece since its hash was made.
+  // Measured on `hashed`, which the hash has already joined into one piece of memory.
   const bytes = Buffer.byteLength(hashed) - domain.length + closingBytes + 1;
   invariant(bytes <= lineBytesMax, "a record fits into one line");
   // Spreading first would cost more than the hash: the engine's fast path is a spread into a

@@ -188,9 +188,8 @@ function assertFirst(record: LedgerRecord, first: boolean, segment: number, wher
 
 /**
  * Checks that the bytes from `start` on are a torn write, cut and never durable. A torn write lacks
- * its end or has holes after a power failure, while a changed line has neither. So each of its
- * lines that ends with a newline must contain a zero byte, and it must not contain a complete
- * record.
+ * its end or has holes after a power failure, while a changed line has neither. So each line with a
+ * newline must contain a zero byte, and no complete record may be inside.
  */
 function assertTorn(bytes: Uint8Array, start: number, where: Place): void {
   if (where.line === 1) throw damaged("the first line of a segment is never torn", where);

@@ -112,7 +112,7 @@ export const rollbackMutants: readonly Mutant[] = [
   {
     name: "person-decides-before-the-greeting",
     file: "agent/signer/acts/approve.ts",
-    find: `  // Before the handshake, an approval would count for the day of the newest record.
+    find: `  // Before the greeting ledger time stands: a yes would count for the day of the newest record.
   const closed = closedGate(turn);
   if (closed !== null) return closed;
 `,

@@ -29,8 +29,8 @@ export function admit(turn: Turn, frame: Uint8Array): Admitted {
 }
 
 /**
- * Keeps a recovery order for this run until an operator looks at it. The gateway has already ended
- * this ledger's epoch when it makes an order, so nothing is signed in this epoch any more.
+ * Keeps a recovery order for this run until an operator looks at it. The gateway ends this ledger's
+ * epoch before it makes an order, so nothing is signed in the epoch any more.
  */
 function keepOrder(turn: Turn, part: Recovery): Admitted {
   const { core, run } = turn;

@@ -70,8 +70,7 @@ export function adopt(
 /**
  * Begins the account of a deposit address that an open sweep empties. The courier's claim is enough
  * for the family's first slot. Any other slot must also stand in the sweep's signed job, or an
- * operator must confirm it. An account that has given a slot stays as it is, unless it begins
- * again.
+ * operator must confirm it. An account with a given slot stays as it is, unless it begins again.
  */
 function adoptDeposit(
   turn: Turn,

@@ -30,7 +30,7 @@ interface Yes {
  * @public
  */
 export function approve(turn: Turn, { transactionId, digest, address, approver, expected }: Yes): Done {
-  // Before the handshake, an approval would count for the day of the newest record.
+  // Before the greeting ledger time stands: a yes would count for the day of the newest record.
   const closed = closedGate(turn);
   if (closed !== null) return closed;
   const { core } = turn;

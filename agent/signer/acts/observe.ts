@@ -21,8 +21,8 @@ const observationsMax = 200;
 /**
  * Records the courier's observation of the chain. Stages go forward, except in a reorganisation. An
  * end is replaced only by another end, and by none after the gateway has confirmed an end. The
- * transaction must be one of ours. Only the outcome "lost" states that it is not, and it stops the
- * account. A repeat is harmless.
+ * transaction must be one of ours, except with the outcome "lost", which stops the account. A
+ * repeat is harmless.
  * @public
  */
 export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
@@ -70,7 +70,7 @@ export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
  * If ledger and gateway were both restored from a backup, only the alarm is raised: the transaction
  * may be a payment of ours that neither side remembers. A contested slot went to the other
  * withdrawal. The handshake must be done and no other lock may stand, because a restored ledger may
- * have forgotten the very version that was mined; its recovery will show that.
+ * have forgotten the very version that was mined. The recovery will show that version.
  */
 function stopForLoss(turn: Turn, { transactionId, job, account, slot }: Withdrawal): Refusal | null {
   const { core, run } = turn;

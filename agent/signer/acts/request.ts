@@ -100,8 +100,8 @@ function differenceIn({ core }: Turn, known: string, job: Job): ReturnType<typeo
 }
 
 /**
- * True if an id is derived from its order, so that a gateway that lost its database cannot ask for
- * one order under two ids.
+ * True if the id is derived from the order. So a gateway without its database cannot ask for one
+ * order under two ids.
  */
 function isOwnId({ core }: Turn, job: Job): boolean {
   const { merchant } = core.paired;

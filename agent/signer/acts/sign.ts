@@ -64,8 +64,8 @@ export function prepareSign(turn: Turn, transactionId: string, facts: Facts): Pr
  *
  * Signing these before anything new keeps signatures in the order of their slots. So a gateway that
  * holds the signature of one slot also holds all signatures below. After a restored backup, each
- * used slot is known to one side at least. Policy judges each intent again, and quarantines on its
- * slot what it would not allow. Unsigned withdrawals wait for parameters or an approval, and all
+ * used slot is known to one side at least. Policy judges each intent again; a refusal quarantines
+ * the withdrawal on its slot. Unsigned withdrawals wait for parameters or an approval, and all
  * slots above wait too. A repeat is harmless.
  * @public
  */
@@ -102,9 +102,10 @@ function waitingBelow({ book }: Turn["core"], { network, account, slot }: Place)
 
 /**
  * Refuses a new slot if the chain's final count is past the next slot: transactions that this
- * ledger does not know used the slots between. They may be its own, from a time that ledger and
- * gateway both lost in a restore. Then this withdrawal may be paid already, and a slot above would
- * pay it again. A count that stays ahead locks the signer (`checkChainCount`).
+ * ledger does not know used the slots between. The transactions may be the ledger's own, from a
+ * time that ledger and gateway both lost in a restore. Then this withdrawal may be paid already,
+ * and a slot above would pay it again. A count that stays ahead locks the signer
+ * (`checkChainCount`).
  */
 function overtaken(turn: Turn, { network, account, next }: Account): Refusal | null {
   const { first, compare, isCounted } = familyOf(network).slots;

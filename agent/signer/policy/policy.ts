@@ -309,7 +309,7 @@ export class Policy {
   /**
    * Clears bytes whose INTENT is in the ledger already, after a restart. Compares the bytes with
    * the approval, and the approval with the job, the lists and the limit of one payment. Sums are
-   * not checked again, because they count this version since its INTENT.
+   * not checked again, because the version counts since its INTENT.
    */
   clearRecorded(built: Built | BuiltCancel, digest: string, job: Question): Compared | Refusal {
     const compared = "approval" in built ? compare(built) : compareCancel(built);

@@ -1,8 +1,8 @@
 /**
  * The signer's log: one JSON line for each event, to a writer that the caller passes in. No secret
- * can get into it: values are short texts, counts and flags, and no code of this process passes
- * bytes to it. Lines may be lost without harm, because the ledger holds what happened. The launcher
- * relays the lines and adds a priority in front if the journal reads them.
+ * can get into the log: values are short texts, counts and flags, and no code of this process
+ * passes bytes. Lines may be lost without harm, because the ledger holds what happened. The
+ * launcher relays the lines and adds a priority in front if the journal reads them.
  */
 import { type AgentEvent, agentEvents } from "../../../protocol/events.ts";
 import { logLine } from "../../../protocol/log.ts";

@@ -96,12 +96,12 @@ export interface OpenedLedger {
   readonly order: string; // the name of the gateway's order
   readonly tellFrom: number; // a resync sends what was recorded after this and has closed
   readonly isHolding: boolean; // both sides were restored and no operator has ended the hold: everything new is held
-  // final transactions of the account that nobody could explain
+  // the account's final transactions without an explanation
   readonly spends: readonly RecoverySpend[];
 }
 
 /**
- * The folded state.
+ * The state.
  * @public
  */
 export class Core {

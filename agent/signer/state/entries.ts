@@ -131,7 +131,7 @@ export function batchesOf(
 
 /**
  * Returns the entries of a record. The gateway may have lost everything about a withdrawal that a
- * recovered ledger keeps, so its decision is preceded by everything that is known.
+ * recovered ledger keeps, so everything known precedes the decision.
  */
 function entriesOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): readonly Entry[] {
   if (record.kind === "REPEATED") return withdrawal === undefined ? [] : answerAgain(record, withdrawal);

@@ -6,7 +6,7 @@
  * fee) and move nothing. Included to broadcast is a reorganisation. Held to held is the end of a
  * delay after which policy finds another reason to hold.
  *
- * A start judges each intent again; one that policy would not allow is held on its slot:
+ * A start judges each intent again. After a refusal of policy, the withdrawal is held on its slot:
  * quarantined, and never signed without a yes. A recovered ledger (opening.ts) begins with every
  * withdrawal that has a slot as quarantined, and policy judges each again at the handshake. An
  * approval leads back to intent, signed or released, as far as the versions had come; after a

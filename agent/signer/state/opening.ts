@@ -1,9 +1,9 @@
 /**
- * The first state of a recovered ledger, from the gateway's order and the old ledger. A slot that
- * either calls used is used, and a withdrawal that either calls bound keeps its slot. If the two
- * contradict, both sides wait for the chain and nothing is signed. Withdrawals without a slot are
- * left out and come again as jobs. Pure: snapshot, order and counts in, snapshot out. Source:
- * docs/protocol.md section 8.
+ * The first state of a recovered ledger, from the gateway's order and the old ledger. A slot is
+ * used if order or ledger uses it; a withdrawal keeps its slot if order or ledger assigns one. If
+ * the two contradict, both sides wait for the chain and nothing is signed. Withdrawals without a
+ * slot are left out and come again as jobs. Pure: snapshot, order and counts in, snapshot out.
+ * Source: docs/protocol.md section 8.
  */
 import { waitingOf } from "../../../chains/families.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";

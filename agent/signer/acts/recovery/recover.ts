@@ -108,10 +108,10 @@ function plan(turn: Turn, { order, counts, both, localMs }: Shown): Planned {
 }
 
 /**
- * Returns the record after which the gateway receives again what this ledger closed. The gateway
- * has everything of this ledger up to its own head in it. If the gateway's head is of another
- * ledger, it lacks nothing of this one; but a gateway restored to before a recovery knows nothing
- * since then.
+ * Returns the record after which a resync sends the closed withdrawals of this ledger. If the
+ * gateway's head is in this ledger, the gateway has everything up to there. If the head is of
+ * another ledger, this ledger has nothing to send; but a gateway restored to before a recovery
+ * knows nothing since then.
  */
 function tellFrom({ core }: Turn, isHere: boolean, both: boolean, held: number): number {
   if (isHere) return held;
