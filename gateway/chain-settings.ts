@@ -1,4 +1,6 @@
-/** One chain in gateway.config.json: its settings, and the checks of its family. */
+/**
+ * Reads the settings of a chain in gateway.config.json and runs the checks of the chain's family.
+ */
 import { families } from "../chains/families.ts";
 import { type ChainId, familyNames } from "../chains/family.ts";
 import { integer, list, object, oneOf, type Reader, shapeFault, string } from "../protocol/shape.ts";

@@ -1,9 +1,9 @@
 /**
  * Computes the amount that an agent's hot wallet can still pay: the balance at the last final block
- * that the watcher has read, minus all promised amounts that are not paid there yet. A withdrawal
- * promises its amount, and the agent's maxFee in the native coin. Errors are on the low side: a
- * payment counts twice between its inclusion and our reading of its block. Source: docs/api.md,
- * section on balance.
+ * read, minus all promised amounts that are not paid at that block. A withdrawal promises its
+ * amount, and the agent's maxFee in the native coin. Errors are on the low side: a payment counts
+ * twice between its inclusion and our reading of its block. Source: docs/api.md, section on
+ * balance.
  */
 import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";

@@ -8,16 +8,15 @@ export const ceilingStep = 1_000;
 
 /**
  * How far an account jumps if nothing outside the database shows how far it was used: by this
- * number, or by the number of used indexes if that is higher. The skipped addresses are derived
- * gradually (skipped-addresses.ts), which takes a minute or two, only once.
+ * number, or by the number of used indexes if higher. The skipped addresses are derived gradually
+ * (skipped-addresses.ts), which takes a minute or two, only once.
  * @public
  */
 export const farPlaces = 10_000;
 
 /**
- * No ledger holds a ceiling this far above the addresses that this database counts, because a shop
- * does not give out a million addresses between a backup and its restore. Deriving them takes an
- * hour.
+ * No ledger holds a ceiling this far above the database's count, because a shop does not give out a
+ * million addresses between a backup and its restore. Deriving them takes an hour.
  * @public
  */
 export const ceilingAheadMax = 1_000_000;

@@ -121,10 +121,10 @@ export interface DepositAccount {
 }
 
 /**
- * Records that every address below index `to` of an account may have left, so that no order gets
- * one of them. The caller must have the addresses watched. Runs in the caller's transaction.
+ * Records that addresses below index `to` of an account may have left, so that no order gets such
+ * an address. The caller must have the addresses watched. Runs in the caller's transaction.
  * Harmless to call twice.
- * @returns the number of indexes that are skipped
+ * @returns the number of skipped indexes
  * @public
  */
 export function passOver(database: Database, firstAddress: string, to: number): number {
@@ -207,10 +207,10 @@ function notePutBack(database: Database, reason: string, nowMs: number, heardIn?
 }
 
 /**
- * True if an agent's statement that this database was restored is news. An agent that has caught up
- * in this run has stated that nothing is missing, and an agent whose ceiling is awaited counted
- * already. Otherwise an agent of another merchant could stop everybody's orders again and again,
- * and have their indexes skipped.
+ * True if an agent's statement that this database was restored is news. It is not news from an
+ * agent that has caught up in this run, because nothing of that agent is missing, or from an agent
+ * whose ceiling is already awaited. Otherwise an agent of another merchant could stop everybody's
+ * orders again and again, and have their indexes skipped.
  */
 function isNews({ heard, awaitsCeiling }: AgentRow, run: string): boolean {
   return heard !== run && awaitsCeiling === 0;
@@ -235,8 +235,8 @@ export function doubtDatabase(database: Database, agentId: string, { reason, run
 }
 
 /**
- * Keeps the ceiling in the agent's ledger. A ceiling that this database cannot have asked for shows
- * that it was restored from a backup. Runs in the caller's transaction.
+ * Keeps the ceiling in the agent's ledger. A ceiling that this database cannot have asked for
+ * proves a restore from a backup. Runs in the caller's transaction.
  * @public
  */
 export function learnCeiling(

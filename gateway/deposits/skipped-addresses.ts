@@ -18,8 +18,8 @@ const lookMs = 1_000;
 
 /**
  * Watches at most `placesMax` more addresses. With the last address of a range, every chain is read
- * again from its vouched block, because blocks that were read without these addresses may have
- * payments. Runs in the caller's transaction.
+ * again from its vouched block, because earlier readings did not search for these addresses. Runs
+ * in the caller's transaction.
  * @returns the number of remaining indexes
  * @public
  */

@@ -1,8 +1,8 @@
 /**
- * Stores statements in the database. The statements of one tick, from all agents, share one
- * transaction and one sync; acknowledgements and signals leave only after its commit. If a
- * statement stops the transaction, each agent's statements are tried alone, so that no agent waits
- * because of another's contradiction.
+ * Stores statements in the database. Statements of one tick, from all agents, share one transaction
+ * and one sync; acknowledgements and signals leave only after the commit. If a statement stops the
+ * transaction, each agent's statements are tried alone, so that no agent waits because of another's
+ * contradiction.
  */
 import { createPublicKey, type KeyObject } from "node:crypto";
 import type { Code } from "../../protocol/codes.ts";

@@ -1,9 +1,9 @@
 /**
- * Places for connections without a hello yet. They are few, but a new connection always gets one:
- * if none is free, the oldest silent connection of the most crowded address block loses its place.
- * So an attacker with one block (rate.ts) displaces only its own connections. An attacker with
- * thousands of blocks displaces no block that an agent used for a hello before. A connection after
- * its hello needs no place.
+ * Places for connections without a hello yet. There are few places, but a new connection always
+ * gets one. If none is free, the oldest silent connection of the most crowded address block loses
+ * its place. So an attacker with one block (rate.ts) displaces only its own connections. An
+ * attacker with thousands of blocks displaces no block that an agent used for a hello before. A
+ * connection after its hello needs no place.
  */
 
 /** @public */
@@ -23,8 +23,8 @@ export class Places<Connection> {
   }
 
   /**
-   * Gives the new connection a place. Returns the connection that lost its place, which the caller
-   * must cut, or null.
+   * Gives the new connection a place. Returns the connection that lost its place, for the caller to
+   * cut, or null.
    */
   enter(newcomer: Connection, block: string): Connection | null {
     const own = this.#silent.get(block) ?? new Set();

@@ -1,6 +1,6 @@
 /**
- * The parts of the hub that a session uses, and the calls by which it reports to the hub. Only
- * types.
+ * The interface between a session and the hub: the hub's parts for a session, and the session's
+ * reports to the hub. Only types.
  */
 import type { KeyObject } from "node:crypto";
 import type { GatewayLog } from "../../protocol/log.ts";

@@ -28,7 +28,7 @@ import { headOf } from "./standing.ts";
 
 /** How long an ended withdrawal may wait for others, so that they share an acknowledgement. */
 const endedMs = 20;
-/** After this many heartbeats, which take one minute, ended withdrawals are sent a second time. */
+/** Number of heartbeats, in total a minute, after which ended withdrawals are sent again. */
 const beatsToRepeat = 4;
 
 /** Takes over an upgraded connection; `start` sends the challenge. */
@@ -67,7 +67,7 @@ export class Session {
     return this.#live === null ? null : this.#live.id;
   }
 
-  /** Value of the challenge and welcome. A statement repeats it if its signer accepted them. */
+  /** Value of the challenge and welcome. Repeated in a statement if the signer accepted both. */
   get nonce(): string {
     return this.#nonce;
   }
@@ -121,8 +121,8 @@ export class Session {
   }
 
   /**
-   * Reports withdrawals that the chain has ended, so that the agent may forget their bytes. A lost
-   * message is repeated with a later heartbeat and at the next handshake.
+   * Reports ended withdrawals, so that the agent may forget their bytes. A lost message is repeated
+   * with a later heartbeat and at the next handshake.
    */
   tellEnded(ids: readonly string[]): void {
     for (const id of ids) this.#untold.add(id);
@@ -291,8 +291,8 @@ export class Session {
   }
 
   /**
-   * Sends the parts one by one, as the connection takes them. All of a large order at once would
-   * exceed its limit.
+   * Sends the parts one by one, as the connection takes them. All parts of a large order would
+   * exceed the limit.
    */
   #sendParts([part, ...rest]: readonly Recovery[]): void {
     if (this.#ended) return;

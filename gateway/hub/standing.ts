@@ -1,10 +1,10 @@
 /**
  * Decides whether an agent's ledger is level with the newest head that the gateway acknowledged. A
- * ledger that was restored from a backup is behind. Its signer then locks itself, but the lock's
- * entry has a number that this database counts as stored, or comes after such a number. A courier
- * can set the mark, and can hold back the messages that set it. Only a statement of the signer
- * removes the mark. Runs in the caller's transaction. Sources: docs/protocol.md sections 4.2 and
- * 6.2; docs/architecture.md section 2 (monotone).
+ * ledger that was restored from a backup is behind. The agent's signer then locks itself, but the
+ * entry of the lock has a number that this database already counts as stored, or a later number. A
+ * courier can set the mark, and can hold back the messages that set it. Only a statement of the
+ * signer removes the mark. Runs in the caller's transaction. Sources: docs/protocol.md sections 4.2
+ * and 6.2; docs/architecture.md section 2 (monotone).
  */
 import type { Head, Statement } from "../../protocol/messages.ts";
 import { changeLock } from "../store/agent-state.ts";
@@ -23,7 +23,7 @@ export function headOf(agent: Pick<AgentRow, "headSeq" | "headHash">): Head | nu
 
 /**
  * The state that a heartbeat's head shows. An honest courier's heartbeat never falls behind,
- * because the courier names the newest head that it has sent, or a newer one.
+ * because the courier names at least the newest head that was sent.
  */
 export function standingOfBeat(agent: AgentRow, head: Head | null): Standing | null {
   if (head === null || head.seq > agent.headSeq) return null;
@@ -32,8 +32,8 @@ export function standingOfBeat(agent: AgentRow, head: Head | null): Standing | n
 
 /**
  * The state that a signed statement shows, which was stored now or earlier. An old statement may be
- * sent again, so a lower head alone proves nothing; a lock in it does. `isGreeted`: its signer
- * accepted the welcome of this connection, and so the welcome's account of its ledger.
+ * sent again, so a lower head alone proves nothing; a lock in it does. `isGreeted`: the signer
+ * accepted this connection's welcome, and so the ledger head in the welcome.
  */
 export function standingOfStatement(storedSeq: number, { head, entries }: Statement, isGreeted: boolean): Standing | null {
   if (isGreeted || head.seq > storedSeq) return "level";
@@ -41,9 +41,8 @@ export function standingOfStatement(storedSeq: number, { head, entries }: Statem
 }
 
 /**
- * The state that a statement shows if it begins before the stored head and ends after it. A ledger
- * with the record that the welcome of this connection named (`toldSeq`) would continue from this
- * record.
+ * The state shown by a statement that begins before the stored head and ends after it. A ledger
+ * with the record that this connection's welcome named (`toldSeq`) would continue from there.
  */
 export function standingOfOverlap(toldSeq: number, { after, head }: Statement): Standing | null {
   return after < toldSeq && head.seq > toldSeq ? "behind" : null;

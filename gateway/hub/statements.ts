@@ -151,8 +151,7 @@ function applyStatement(progress: Progress, statement: Statement, stored: Head |
 }
 
 /**
- * Begins a recovered ledger. Entries before this one resend state to the gateway; the agent
- * continues after it.
+ * Begins a recovered ledger. Earlier entries resend state to the gateway; later entries are new.
  */
 function open(progress: Progress, entry: OpenedEntry, head: Head): Refused | null {
   const { database, agent, nowMs } = progress;
@@ -233,8 +232,8 @@ const unsigned = {
 } as const;
 
 /**
- * Reads only the rows that this kind of entry needs, each by an index, because an agent may send
- * many entries and all wait for them.
+ * Reads only the rows that the entry's kind needs, each by an index, because an agent may send many
+ * entries and all agents wait.
  */
 function readAround(database: Database, agent: AgentRow, entry: Entry): Omit<Around, "isGreeted"> {
   if (!("transactionId" in entry)) {

@@ -208,8 +208,8 @@ function register(database: Database, keyId: string, request: Request, nowMs: nu
     return registered;
   }
   if (key.pairingUsed === 1) return say("pairing_used");
-  // Coins at these addresses belong to the merchant that paired them first, even after its agent
-  // was released.
+  // Coins at these addresses belong to the first merchant that paired them, even after the release
+  // of its agent.
   if (isAccountOfOthers(database, merchant, request.accounts)) return say("pairing_wallet_taken");
   useUpPairing(database, key.id, nowMs);
   const registered = known === undefined ? first(database, id, key, request, nowMs) : again(database, known, request, nowMs);
@@ -218,9 +218,9 @@ function register(database: Database, keyId: string, request: Request, nowMs: nu
 }
 
 /**
- * Begins a recovery if an agent was released before it had caught up, because this database may
- * lack payments of that agent. So an operator must look at every order of the next agent, as after
- * any recovery. The grant of the new agent is for the epoch before.
+ * Begins a recovery if an agent was released before it had caught up, because the database may lack
+ * payments of the released agent. So an operator must look at every order of the next agent, as
+ * after any recovery. The grant of the new agent is for the epoch before.
  */
 function recoverFirst(database: Database, { agent, merchant }: Registration, nowMs: number): void {
   if (!wasGivenUp(database, merchant)) return;

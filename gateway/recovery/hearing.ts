@@ -22,7 +22,7 @@ export const hearing = {
 } as const;
 
 /**
- * True if a verified statement says that its signer accepted the handshake of its connection, whose
+ * True if a verified statement says that its signer accepted this connection's handshake, whose
  * challenge was `nonce`.
  * @public
  */

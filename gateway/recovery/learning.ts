@@ -1,8 +1,7 @@
 /**
- * Restores a job that a restored database lost, from its agent: the gateway relies on its own
- * signature on the job's text and not on the agent. The job gets its old position in the list, and
- * its withdrawal is as it was ordered. Runs in the caller's transaction. Source: docs/protocol.md
- * section 8.
+ * Takes a lost job of a restored database back from its agent. The gateway relies on its own
+ * signature on the job's text and not on the agent. The job gets its old position in the list, with
+ * the withdrawal as ordered. Runs in the caller's transaction. Source: docs/protocol.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";

@@ -1,8 +1,8 @@
 /**
- * An epoch of an agent that begins with a recovery: the gateway's operator begins it, the gateway
- * waits, and the first entry of the agent's recovered ledger completes it. Only here an agent's
- * stored head goes back; the old head stays in the tables. Runs in the caller's transaction.
- * Sources: docs/protocol.md section 8; docs/architecture.md section 4.
+ * An epoch of an agent that begins with a recovery. The gateway's operator begins the recovery, the
+ * gateway waits, and the first entry of the agent's recovered ledger completes the recovery. Only
+ * here an agent's stored head goes back; the old head stays in the tables. Runs in the caller's
+ * transaction. Sources: docs/protocol.md section 8; docs/architecture.md section 4.
  */
 import { randomBytes } from "node:crypto";
 import type { Head, OpenedEntry } from "../../protocol/messages.ts";
@@ -77,7 +77,7 @@ export function beginRecovery(
 ): { readonly epoch: number } {
   const epoch = Math.max(agent.epoch, above) + 1;
   const before = recoveryOf(database, agent);
-  // This recovery replaces an earlier one that was not completed; both have the same old head.
+  // An earlier recovery that was not completed is replaced; both have the same old head.
   const isAwaited = before?.takenAt === null;
   const heldSeq = isAwaited ? before.heldSeq : agent.headSeq;
   const heldHash = isAwaited ? before.heldHash : agent.headHash;
@@ -94,8 +94,7 @@ export function beginRecovery(
 /**
  * Accepts the agent's recovered ledger: its head replaces the old one. Open withdrawals without a
  * signature come again as new jobs, because the recovered ledger does not have them. Only an order
- * of this database counts, because a database that was restored since lacks the content of that
- * order.
+ * of this database counts, because a database restored since then lacks the order's content.
  * @returns the reason why it is refused, "" if it was accepted
  * @public
  */

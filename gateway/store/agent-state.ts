@@ -1,6 +1,6 @@
 /**
- * The state of an agent as the agent reported it, in its row of the agents' table: head, locks,
- * pauses, limits, links and the position in its jobs.
+ * The state that agents reported, in their rows of the agents' table: head, locks, pauses, limits,
+ * links and the position in the jobs.
  */
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
@@ -86,8 +86,7 @@ export function markAgentSeen(database: Database, id: string, nowMs: number): vo
 }
 
 /**
- * Keeps the software that a hello states, and the address block that it came from. Writes only if
- * one of them has changed.
+ * Keeps a hello's software and address block. Writes only if one of them has changed.
  * @public
  */
 export function keepHello(database: Database, id: string, software: string, block: string): void {

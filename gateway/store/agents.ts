@@ -1,7 +1,4 @@
-/**
- * Agents: which agent is paired for which merchant. agent-state.ts has what each agent has reported
- * since.
- */
+/** Agents and their merchants. agent-state.ts has the agents' later reports. */
 import { hotAddressOn } from "./agent-accounts.ts";
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";

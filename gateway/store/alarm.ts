@@ -1,6 +1,6 @@
 /**
- * Alarms that must outlive the log: one row in `audit` for each different alarm, however often it
- * returns.
+ * Alarms that must outlive the log: one row in `audit` for each different alarm, however often an
+ * alarm returns.
  */
 import type { Code } from "../../protocol/codes.ts";
 import { recordAct } from "./audit.ts";

@@ -21,8 +21,8 @@ const rollback = 1;
  */
 export function refuseOthersWal(path: string): void {
   const real = realpathSync(path);
-  // The order matters: a gateway that starts meanwhile marks its file before it makes the
-  // write-ahead file.
+  // The order matters, because a gateway that starts meanwhile marks the database file before
+  // making the write-ahead file.
   if ((statSync(`${real}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
   if (!keepsRollbackJournal(real)) return;
   const message = `${real}-wal is of another database: move it and ${real}-shm away; nothing was changed`;

@@ -1,7 +1,7 @@
 /**
- * All movements of an account's balance that this database knows, as rows with their final blocks:
- * the basis of the books. Payments and baselines come from their own tables. Sweeps, top-ups and
- * withdrawals come from the transaction that ended them, with the fee. Reads only.
+ * All known movements of an account's balance, as rows with their final blocks: the basis of the
+ * books. Payments and baselines come from their own tables. Sweeps, top-ups and withdrawals come
+ * from the transaction that ended them, with the fee. Reads only.
  */
 import { unattributedOrderOf } from "./forgotten-addresses.ts";
 import type { TransactionRow } from "./rows.ts";

@@ -140,7 +140,7 @@ export interface DeliveryLine {
 }
 
 /**
- * Lists deliveries, newest first; of one merchant or one target if `of` names one.
+ * Lists deliveries, newest first: all, or those of the merchant or target in `of`.
  * @public
  */
 export function listDeliveries(

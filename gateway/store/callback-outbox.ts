@@ -6,7 +6,7 @@ import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
 /**
- * The columns of a record that change after its creation, as they were at a moment.
+ * The columns of a record that can change, as they were at a moment.
  * @public
  */
 export type Glimpse = Pick<

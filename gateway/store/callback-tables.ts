@@ -39,7 +39,7 @@ const keepPayment = `INSERT INTO callbackChanges (transactionId, payment) VALUES
 const isOrder = "NEW.operation IN ('deposit', 'withdraw')";
 
 /**
- * Only the triggers. A migration that makes one of their tables again must drop the triggers first.
+ * Only the triggers. A migration that replaces a table with triggers must drop the triggers first.
  * @public
  */
 export const callbackTriggers = `

@@ -1,6 +1,6 @@
 /**
- * Copies the database while a gateway writes to it: one snapshot by VACUUM INTO under another name,
- * which is checked, synced and only then renamed. Also checks a copy that was kept. Sources:
+ * Copies the database while a gateway writes: one snapshot by VACUUM INTO under another name, which
+ * is checked, synced and only then renamed. Also checks a copy that was kept. Sources:
  * sqlite.org/lang_vacuum.html; sqlite.org/pragma.html.
  */
 import { closeSync, constants, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
@@ -62,7 +62,7 @@ export function copyStore(database: Database, path: string, nowMs: number): Stor
     try {
       remove();
     } catch {
-      // A folder in which no file can be removed is one in which no file was made.
+      // If no file can be removed in the folder, none was made there.
     }
     if (cause instanceof AgentError) throw cause;
     throw new AgentError("GATEWAY_FILE_EXISTS", "none", `${path} cannot be made: ${reasonOf(cause)}`, { path }, { cause });

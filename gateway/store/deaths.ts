@@ -1,7 +1,7 @@
 /**
- * Versions on chains without account nonces: the time until which a block may take a version, and
- * the versions that are dead, so that no block ever will. Dead is permanent: nothing here takes it
- * back.
+ * Versions on chains without account nonces. Each has a time until which a block may take the
+ * version. A dead version can be in no block, now or later. Dead is permanent: nothing here takes
+ * it back.
  */
 import type { SignatureRow } from "./rows.ts";
 import type { SlotRange } from "./slots.ts";
@@ -77,8 +77,8 @@ export function listDeadHashes(database: Database, agentId: string): readonly st
 }
 
 /**
- * Dead versions of an agent's ended withdrawals with a slot in the range. A ledger that was
- * restored from a backup may have forgotten that these versions are dead.
+ * Dead versions of an agent's ended withdrawals with a slot in the range. A ledger restored from a
+ * backup may have forgotten these ends.
  * @public
  */
 export function listEndedDeadInRange(

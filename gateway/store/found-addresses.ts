@@ -48,7 +48,7 @@ export function takeFound(
 }
 
 /**
- * True if a payment is part of the balance that a scan found, so that it must not count again.
+ * True if the balance of a scan includes a payment, so that the payment must not count again.
  * @public
  */
 export function isInFoundBalance(

@@ -1,6 +1,6 @@
 /**
- * Inspects a database without opening it for work: its gateway key and its version. Writes nothing
- * and upgrades nothing.
+ * Inspects the gateway key and version of a database without opening the database for work. Writes
+ * nothing and upgrades nothing.
  */
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";

@@ -26,8 +26,8 @@ type Raw = InstanceType<typeof DatabaseSync>;
 const lockTimeoutMs = 250;
 const runBytes = 16;
 /**
- * Gateways that start in the same moment overwrite each other's name. One that loses this often
- * gives up.
+ * Gateways that start in the same moment overwrite each other's name. A gateway that loses this
+ * often gives up.
  */
 const namingsMax = 16;
 

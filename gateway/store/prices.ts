@@ -1,7 +1,7 @@
 /**
- * The tables of prices: the newest prices that the markets agreed on, so that a restart does not
- * lose them, and the newest answer of each source, for operators. Both tables are always rewritten
- * completely. No money depends on them.
+ * The tables of prices: the newest agreed prices, so that a restart does not lose them, and the
+ * newest answer of each source, for operators. Both tables are always rewritten completely. No
+ * money depends on them.
  */
 import type { Database } from "./store.ts";
 

@@ -28,8 +28,8 @@ export function receivingKeyOf(database: Database, merchant: string, family: str
 }
 
 /**
- * The accounts of every merchant that receives without an agent in a family, each with its first
- * index that no deposit address has used.
+ * The accounts of all merchants that receive without an agent in a family, each with its first
+ * unused index.
  * @public
  */
 export function listReceivingAccounts(

@@ -28,8 +28,8 @@ export function listReserved(database: Database, account: string, network: strin
 
 /**
  * Counts a withdrawal or a top-up that has become pending; `depositAddress` is the account that
- * pays. A sweep promises nothing, because its money lies on the address that it empties. Must not
- * be called twice.
+ * pays. A sweep promises nothing, because its money lies on the swept address. Must not be called
+ * twice.
  */
 export function reserve(database: Database, pending: Pending): void {
   add(database, pending, 1);

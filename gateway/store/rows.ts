@@ -160,7 +160,7 @@ export interface RecoveryRow {
 }
 
 /**
- * A final outgoing transaction of a hot wallet, with its slot, or without one on chains that have
+ * A final outgoing transaction of a hot wallet, with its slot; without a slot on chains that have
  * none.
  * @public
  */

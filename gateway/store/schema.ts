@@ -20,7 +20,7 @@ CREATE TABLE recoveries (
   heldHash TEXT NOT NULL, takenAt INTEGER, PRIMARY KEY (agent, epoch)) STRICT;
 `;
 
-/** Version 12 added a mark, which says to which recovery an order belongs, whatever its epoch. */
+/** Version 12 added a mark: the recovery to which an order belongs, in any epoch. */
 const recoveryMark = "ALTER TABLE recoveries ADD COLUMN mark TEXT NOT NULL DEFAULT '';";
 
 /**
@@ -50,8 +50,8 @@ CREATE INDEX spendsUntold ON spends (network) WHERE untold = 1;
 
 /**
  * Version 16 added the chain time until which a block takes a version (0 if a slot keeps others
- * out), and the time since which a version is dead. It also added `expiries`: withdrawals that an
- * agent reported expired before this database held all versions as dead.
+ * out), and the time since which a version is dead. The new table `expiries` has withdrawals
+ * reported expired by an agent before this database held all versions as dead.
  */
 const untilMs = "untilMs INTEGER NOT NULL DEFAULT 0";
 const deadAt = "deadAt INTEGER";
@@ -191,7 +191,7 @@ CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE o
 
 /**
  * Version 20 added the books (books.ts): entries that no payment or outgoing transaction makes, the
- * newest closing of each network, and the differences that it found.
+ * newest closing of each network, and its differences.
  */
 const books = `
 CREATE TABLE bookEntries (
@@ -213,8 +213,8 @@ CREATE INDEX transactionsReceived ON transactions (receiverAddress, finalBlock)
 
 /**
  * Version 22 added (address-states.ts) known balances of deposit addresses, and the block in which
- * a request ends, for each request that waits for its end to be final. It also added the amount
- * that may be missing from a request. Older addresses have no baseline.
+ * a request ends, until this end is final. It also added the amount that may be missing from a
+ * request. Older addresses have no baseline.
  */
 const addressStates = `
 CREATE TABLE addressStates (
@@ -231,7 +231,7 @@ ALTER TABLE transactions ADD COLUMN toleranceUnits TEXT NOT NULL DEFAULT '0';
 
 /**
  * Version 23 added payments that an operator credited to a request of another address (credits.ts),
- * and the block from which payments count to an address that a scan found (found-addresses.ts).
+ * and the first block whose payments count at an address found by a scan (found-addresses.ts).
  */
 const creditsAndFinds = `
 CREATE TABLE depositCredits (
@@ -253,8 +253,8 @@ const sweepsUpgrade = `${dropCallbackTriggers}
 
 /**
  * Version 19 added the deposit ceiling in the agent's ledger, and whether it is awaited after the
- * database was restored from a backup. It also added the addresses that such a database may have
- * forgotten, and the blocks from which to read the chains again.
+ * database was restored from a backup. It also added the addresses that a restored database may
+ * have forgotten, and the blocks from which to read the chains again.
  */
 const depositCeiling = "depositCeiling INTEGER NOT NULL DEFAULT 0";
 const awaitsCeiling = "awaitsCeiling INTEGER NOT NULL DEFAULT 0 CHECK (awaitsCeiling IN (0,1))";

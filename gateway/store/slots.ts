@@ -1,4 +1,4 @@
-/** Exclusion slots of accounts, each with the one withdrawal that it belongs to permanently. */
+/** Exclusion slots of accounts. Each slot belongs to one withdrawal permanently. */
 import type { JobRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 

@@ -59,7 +59,7 @@ const sweepable = `SELECT h.*, l.id AS agent, d.addressIndex, d.transactionId AS
     LEFT JOIN sweepWishes w ON w.address = h.address AND w.network = h.network AND w.currency = h.currency`;
 
 /**
- * All balances on a network that could be swept: those that an operator asked for first, then the
+ * All balances on a network that could be swept: first those with an operator's order, then the
  * oldest requests. Addresses of merchants that only receive are left out.
  * @public
  */
@@ -160,7 +160,7 @@ export function topUpOf(database: Database, sweep: Pick<TransactionRow, "id" | "
 }
 
 /**
- * The units that sweeps move in one currency and the balance read at `block` does not show yet:
+ * The units moved by sweeps in one currency that the balance read at `block` does not show yet:
  * open sweeps, and sweeps that ended in a later block.
  * @public
  */

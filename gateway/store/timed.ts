@@ -1,7 +1,6 @@
 /**
- * Measures the time that the database takes: a store that times each reading statement and each
- * transaction, with the sync at its end. The clock is passed in. docs/events.md section 3 shows the
- * numbers.
+ * Measures the time of the database: of each reading statement, and of each transaction with the
+ * sync at its end. The clock is passed in. docs/events.md section 3 shows the numbers.
  */
 import type { Database, Store } from "./store.ts";
 import { createTogether } from "./together.ts";

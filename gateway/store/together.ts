@@ -1,7 +1,7 @@
 /**
- * Combines the writes of one event-loop turn into one transaction with one sync, so that the
- * callers share the cost of a commit. If one write throws, the whole transaction is rolled back and
- * each write is tried alone, so that no caller fails because of another.
+ * Combines the writes of an event-loop turn into a single transaction with a single sync, so that
+ * the callers share the cost of a commit. If one write throws, the whole transaction is rolled back
+ * and each write is tried alone, so that no caller fails because of another.
  */
 import { Bug } from "../../protocol/fault.ts";
 import type { Statements } from "./statements.ts";

@@ -1,7 +1,7 @@
 /**
  * Decides which payment to a deposit address is the wallet's own: only the top-up of a sweep from
- * the same address. Every other transfer is a payment, whoever signed it, because merchants of one
- * gateway pay each other too.
+ * the same address. Every other transfer is a payment, whatever its sender, because merchants of
+ * one gateway pay each other too.
  */
 import type { PaymentRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";

@@ -1,6 +1,6 @@
 /**
- * The part that deposit requests and withdrawals share: one row, made only once for each merchant,
- * operation and orderId. deposits.ts and withdrawals.ts have the parts that differ.
+ * The common part of deposit requests and withdrawals: one row, made only once for each merchant,
+ * operation and orderId. deposits.ts and withdrawals.ts have the other parts.
  */
 import type { TransactionRow } from "./rows.ts";
 import type { Database, Value } from "./store.ts";

@@ -1,7 +1,7 @@
 /**
  * Sweeps whose slot the chain cannot reach, according to this gateway's own nodes: the slot is
  * above the chain's count for the deposit address, and nothing fills the gap. Such a sweep is stuck
- * with its own code. Its agent's operator ends it, and the slot stays assigned to it permanently.
+ * with its own code. The agent's operator ends the sweep, and the slot stays assigned permanently.
  */
 import { unreachablePerAckMax } from "../../protocol/payloads.ts";
 import type { TransactionRow } from "./rows.ts";
@@ -26,8 +26,8 @@ export function listBoundSweeps(database: Database, network: string): readonly B
 }
 
 /**
- * Sweeps that were ended because the chain could not reach their slot, from one address, or from
- * all if `address` is null.
+ * Sweeps that were ended because the chain could not reach their slot, from `address`, or from all
+ * addresses if null.
  * @public
  */
 export function listEndedUnreached(database: Database, network: string, address: string | null): readonly BoundSweep[] {

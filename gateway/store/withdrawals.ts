@@ -44,7 +44,7 @@ function changed(database: Database, before: TransactionRow | null, after: Trans
 }
 
 /**
- * Columns that an agent's statement changes; a column that is left out keeps its value.
+ * Columns that an agent's statement changes; columns that are left out keep their values.
  * @public
  */
 export type WithdrawalChange = Partial<Pick<TransactionRow, "status" | "stage" | "code" | "receiverAddress">>;

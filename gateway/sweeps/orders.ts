@@ -45,8 +45,8 @@ export interface Ordering {
 }
 
 /**
- * Orders a sweep, and its top-up if it needs one. Checks again inside the transaction: orders
- * nothing for an address that has an open sweep there, or a smaller balance by now.
+ * Orders a sweep, with a top-up if necessary. Checks again inside the transaction: orders nothing
+ * for an address that has an open sweep there, or a smaller balance by now.
  * @returns the agents to wake; empty if nothing was ordered
  */
 export function orderSweep(database: Database, wanted: Wanted, ordering: Ordering): readonly string[] {

@@ -1,9 +1,9 @@
 /**
  * Checks open sweeps that do not advance: whether the chain's final count can reach their slot. A
- * sweep whose slot it cannot reach is stuck, does not count against the limit of open sweeps, and
- * is named to its agent, whose operator may end it. An ended sweep stays ended unless the chain
- * passes its slot later. Then the sweep is open again, and the watcher decides how it ended. A pass
- * asks a limited number of questions.
+ * sweep with an unreachable slot is stuck, does not count against the limit of open sweeps, and is
+ * reported to its agent, whose operator may end the sweep. An ended sweep stays ended unless the
+ * chain passes its slot later. Then the sweep is open again, and the watcher decides how it ended.
+ * A pass asks a limited number of questions.
  */
 import { familyOf } from "../../chains/families.ts";
 import type { Counters } from "../../chains/nodes.ts";
@@ -17,7 +17,7 @@ import { updateWithdrawal } from "../store/withdrawals.ts";
 import { raiseAlarm, type WatchedChain } from "../watcher/chain.ts";
 import { isBeyond } from "./slots.ts";
 
-/** A sweep that changed later than this is still on its way. */
+/** A sweep with a later change is still on its way. */
 const stillMs = 600_000;
 const againMs = 300_000;
 /** Few sweeps are ever ended, each by an operator. */
@@ -71,7 +71,7 @@ function strand(chain: WatchedChain, database: Database, sweep: BoundSweep, coun
   const { id, account, network, currency, slot } = sweep;
   const now = listBoundSweeps(database, network).find((one) => one.id === id);
   if (now === undefined || now.stage === "confirming") return false;
-  // Its agent has already reported that it is over.
+  // The agent has already reported the end.
   if (takeExpiry(database, id) !== undefined)
     return updateWithdrawal(database, id, { status: 2, stage: "expired", code: unreachableCode }, chain.clock());
   if (now.code === unreachableCode && now.stage === "stuck") return false;

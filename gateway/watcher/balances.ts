@@ -87,8 +87,7 @@ async function areOf(
     memory.moved = 0;
     return true;
   }
-  // Enough nodes are still at this block, so at least one node that agreed on a value read it
-  // there.
+  // Enough nodes are still at this block, so at least one node that agreed on a value read it here.
   const isStill = (await reader.finalTip()).hash === final.hash;
   memory.moved = isStill ? 0 : memory.moved + 1;
   return isStill;

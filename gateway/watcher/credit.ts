@@ -11,7 +11,7 @@ export interface Payment {
   readonly final: boolean;
   readonly block: number;
   readonly txHash: string;
-  /** An operator credited it from another address; it counts whenever it came. */
+  /** An operator credited the payment from another address; then its block does not matter. */
   readonly isCredited?: boolean;
 }
 
@@ -28,8 +28,8 @@ export interface Request {
 }
 
 /**
- * The new state of the request. `txHash` and `finalBlock` are those of the newest payment that
- * counts, "" and null without one.
+ * The new state of the request. `txHash` and `finalBlock` come from the newest payment that counts;
+ * "" and null without one.
  */
 export interface Credit {
   readonly status: 0 | 1 | 2;

@@ -1,5 +1,5 @@
 /**
- * Finds what matters to this gateway in a range of blocks: payments to watched addresses, and
+ * Finds the events for this gateway in a range of blocks: payments to watched addresses, and
  * foreign transactions that use a withdrawal's slot. Reads the chain and the tables, writes
  * nothing. Source: docs/architecture.md section 8.
  */

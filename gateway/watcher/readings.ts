@@ -1,9 +1,9 @@
 /**
- * Compares a balance that was read with the balance that the database explains: baseline, payments,
- * sweeps, their fees and top-ups. A surplus came through a contract and is a payment like any
- * other; a deficit was taken by the owner of the key. Nodes that report only their newest balance
- * give a reading of some block in a range. Then only the part that no payment of the whole range
- * explains is credited, so nothing counts twice. Source: docs/architecture.md section 8.
+ * Compares a balance that was read with the database's explanation: baseline, payments, sweeps,
+ * their fees and top-ups. A surplus came through a contract and is a payment like any other; a
+ * deficit was taken by the owner of the key. Nodes that report only their newest balance give a
+ * reading of some block in a range. Then only the part that no payment of the whole range explains
+ * is credited, so nothing counts twice. Source: docs/architecture.md section 8.
  */
 import {
   type BalancePlace,

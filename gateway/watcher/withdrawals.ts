@@ -55,7 +55,7 @@ interface Judged {
 }
 
 /**
- * One pass over the open withdrawals that have a signature, each in its turn.
+ * Runs one pass over the open signed withdrawals, each in its turn.
  * @throws AgentError NODE_* if some could not be judged; the others were judged
  */
 export async function checkWithdrawals(chain: WatchedChain, tip: Tip, memory: WithdrawalMemory): Promise<void> {
@@ -128,8 +128,8 @@ function paymentOf(chain: WatchedChain, row: SignedWithdrawal): Payment | null {
 }
 
 /**
- * A node that lags behind the count it was asked for looks the same for a moment, so the result
- * counts only if it lasts.
+ * A node that lags behind the expected count looks the same for a moment, so the result counts only
+ * if it lasts.
  */
 function isEarly(each: Judged, memory: WithdrawalMemory): boolean {
   return isUsed(each) && !memory.suspects.has(each.one.row.id);
