@@ -1,10 +1,10 @@
 #!/usr/bin/env node
 /**
- * The commands for people (cli/main.ts). This file is plain JavaScript of an old kind, so that a
- * Node that is too old can still read it and say so.
+ * The commands for operators (cli/main.ts). This file is JavaScript for old versions, so even a
+ * Node that is too old can read it and print the reason.
  */
-// Node would open its inspector at this signal. The programs listen too; this is before the first
-// of them is loaded.
+// Node would open its inspector at this signal. The programs install a listener too, but this one
+// comes before the first of them is loaded.
 process.on("SIGUSR1", () => {});
 var version = process.versions.node.split(".").map(Number);
 if (version[0] * 1e6 + version[1] * 1e3 + version[2] < 18019001) {

@@ -4,13 +4,13 @@ import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
- * The files that take longest, longest first: they begin first, so that no worker is left alone
- * with one of them at the end. Without this the runner goes by the size of a file, which says
- * nothing: a run of a minute and a half is a file of nineteen lines.
+ * The slowest test files, longest first. They start first, so no worker runs one of them without
+ * the others at the end. Without this list the runner sorts by file size, which is no measure: a
+ * run of a minute and a half is a file of nineteen lines.
  */
 const longest = [
   "system/operators-night",
-  "system/many-chains", // it compares two paces: beside others that mostly wait
+  "system/many-chains", // it compares two paces: next to others that mostly wait
   "system/recovery-process",
   "system/deposits",
   "system/crash",
@@ -53,8 +53,8 @@ export default defineConfig({
   test: {
     include: ["test/**/*.test.ts"],
     pool: "forks",
-    // Two more than the two cores: tests of real processes wait for two thirds of their time, and
-    // the night in a booted machine is one of them from beginning to end.
+    // Two more than the two cores, because tests of real processes wait for two thirds of their
+    // time. The night in a booted machine is one of them from beginning to end.
     poolOptions: { forks: { maxForks: 4, minForks: 1 } },
     sequence: { sequencer: LongestFirst },
     testTimeout: 60_000,

@@ -348,8 +348,8 @@ export interface Cancels {
 }
 
 /**
- * An account as other parties know it: hot by its address, deposits by the text from which its
- * addresses are derived.
+ * An account for other parties: hot by its address, deposits by the text from which its addresses
+ * are derived.
  * @public
  */
 export interface NamedAccount {

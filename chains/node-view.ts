@@ -1,6 +1,6 @@
 /**
- * The state of one node: its recent answers, the movement of its head, and the result of an
- * examination of only this node. Only types.
+ * The state of one node: recent answers, movement of the head, and the result of an examination of
+ * only this node. Only types.
  */
 import type { Code } from "../protocol/codes.ts";
 import type { ConfiguredChain } from "./family.ts";

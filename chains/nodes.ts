@@ -223,8 +223,8 @@ export interface Said {
 }
 
 /**
- * Reads signed bytes with code that shares nothing with the code that built them. "" if they have
- * the content `said`, else the difference. Throws for bytes that are no transaction.
+ * Reads signed bytes without any code of their builder. Returns "" if their content is `said`, else
+ * the difference. Throws for bytes that are no transaction.
  * @public
  */
 export type IndependentReading = (raw: string, said: Said) => Promise<string>;
@@ -315,8 +315,8 @@ export interface WatcherNodes extends Watched {
    */
   balances(questions: readonly BalanceQuestion[], block: number): Promise<readonly bigint[]>;
   /**
-   * Says for each account if it was ever used, as far as the chain keeps this: it sent a
-   * transaction, or, on chains where the first coins make an account, it exists. At the end of a
+   * Says for each account if it was ever used, as far as the chain keeps this. A used account sent
+   * a transaction, or exists on a chain where the first coins make an account. At the end of a
    * block as `balance`, agreed.
    */
   wereUsed(accounts: readonly string[], block: number): Promise<readonly boolean[]>;

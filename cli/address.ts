@@ -1,6 +1,7 @@
 /**
- * `address`: where this agent is funded, from what pairing wrote down; needs no running daemon. A
- * user who may not read that asks the signer, which knows the accounts.
+ * `address`: prints the addresses that fund this agent, from the file that pairing wrote; needs no
+ * running daemon. For a user who may not read this file, the command asks the signer, which knows
+ * the accounts.
  */
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
@@ -48,7 +49,7 @@ export async function showAddress(
   return exitCodes.fine;
 }
 
-/** "closed" when it is there, or may be, and is not for this user to read. */
+/** "closed" if the file is there, or may be, but this user may not read it. */
 function readable(state: StateFolder): Progress | null | "closed" {
   try {
     return readProgress(state);
@@ -74,7 +75,7 @@ function fromPairing(state: StateFolder, progress: Progress | null, currency: st
 }
 
 /**
- * While every account has one address, the signer needs not say which chain a currency is on.
+ * While every account has only one address, the signer need not say which chain a currency is on.
  */
 async function fromSigner(state: StateFolder, currency: string | undefined): Promise<readonly Funded[]> {
   const { accounts, limits } = (await askOperator(state, "status", {})).status;

@@ -1,7 +1,7 @@
 /**
- * `adopt`: a person's yes to the first slot of an account that the chain has counted transactions
- * of already. Shows what the nodes count and what follows from a yes; the signer begins only where
- * both say the same number.
+ * `adopt`: an operator's yes to the first slot of an account whose transactions the chain has
+ * already counted. Shows the nodes' counts and the effect of a yes; the signer begins only if both
+ * give the same number.
  */
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
@@ -15,7 +15,7 @@ import { typed } from "./typed.ts";
 /** @public */
 export interface AdoptOptions {
   readonly yes?: string | undefined; // the slot that was shown
-  readonly address?: string | undefined; // for deposits, one that is swept
+  readonly address?: string | undefined; // for deposits, the address of a sweep
   readonly json?: boolean | undefined;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A withdrawal's amount and the most it costs, in words. A top-up moves the coin that pays the
- * fees, while its currency names what the sweep after it moves.
+ * The amount of a withdrawal and its highest fee, in words. A top-up moves the coin that pays the
+ * fees, but has the currency of the sweep after it.
  */
 import type { VersionView, WithdrawalView } from "../agent/socket/verbs.ts";
 import { familyOf } from "../chains/families.ts";
@@ -12,7 +12,7 @@ export const ownCoin = "the chain's own coin";
 type Amount = Pick<WithdrawalView, "mode" | "amount" | "currency">;
 
 /**
- * What a withdrawal pays, within a sentence.
+ * The amount that a withdrawal pays, within a sentence.
  * @public
  */
 export function sumWords({ mode, amount, currency }: Amount): string {
@@ -20,7 +20,7 @@ export function sumWords({ mode, amount, currency }: Amount): string {
 }
 
 /**
- * The same, and for a top-up the sweep that it is for.
+ * The same, and for a top-up the sweep that it pays for.
  * @public
  */
 export function amountWords(one: Amount): string {
@@ -28,7 +28,7 @@ export function amountWords(one: Amount): string {
 }
 
 /**
- * The mark of a withdrawal that moves money inside the wallet; "" for a payment to somebody.
+ * The mark of a withdrawal that moves money inside the wallet; "" for a payment to a receiver.
  * @public
  */
 export function modeMark({ mode }: Pick<WithdrawalView, "mode">): string {
@@ -44,7 +44,7 @@ export function feeWords(units: bigint, network: string): string {
 }
 
 /**
- * The most that a version can cost.
+ * The most that an attempt can cost.
  * @public
  */
 export function feeMaxWords({ feeMax }: VersionView, network: string): string {

@@ -1,17 +1,17 @@
 /**
- * How a withdrawal that ended unpaid is paid after all. A shop orders a payment anew; sweeps and
- * top-ups are the gateway's own orders.
+ * Hints how to pay a withdrawal that ended unpaid. A shop orders a payment again; the gateway
+ * orders sweeps and top-ups itself.
  */
 import type { WithdrawalView } from "../agent/socket/verbs.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { remedyIn } from "./status/problems.ts";
 
-/** How it is paid after all; the gateway orders its own sweeps again. */
+/** The way to pay it after all. The gateway repeats its own sweeps. */
 export function anewWords(one: WithdrawalView): string {
   return isInternal(one.mode) ? sweptAgain(one) : "order it anew under another orderId, if it should still be paid";
 }
 
-/** The gateway tries what failed again after an hour (gateway/sweeps/worth.ts). */
+/** The gateway repeats a failed sweep after an hour (gateway/sweeps/worth.ts). */
 function sweptAgain(one: WithdrawalView): string {
   const whole = `by itself, where it sweeps this currency automatically; else: ${sweepLine(one)}`;
   if (one.code === "SWEEP_UNREACHABLE") return `the gateway orders another one ${whole}`;
@@ -38,7 +38,7 @@ export function refusedWords(one: WithdrawalView): string {
   return `order it anew under another orderId${remedy === "" ? ", if it should be paid" : `, after this: ${remedy}`}`;
 }
 
-/** Of these limits a top-up has its own. */
+/** A top-up has its own limits of these kinds. */
 const sweepRemedies: Readonly<Record<string, string>> = {
   POLICY_ABOVE_WITHDRAWAL: "raise sweeps.maxTopUp in config.json and reload",
   POLICY_ABOVE_DAY: "wait, or raise sweeps.maxTopUpPerDay in config.json and reload",

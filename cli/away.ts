@@ -1,6 +1,6 @@
 /**
- * Why nobody answers on the signer's socket, as far as this user can tell: ended with a reason,
- * stopped, failing, hung, not allowed.
+ * The reason why no process answers on the signer's socket, as far as this user can see it: ended
+ * with a reason, stopped, failing, hung, not allowed.
  */
 
 import { join } from "node:path";
@@ -21,8 +21,8 @@ const credential = "/etc/autowithdraw/encKey.cred";
 const sealAnew = `write the encKey that is kept elsewhere into FILE, mode 0600, then: autowithdraw install --enc-key-file FILE`;
 
 /**
- * The same fault with the reason and the line to type, for a signer that does not run or does not
- * answer; any other as it is.
+ * Adds the reason and the line to type to the fault of a signer that does not run or does not
+ * answer. Returns any other fault unchanged.
  */
 export function whyAway(
   state: StateFolder,
@@ -37,8 +37,8 @@ export function whyAway(
   if (error.code === "SOCKET_TIMEOUT") return failing(state, machine, error) ?? hung(error, isUnderUnits);
   if (error.code === "COMMAND_RIGHT") return noRight(state, error, isUnderUnits);
   if (error.code !== "COMMAND_DAEMON_AWAY") return error;
-  // A courier knows nothing of why its signer is silent, and whoever took it over would have root
-  // type its hint.
+  // A courier does not know why its signer is silent, and an attacker inside the courier could make
+  // root type its hint.
   const last = machine.lastWords(state).find(({ role }) => role !== "courier");
   if (!isUnderUnits)
     return last === undefined ? away(error.message, startWords(state, installed), error) : ended(last, last.hint, error);
@@ -49,15 +49,15 @@ export function whyAway(
 }
 
 /**
- * A folder beside the installed agent's is a copy of it as a rule, and starting that one is the
- * worst thing to do.
+ * A folder next to the installed agent's is usually a copy of it, and to start this copy is the
+ * greatest danger.
  */
 function startWords({ root }: StateFolder, installed: string | undefined): string {
   if ((installed ?? "") === "" || root === installed) return "start it with: node crypto.js";
   return `the installed agent is in ${installed}: leave --state out to ask it; start nothing on a copy of its folder`;
 }
 
-/** systemd says the same of a file that is gone and of one that does not open. */
+/** systemd reports the same for a missing file and for one that does not open. */
 function withoutCredential(machine: Machine, cause: AgentError): AgentError {
   const cannot = (why: string, hint: string): AgentError =>
     away(`crypto-signer cannot start: ${why}`, `${hint}; then: ${startAll}; more in: ${signerLog}`, cause);
@@ -66,14 +66,17 @@ function withoutCredential(machine: Machine, cause: AgentError): AgentError {
   return cannot("the credential encKey does not open on this machine (status 243)", sealAnew);
 }
 
-/** The keystore's own hint knows nothing of where units take encKey from. */
+/** The keystore's own hint does not name the source of encKey for units. */
 function remedyOf({ code, hint }: LastWords): string {
   return code === "KEYSTORE_ENCKEY"
     ? `write the encKey that it was sealed with into FILE, then: systemd-creds encrypt --name=encKey FILE ${credential}`
     : hint;
 }
 
-/** The signer needs its disk, and can say so itself only where its sockets lie on another one. */
+/**
+ * The signer needs its disk, and can report a read-only one only if its sockets lie on another
+ * disk.
+ */
 function withoutWrites({ signer }: StateFolder, cause: AgentError): AgentError {
   const message = `crypto-signer does not answer, and the disk of ${join(signer, "ledger")} is read-only`;
   return new AgentError("LEDGER_READ_ONLY", "none", message, {}, { cause });
@@ -112,8 +115,8 @@ function away(message: string, hint: string, cause: AgentError): AgentError {
 }
 
 /**
- * What the service manager says of the unit counts more than what a process wrote in an earlier
- * life; its words then say why.
+ * The state of the unit in the service manager counts more than the last lines of an earlier
+ * process. Those lines then explain it.
  */
 function byUnits(
   signer: UnitView | undefined,
@@ -136,7 +139,7 @@ function byUnits(
       `ask again in a few seconds; then ${signerLog}`,
       cause,
     );
-  // Ended by itself with 0 is how a stop by a person looks as well.
+  // A unit that ended by itself with 0 looks like one after an operator's stop.
   if (active === "inactive" && exit === "0" && courier?.ActiveState !== "active")
     return away("crypto was stopped on purpose: no unit of it runs, and none has failed", `start it with: ${startAll}`, cause);
   return last === undefined

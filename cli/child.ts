@@ -1,6 +1,6 @@
 /**
- * A process of our own for work with secrets: without a network where the machine permits it; parts
- * in, one line of JSON out.
+ * Runs a process of our own for work with secrets, without a network if the machine permits this.
+ * Parts go in, one line of JSON comes out.
  */
 import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
@@ -14,7 +14,7 @@ import { systemEnvironment } from "../protocol/system-path.ts";
 const answerCharactersMax = 16 * 1024 * 1024;
 
 /**
- * A fault that a child met, as it crosses to its parent.
+ * A fault of a child, as it crosses to its parent.
  * @public
  */
 export interface ChildFault {
@@ -26,8 +26,8 @@ export interface ChildFault {
 }
 
 /**
- * How a process without a network is started here, e.g. `unshare --net --`; null where the machine
- * permits neither form. Sources: unshare(1), network_namespaces(7).
+ * The command that starts a process without a network here, e.g. `unshare --net --`; null if the
+ * machine permits neither form. Sources: unshare(1), network_namespaces(7).
  * @public
  */
 export function withoutNetwork(): readonly string[] | null {
@@ -42,9 +42,9 @@ export function withoutNetwork(): readonly string[] | null {
 }
 
 /**
- * Starts the program `name` (a path from this folder, without its ending), hands it the parts and
- * gives what it answered. The framed copies are wiped; the parts are the caller's.
- * @throws what `ended` makes of a child that did not answer
+ * Starts the program `name` (a path from this folder, without its ending), gives it the parts and
+ * returns its answer. Wipes the framed copies; the caller owns the parts.
+ * @throws the fault that `ended` makes of a child without an answer
  * @public
  */
 export async function askChild(
@@ -71,7 +71,7 @@ export async function askChild(
   try {
     if (status === 0) return JSON.parse(output);
   } catch {
-    // Judged below: a child that ends well answers in JSON.
+    // Judged below, because a child that ends well answers in JSON.
   }
   throw ended(status);
 }

@@ -1,7 +1,7 @@
 /**
- * Copies of config.json that editors and people leave beside it: swap files, backups, older
- * versions. Each may still hold the secrets that pairing took out of the file itself. Looks, and
- * changes nothing; no secret becomes a string.
+ * Finds copies of config.json that editors and operators leave next to it: swap files, backups,
+ * older versions. Each may still hold the secrets that pairing removed from the file itself.
+ * Changes nothing; no secret becomes a string.
  */
 import { readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -19,7 +19,7 @@ export interface SecretCopy {
 }
 
 /**
- * The copies beside config.json that hold a secret, as far as this user may look.
+ * The copies next to config.json that hold a secret, as far as this user may look.
  * @public
  */
 export function secretCopies(config: string): readonly SecretCopy[] {
@@ -28,7 +28,7 @@ export function secretCopies(config: string): readonly SecretCopy[] {
   try {
     names = readdirSync(folder).slice(0, namesMax);
   } catch {
-    // Who may not look into the folder reads no copy there either.
+    // A user who may not list the folder cannot read a copy in it either.
   }
   return names
     .filter((name) => isCopyOf(name, basename(config)))
@@ -37,7 +37,7 @@ export function secretCopies(config: string): readonly SecretCopy[] {
 }
 
 /**
- * Whether editors, people or package managers give a copy this name: name~, .name.swp, #name#,
+ * True if editors, operators or package managers give a copy this name: name~, .name.swp, #name#,
  * name.bak, name (1), name-old.
  * @public
  */
@@ -58,14 +58,14 @@ export function isCopyOf(name: string, original: string): boolean {
 }
 
 /**
- * The names of the secrets in a file, found by their keys. None for what is no file of its own,
- * null for a file that cannot be read. No link is followed and no pipe waited for: somebody else
+ * The names of the secrets in a file, found by their keys. Empty if the path is not a plain file,
+ * null for a file that cannot be read. Follows no link and waits for no pipe, because another user
  * may have put either there.
  * @public
  */
 export function secretsIn(path: string): readonly string[] | null {
   try {
-    // Whoever made the copy, and however open it is: what it holds is asked.
+    // Any owner and any mode are accepted, because only the content of the copy counts.
     const bytes = readTrusted(path, bytesMax, { owner: "any", isSecret: false, isGuarded: true });
     if (bytes === null) return [];
     const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
@@ -77,7 +77,7 @@ export function secretsIn(path: string): readonly string[] | null {
   }
 }
 
-/** Whether the text has `"name" : "x…`, where x begins no placeholder. */
+/** True if the text has `"name" : "x…`, and x does not begin a placeholder. */
 function holds(text: Buffer, name: string): boolean {
   const key = `"${name}"`;
   for (let at = text.indexOf(key); at >= 0; at = text.indexOf(key, at + 1)) {

@@ -1,7 +1,7 @@
 /**
- * `backup` and `restore`: make one file of everything that a server must not lose, while crypto
- * runs; read it through as a drill; put it into an empty state folder. Each prints what a restore
- * means.
+ * `backup` and `restore`: make one file of all the data that a server must not lose, while crypto
+ * runs. Read the file through as a drill. Put it into an empty state folder. Each command prints
+ * the meaning of a restore.
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
@@ -105,7 +105,7 @@ export async function restore(
 }
 
 /**
- * The running signer's durable head; null where none runs. @throws AgentError COMMAND_RIGHT,
+ * The running signer's durable head; null if no signer runs. @throws AgentError COMMAND_RIGHT,
  * STATE_NOT_PAIRED, SOCKET_*
  */
 async function runningHead(state: StateFolder): Promise<Head | null> {
@@ -117,7 +117,7 @@ async function runningHead(state: StateFolder): Promise<Head | null> {
   }
 }
 
-/** Gives the task to the backup's own process, with encKey where the file is sealed. */
+/** Gives the task to the backup's own process, with encKey if the file is sealed. */
 async function askBackup<A extends keyof BackupAnswers>(
   task: BackupTask & { readonly act: A },
   needsKey: boolean,

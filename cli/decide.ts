@@ -1,7 +1,7 @@
 /**
- * `approve` and `refuse`: a person's word on a held withdrawal. The whole of it is shown first, and
- * the yes is bound to the digest of what was shown, so that nothing can change between look and
- * word.
+ * `approve` and `refuse`: an operator's decision on a held withdrawal. The command shows the
+ * complete withdrawal first, and the yes is bound to the digest of this text, so nothing can change
+ * between the text and the yes.
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
@@ -34,7 +34,8 @@ export async function approve(
 ): Promise<number> {
   const approver = approverOf(options, terminal);
   const given = addressFrom(options.address);
-  // Shown as it would be paid: what the given address looks like is to be seen before the yes.
+  // Shows the withdrawal as it would be paid, because the operator must see what the given address
+  // resembles before the yes.
   const { withdrawal, wait, spends } = await askOperator(state, "show", { transactionId, address: given });
   if (withdrawal.state !== "held" && withdrawal.state !== "quarantined") {
     throw new AgentError("WITHDRAWAL_NOT_HELD", "none", `the withdrawal does not wait for a person: it is ${withdrawal.state}`);
@@ -68,7 +69,7 @@ export async function refuse(
   return done(answer.withdrawal, null, options, terminal);
 }
 
-/** Nobody is asked for a yes that changes nothing. The signer judges again by itself. */
+/** Does not ask for a yes that changes nothing. The signer judges again itself. */
 function assertRefusable({ state, network, slot }: WithdrawalView): void {
   if (state === "held" || state === "approved" || state === "refused") return;
   const isClosed = closed.includes(state);
@@ -79,8 +80,8 @@ function assertRefusable({ state, network, slot }: WithdrawalView): void {
 const closed: readonly WithdrawalView["state"][] = ["paid", "reverted", "lost", "expired", "cancelled"];
 
 /**
- * The name that stands in the ledger. Whoever may use the socket may give any: it is a claim, and
- * `show` says so.
+ * The name that stands in the ledger. A user of the socket may give any name: it is only a claim,
+ * and `show` says so.
  * @throws AgentError COMMAND_USAGE
  * @public
  */
@@ -104,8 +105,8 @@ function addressFrom(given: string | undefined): string {
 }
 
 /**
- * The address to send along: only for a withdrawal that has none; for one that has, --address may
- * only repeat it.
+ * The address to send along, only for a withdrawal without one. For a withdrawal with an address,
+ * --address may only repeat it.
  */
 function addressToSend(own: string, given: string, transactionId: string): string {
   if (own === "" && given === "") {
@@ -120,13 +121,16 @@ function addressToSend(own: string, given: string, transactionId: string): strin
   });
 }
 
-/** The whole of it, and right above the question what the chain shows as perhaps its payment. */
+/**
+ * Shows the complete withdrawal and, right above the question, the transactions on chain that may
+ * have paid it.
+ */
 async function decidedUpon(
   state: StateFolder,
   { withdrawal, wait, spends }: Pick<OperatorAnswers["show"], "withdrawal" | "wait" | "spends">,
   { columns }: Terminal,
 ): Promise<string> {
-  // Without a recovery nobody's spends are asked for.
+  // Without a recovery there are no outgoing transactions to compare.
   const isCompared = withdrawal.code === "RECOVERY_HOLD" && isHolding(await statusIfAny(state));
   return `${describe(withdrawal, wait, { spends, isCompared })}${spendsOf(spends, columns)}\n`;
 }

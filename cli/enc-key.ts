@@ -1,6 +1,6 @@
 /**
- * encKey as the commands get it: the one in use from the same places as `crypto`, and a new one
- * from a file, a terminal or chance.
+ * encKey for the commands: the one in use from the same places as for `crypto`, and a new one from
+ * a file, from a terminal or made at random.
  */
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, fsyncSync, openSync, writeSync } from "node:fs";
@@ -21,8 +21,8 @@ export interface EncKeyOptions {
 }
 
 /**
- * The encKey in use; the caller wipes it. A config.json that nobody named and that is not there is
- * not looked into.
+ * The encKey in use; the caller wipes it. Does not look into a config.json that no option named and
+ * that does not exist.
  * @throws AgentError ENCKEY_MISSING, CONFIG_*
  * @public
  */
@@ -60,20 +60,20 @@ function openConfig(named: string | undefined, privateFolder: string | undefined
 export interface NewEncKeyOptions {
   readonly newEncKeyFile?: string | undefined;
   readonly newEncKeyFd?: number | undefined;
-  readonly makeEncKey?: string | undefined; // the file to write a new one into
+  readonly makeEncKey?: string | undefined; // file for the new encKey
 }
 
 /** @public */
 export interface NewEncKey {
   readonly bytes: Uint8Array;
-  /** The file that holds it, absolute; null when it was typed or came over a descriptor. */
+  /** The absolute path of its file; null if it was typed or came over a descriptor. */
   readonly file: string | null;
   readonly isMade: boolean;
 }
 
 /**
- * @throws AgentError COMMAND_USAGE unless there is exactly one place, or none and a person to type
- * it
+ * @throws AgentError COMMAND_USAGE unless there is exactly one place, or none and an operator who
+ * can type it
  * @public
  */
 export function assertOneNewKey({ newEncKeyFile, newEncKeyFd, makeEncKey }: NewEncKeyOptions, { isInteractive }: Terminal): void {
@@ -86,8 +86,8 @@ export function assertOneNewKey({ newEncKeyFile, newEncKeyFd, makeEncKey }: NewE
 }
 
 /**
- * The new encKey; the caller wipes it. One that is made here is on disk before this returns: a
- * keystore sealed under a key that nobody has would be lost.
+ * The new encKey; the caller wipes it. A key that is made here is on disk before this returns,
+ * because a keystore sealed under a lost key would be lost.
  * @throws AgentError COMMAND_USAGE, ENCKEY_MISSING, CONFIG_*
  * @public
  */

@@ -1,7 +1,7 @@
 /**
- * `end`: a person ends a sweep whose slot the chain cannot reach, so that the gateway may order
- * another one. Shows what the nodes count and what may still become of the signed bytes; the yes is
- * to exactly that slot.
+ * `end`: an operator ends a sweep whose slot the chain cannot reach, so the gateway may order
+ * another one. Shows the nodes' counts and the possible fate of the signed bytes; the yes is to
+ * exactly this slot.
  */
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";

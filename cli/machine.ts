@@ -1,7 +1,7 @@
 /**
- * The commands' view of this machine beside the signer's socket: the units as the service manager
- * knows them, the last words of a process that ended, config.json on disk. Changes nothing, and
- * never throws: "unknown" is an answer too.
+ * The commands' view of this machine in addition to the signer's socket: the units of the service
+ * manager, the exit reason of a process that ended, config.json on disk. Changes nothing and never
+ * throws: "unknown" is also an answer.
  */
 
 import { spawnSync } from "node:child_process";
@@ -30,25 +30,25 @@ export type UnitView = Readonly<Record<string, string>>;
 export type ConfigOnDisk =
   | { readonly is: "read"; readonly digest: string }
   | { readonly is: "invalid"; readonly code: string; readonly message: string; readonly hint: string }
-  | { readonly is: "closed"; readonly changedAtMs: number } // there, and not for this user to read
+  | { readonly is: "closed"; readonly changedAtMs: number } // exists, but this user may not read it
   | { readonly is: "gone" }
   | { readonly is: "unseen" }; // this user may not look into its folder
 
 /**
- * The view as one object, so that tests can give their own.
+ * The view as one object, so tests can give their own.
  * @public
  */
 export interface Machine {
-  /** Whether the service manager starts and stops the agent on this state folder. */
+  /** True if the service manager starts and stops the agent on this state folder. */
   isUnderUnits(state: StateFolder): boolean;
-  /** The units by name; empty where no service manager answers within three seconds. */
+  /** The units by name; empty if no service manager answers within three seconds. */
   units(names: readonly string[]): ReadonlyMap<string, UnitView>;
   /** Newest first. */
   lastWords(state: StateFolder): readonly LastWords[];
   configOnDisk(path: string): ConfigOnDisk;
-  /** False also where this user may not look. */
+  /** False also if this user may not look. */
   isThere(path: string): boolean;
-  /** Whether its file system is mounted read-only; false also where this user may not look. */
+  /** True if its file system is mounted read-only; false also if this user may not look. */
   isReadOnly(path: string): boolean;
 }
 
@@ -83,8 +83,8 @@ export const thisMachine: Machine = {
 };
 
 /**
- * Parses the output of `systemctl show`: blocks of NAME=VALUE, apart by empty lines. By unit; a
- * block without Id is passed over.
+ * Parses the output of `systemctl show`: blocks of NAME=VALUE, separated by empty lines. Keyed by
+ * unit; a block without Id is skipped.
  * @public
  */
 export function unitsIn(text: string): ReadonlyMap<string, UnitView> {
@@ -102,7 +102,7 @@ export function unitsIn(text: string): ReadonlyMap<string, UnitView> {
 
 function configOnDisk(path: string): ConfigOnDisk {
   try {
-    // Nothing is taken over from it: its digest is compared with what the signer has.
+    // No setting is taken from it: only its digest is compared with the signer's.
     const { settings, secrets } = readConfig(path, { requireSecrets: [], isNamed: true });
     for (const secret of Object.values(secrets)) secret.fill(0);
     return { is: "read", digest: configDigest(settings) };

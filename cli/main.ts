@@ -1,7 +1,7 @@
 /**
- * The command tree for people on call (bin `autowithdraw`): reads the command line, runs one
- * command, turns whatever happens into one clear line with a hint and an exit code. Reaches the
- * agent over its operator socket alone.
+ * The command tree for operators (bin `autowithdraw`): reads the command line, runs one command,
+ * and turns every result into one clear line with a hint and an exit code. Reaches the agent only
+ * over its operator socket.
  */
 import "../protocol/no-inspector.ts";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
@@ -208,7 +208,7 @@ function recoverCommand(run: Run): Command {
     );
 }
 
-/** A command that opens what encKey seals. */
+/** A command that opens data sealed under encKey. */
 function withEncKey(command: Command): Command {
   return command
     .option("--config <file>", "configuration, where encKey may stand (default: config.json beside pair.js)")
@@ -258,7 +258,7 @@ function tokenCommand(run: Run): Command {
 }
 
 /**
- * Named here for the help: their own program reads what follows, since on a bare server it runs
+ * Named here only for the help: their own program reads the rest, because on a bare server it runs
  * without any package.
  */
 function installingCommands(ended: (exitCode: number) => void): readonly Command[] {
@@ -289,7 +289,7 @@ function completionCommand(run: Run, root: () => Command): Command {
 }
 
 /**
- * Every command with its options, as the manual and completion read them; nothing runs.
+ * Every command with its options, for the manual and completion; runs nothing.
  * @public
  */
 export function commandTree(): Command {
@@ -364,7 +364,7 @@ export async function runCommand(argv: readonly string[], terminal: Terminal, ma
   return exitCode;
 }
 
-/** Commander's own words, as one line without its prefix. */
+/** Commander's own text, as one line without its prefix. */
 function usage(message: string): AgentError {
   const words = message
     .replace(/^error: /, "")
@@ -374,7 +374,7 @@ function usage(message: string): AgentError {
 }
 
 /**
- * What autowithdraw.js runs.
+ * The entry point of autowithdraw.js.
  * @public
  */
 export function main(argv: readonly string[]): Promise<number> {

@@ -1,6 +1,6 @@
 /**
- * The CLI's end of the operator socket: one request, one answer, faults in words a person can act
- * on.
+ * The CLI's end of the operator socket: one request, one answer, faults in words that help an
+ * operator.
  */
 
 import { join } from "node:path";
@@ -16,13 +16,13 @@ import { whyAway } from "./away.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 
 const timeoutMs = 10_000;
-/** Reading a ledger back, whole or in great part, takes its time. */
+/** Reading back a complete ledger, or most of it, takes time. */
 const verifyTimeoutMs = 600_000;
 
 /**
  * Asks the signer.
  * @throws AgentError with the signer's own code for a no; COMMAND_DAEMON_AWAY with the reason as
- * far as it can be told, COMMAND_RIGHT, STATE_NOT_PAIRED, SOCKET_*
+ * far as it is known, COMMAND_RIGHT, STATE_NOT_PAIRED, SOCKET_*
  * @public
  */
 export async function askOperator<V extends OperatorVerb>(
@@ -35,7 +35,7 @@ export async function askOperator<V extends OperatorVerb>(
     timeoutMs: verb === "verify" || verb === "recover" ? verifyTimeoutMs : timeoutMs,
   });
   try {
-    // The signer passes on what its courier says of itself, and that is anybody's.
+    // The signer passes on its courier's text, which an attacker may have written.
     const answer = visibleAll(await client.request(verb, body));
     if (answer.ok) return answer;
     const { code, detail, effect } = answer;
@@ -49,8 +49,8 @@ export async function askOperator<V extends OperatorVerb>(
 }
 
 /**
- * A refusal's detail is one word or number, so the table's sentence leads; a fault's is a sentence
- * of its own.
+ * A refusal's detail is one word or number, so the table's sentence comes first. A fault's detail
+ * is a complete sentence.
  */
 function wordsOf(code: string, detail: string): string {
   const row = Object.hasOwn(codes, code) ? codes[code as Code] : undefined;
@@ -67,8 +67,8 @@ function away(state: StateFolder, cause: AgentError): AgentError {
 }
 
 /**
- * An operator who may only use the socket cannot look, and is told that crypto does not run: that
- * much is sure.
+ * An operator who may only use the socket cannot look here, and gets the sure part: crypto does not
+ * run.
  */
 function isUnpaired(state: StateFolder): boolean {
   try {

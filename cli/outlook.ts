@@ -1,7 +1,7 @@
 /**
- * The last lines of `show`: a verdict on a withdrawal (it goes on, waits, is stuck or has ended),
- * the reason, and the line to type. Judges the withdrawal and, where there is one, the status.
- * Pure: asks nobody.
+ * The last lines of `show`: a diagnosis of a withdrawal (it goes on, waits, is stuck or has ended),
+ * the reason, and the line to type. Judges the withdrawal and, if available, the status. Pure: asks
+ * no process.
  */
 
 import type { SpendView } from "../agent/socket/recovery-plan.ts";
@@ -20,20 +20,20 @@ import { typed } from "./typed.ts";
 export interface Outlook {
   readonly verdict: "goes on" | "waits for a person" | "waits" | "STUCK" | "ended well" | "ended, nothing paid" | "FAILED";
   readonly why: string;
-  readonly what: string; // what to do now; "" for nothing
+  readonly what: string; // the action to take now; "" for nothing
 }
 
-/** A withdrawal, and the facts that it is judged by. */
+/** A withdrawal, and the facts for its diagnosis. */
 interface Judged {
   readonly one: WithdrawalView;
   readonly history: readonly LedgerLine[];
-  readonly spends: readonly SpendView[]; // that may have paid it
+  readonly spends: readonly SpendView[]; // outgoing transactions that may have paid it
   readonly status: SignerStatus | null; // null when no signer answered
   readonly nowMs: number; // Unix milliseconds
 }
 
 const seeStatus = "look at it with status";
-const wouldRevert = "the chain would revert it"; // as the courier's desk says it
+const wouldRevert = "the chain would revert it"; // the reason as the courier's scheduler words it
 const unreachable = "SWEEP_UNREACHABLE";
 const slowMs = 600_000;
 const daySeconds = 86_400;
@@ -44,7 +44,7 @@ const daySeconds = 86_400;
 const soonMs = 15_000;
 
 /**
- * Without `status` the withdrawal alone is judged.
+ * Without `status` only the withdrawal is judged.
  * @public
  */
 export function outlookOf(judged: Judged): Outlook {
@@ -134,7 +134,7 @@ function heldOutlook(one: WithdrawalView, compared: Compared): Outlook {
   return { verdict: "waits for a person", why: `nothing is signed before a yes, and ${until}`, what: `${first}${type}` };
 }
 
-/** The verdict on a withdrawal that something stops, in whatever state; null when nothing does. */
+/** The diagnosis of a withdrawal that something stops, in any state; null if nothing does. */
 function hindrance(judged: Judged): Outlook | null {
   const { one, status } = judged;
   if (status === null) return null;
@@ -156,7 +156,7 @@ function hindrance(judged: Judged): Outlook | null {
   return null;
 }
 
-/** Trouble of the nodes: nothing is lost, and a person can only shorten it. */
+/** A problem of the nodes: nothing is lost, and an operator can only shorten the wait. */
 function nodesOutlook({ chain, detail }: CourierStatus["chains"][number]): Outlook {
   const sooner = remedyIn(detail) || `name better nodes under chains.${chain}.nodes in config.json`;
   return {
@@ -171,15 +171,15 @@ function stuck(why: string, what: string): Outlook {
 }
 
 /**
- * The courier keeps a reason until it looks at the withdrawal again; a person may have said the
- * word meanwhile.
+ * The courier keeps a reason until it looks at the withdrawal again. An operator may have decided
+ * meanwhile.
  */
 function isStale(why: string, { one, history }: Judged): boolean {
   if (codeIn(why) !== "WITHDRAWAL_WAITS_FOR_PERSON" || waitingOf(one.network) === null) return false;
   return !isDead(one) || one.isCancelling === true || isPersonsWordGiven(history);
 }
 
-/** Puts the courier's reason for waiting (agent/courier/desk) into words for a person. */
+/** Translates the courier's reason for waiting (agent/courier/desk) for the operator. */
 function waitingOutlook(why: string, judged: Judged): Outlook {
   const { one } = judged;
   const chain = judged.status?.courier?.chains.find((known) => known.chain === one.chain);
@@ -226,8 +226,8 @@ function waitingOutlook(why: string, judged: Judged): Outlook {
 }
 
 /**
- * What was signed is dead, and the chain would carry out no other version: a person may wait for
- * the receiver, or end it.
+ * All signed attempts are void, and the chain would revert any other one. An operator may wait for
+ * the receiver, or end the withdrawal.
  */
 function revertingOutlook({ transactionId }: WithdrawalView): Outlook {
   return stuck(
@@ -253,8 +253,8 @@ function personsOutlook(judged: Judged): Outlook {
 }
 
 /**
- * Of a version that no block took, where only time ends it: nothing is signed again before both
- * words.
+ * For an attempt that no block took, on a chain with exclusion by expiry: nothing is signed again
+ * before both statements.
  */
 function endingOutlook(why: string, judged: Judged): Outlook {
   const [, trouble = ""] = why.split("; ");
@@ -292,7 +292,7 @@ function afterEnding(judged: Judged, back: string): string {
 }
 
 /**
- * Whether the chain is past the time that the courier waits for; null where it waits for none. The
+ * True if the chain is past the time for which the courier waits; null if it waits for none. The
  * two times of day are less than half a day apart.
  */
 function isTimeOver(why: string): boolean | null {
@@ -344,7 +344,7 @@ const nextSteps = {
   included: "a block has it, and it is paid once that block is final",
 } as const;
 
-/** The next version is a person's, and no person has ordered it. */
+/** True if the next attempt needs an operator, and no operator has ordered it. */
 function isPersons(judged: Judged): boolean {
   const maker = nextMakerOf(judged);
   const isOrdered = judged.one.isCancelling === true || isPersonsWordGiven(judged.history);

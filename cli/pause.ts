@@ -1,6 +1,6 @@
 /**
- * `pause` and `resume`: a person stops new signatures, or lets them go on. What that means for the
- * open ones is said first.
+ * `pause` and `resume`: an operator stops new signatures, or allows them again. The effect on open
+ * withdrawals is shown first.
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
@@ -49,7 +49,7 @@ export async function pause(
   return exitCodes.fine;
 }
 
-/** A record that the gateway does not hold can still be cut off by a writer of the ledger file. */
+/** A writer of the ledger file can still cut off a record that the gateway does not hold. */
 function heldWords(isHeld: boolean): string {
   return isHeld
     ? "the gateway holds the record"

@@ -1,7 +1,7 @@
 /**
- * `recover`: shows the ledger that the gateway's order would open here and, after a yes bound to
- * exactly that, opens it; with `--both` where the gateway went back too, until `--finish`; with
- * `--new-ledger` begins a locked one where the old is gone or cannot be read.
+ * `recover`: shows the ledger that the gateway's order would begin here and, after a yes bound to
+ * exactly this plan, begins it. With `--both` if the gateway was restored too, until `--finish`.
+ * With `--new-ledger` begins a locked ledger if the old one is gone or unreadable.
  */
 
 import { join } from "node:path";
@@ -57,7 +57,7 @@ async function carryOut(state: StateFolder, options: RecoverOptions, terminal: T
     const message = "recover asks for a yes on a terminal, and this is none";
     const hint = `look at all of it, then give --yes ${plan.digest}`;
     if (options.json !== true) throw new AgentError("COMMAND_USAGE", "none", message, { hint });
-    // What a script would say yes to, in its one line; nothing is done yet.
+    // The plan to which a script would say yes, in its one line; nothing is done yet.
     terminal.out(`${JSON.stringify({ ok: false, code: "COMMAND_USAGE", message, hint, done: false, plan })}\n`);
     return exitCodes.configuration;
   }
@@ -107,13 +107,13 @@ async function finish(state: StateFolder, options: RecoverOptions, terminal: Ter
   return exitCodes.fine;
 }
 
-/** A yes given on the command line names what it is for. */
+/** A yes on the command line must name the agent. */
 function assertNames(agent: string, yes: string | undefined): void {
   if (yes === undefined || yes === agent) return;
   throw new AgentError("COMMAND_USAGE", "none", `--yes must name this agent, ${agent}`);
 }
 
-/** The new ledger is locked before anything can read it; the process with the keys begins it. */
+/** The new ledger is locked before any process can read it; the process with the keys begins it. */
 async function newLedger(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
   const progress = readProgress(state);
   if (progress === null || progress.granted === null) {
@@ -133,7 +133,7 @@ async function newLedger(state: StateFolder, options: RecoverOptions, terminal: 
   }
   if (!isThere(join(state.signer, keystoreName))) throw unpaired(state);
   const encKey = await encKeyInUse(options, terminal);
-  // What root made here the signer could not read.
+  // The signer could not read files that root made here.
   becomeOwner(state.signer);
   const lock = await takeLock(state.signer, lockWaitMs);
   try {
@@ -159,7 +159,7 @@ the last payment; and never when the gateway's database was itself restored from
 
 `;
 
-/** The word for the slots of a plan. */
+/** The term for the slots of a plan. */
 const slotOf = ({ accounts }: RecoveryPlan): string => slotWord(accounts.map(({ network }) => network));
 
 const goesOnWords = (slot: string): string => `What had no ${slot} comes again by itself; status shows when all of it is done.`;
@@ -169,7 +169,7 @@ const heldWords = (
 ): string => `Every withdrawal without a ${slot} is held now. For each of them: show ID, compare it with the spends
 that stand there, then approve ID or refuse ID; then recover --finish.`;
 
-// The order does not tell of them: they come as jobs.
+// The order does not name these withdrawals; they come as jobs.
 const gatewaysWords = (slot: string): string => `from the gateway whatever else it has open without a ${slot}`;
 
 const noSlotWords = `no slot was ever given out, as far as ledger, gateway and chain have said. When status does not show
@@ -222,7 +222,7 @@ function withdrawalsOf(plan: RecoveryPlan, columns: number | undefined): string 
   return `${table(heading, rows, columns)}\n${more}`;
 }
 
-/** Sums of unknown withdrawals: the gateway's word alone, so they stand beside the limits. */
+/** Sums of unknown withdrawals. Only the gateway reports them, so they stand next to the limits. */
 function unknownSumsOf({ unknown }: RecoveryPlan, columns: number | undefined): string {
   if (unknown.length === 0) return "";
   const or = (text: string): string => text || "none";

@@ -1,6 +1,6 @@
 /**
  * `rekey`: seals the keystore under another encKey while crypto does not run. Prints the further
- * lines to type, without which crypto would not find the new encKey.
+ * lines to type; without these crypto would not find the new encKey.
  */
 import { fchownSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
@@ -75,7 +75,7 @@ async function stoppedSigner(state: StateFolder): Promise<Lock> {
   try {
     const lock = await takeLock(state.signer, lockWaitMs);
     const { uid, gid } = statSync(state.signer);
-    // Root may just have made the lock file, and the signer's own user could not open it.
+    // Root may just have made the lock file, and the signer's own user could then not open it.
     if (process.geteuid?.() === 0) fchownSync(lock.fd, uid, gid);
     return lock;
   } catch (error) {
@@ -108,21 +108,21 @@ async function sealedAnew(
   }
 }
 
-/** What is known of the keystore that was sealed anew. */
+/** The facts about the keystore after it was sealed again. */
 export interface AfterRekey {
   readonly stateRoot: string;
-  readonly from: EncKey["from"]; // where the old encKey was
+  readonly from: EncKey["from"]; // source of the old encKey
   readonly oldFile: string | undefined; // of --enc-key-file
   readonly configFile: string;
-  readonly newFile: string | null; // that holds the new encKey; null when it was typed
+  readonly newFile: string | null; // file with the new encKey; null if it was typed
   readonly isMade: boolean; // by this command
   /** The state folder of the agent that `install` put here; undefined in a checkout. */
   readonly installed: string | undefined;
 }
 
 /**
- * What else must change, each a line. A copy that somebody tries rekey on names neither the
- * credential nor a start: both are the installed agent's.
+ * The other things that must change, one line each. For a copy on which an operator tries rekey,
+ * the lines name neither the credential nor a start, because both belong to the installed agent.
  */
 export function nextSteps({ stateRoot, from, oldFile, configFile, newFile, isMade, installed }: AfterRekey): readonly string[] {
   if (installed !== undefined && stateRoot !== installed) {

@@ -1,6 +1,6 @@
 /**
- * What the account spent and nobody can explain, beside the withdrawals that a recovery holds.
- * Nothing is shortened.
+ * Outgoing transactions of the account without an explanation, next to the withdrawals that a
+ * recovery holds. Nothing is shortened.
  */
 import type { RecoveryAccountView, RecoveryPlan, SpendView } from "../agent/socket/recovery-plan.ts";
 import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
@@ -19,7 +19,7 @@ export function spendsTable(spends: readonly SpendView[], columns: number | unde
 }
 
 /**
- * Those that may have paid the withdrawal above them; "" for none.
+ * The outgoing transactions that may have paid the withdrawal above them; "" for none.
  * @public
  */
 export function spendsOf(spends: readonly SpendView[], columns: number | undefined): string {
@@ -27,8 +27,8 @@ export function spendsOf(spends: readonly SpendView[], columns: number | undefin
 }
 
 /**
- * The spends that may have paid a withdrawal; `isCompared` is false where the holding is over, or
- * nobody said that it is not, so that an empty list proves nothing.
+ * The outgoing transactions that may have paid a withdrawal. `isCompared` is false if the hold is
+ * over, or its state is unknown, so an empty list proves nothing.
  * @public
  */
 export interface Compared {
@@ -37,7 +37,8 @@ export interface Compared {
 }
 
 /**
- * Whether the signer still holds everything beside the spends that it was told of.
+ * True if the signer still holds every withdrawal to compare it with the reported outgoing
+ * transactions.
  * @public
  */
 export function isHolding(status: Pick<SignerStatus, "recovery"> | null): boolean {
@@ -45,8 +46,8 @@ export function isHolding(status: Pick<SignerStatus, "recovery"> | null): boolea
 }
 
 /**
- * What the chain says about one that waits: where spends are listed, or a recovery holds it; else
- * "".
+ * The state on chain for a waiting withdrawal, if transactions are listed or a recovery holds it;
+ * else "".
  * @public
  */
 export function chainWords({ code }: Pick<WithdrawalView, "code">, { spends, isCompared }: Compared): string {
@@ -58,7 +59,7 @@ export function chainWords({ code }: Pick<WithdrawalView, "code">, { spends, isC
 }
 
 /**
- * The same as what is to be done first; "" for nothing.
+ * The same as a first action; "" for nothing.
  * @public
  */
 export function compareWords(one: Pick<WithdrawalView, "code">, compared: Compared): string {
@@ -74,15 +75,15 @@ function countOf(spends: readonly SpendView[]): string {
 }
 
 /**
- * What the plan lists under its accounts: the transactions that both sides forgot, apart from those
- * that the gateway alone does.
+ * The list under the accounts of a plan: the transactions that both sides forgot, apart from those
+ * that only the gateway reported.
  * @public
  */
 export function spendsOfPlan({ accounts, spends }: RecoveryPlan, columns: number | undefined): string {
   const firstOf = new Map(accounts.map((one) => [one.network, firstUnknownOf(one)]));
   const isForgotten = ({ network, slot }: SpendView): boolean => {
     const first = firstOf.get(network);
-    // Where the chain has no slots, none tells who knew of it.
+    // On a chain without account nonce, no slot shows which side knew the transaction.
     return first === undefined || slot === "" || familyOf(network).slots.compare(slot, first) >= 0;
   };
   const under = (heading: string, some: readonly SpendView[]): string =>
@@ -93,8 +94,8 @@ export function spendsOfPlan({ accounts, spends }: RecoveryPlan, columns: number
 }
 
 /**
- * Transactions that nobody here accounts for: somebody paid something that both sides forgot. ""
- * for none.
+ * Transactions without an explanation on either side, which may have paid something that both sides
+ * forgot. "" for none.
  * @public
  */
 export function unknownOf({ accounts, both, spends }: RecoveryPlan): string {
@@ -117,14 +118,14 @@ function comparedWords(listed: bigint, unknown: bigint): string {
   return `${listed} listed below, look the others up in a block explorer; compare each held withdrawal with all of them`;
 }
 
-/** The first slot that neither ledger nor gateway gave to anybody. */
+/** The first slot that neither ledger nor gateway assigned. */
 function firstUnknownOf({ network, ledgerNext, gatewayNext }: RecoveryAccountView): string {
   const { first } = familyOf(network).slots;
   return farthestSlot(network, [ledgerNext || first, gatewayNext || first]);
 }
 
 /**
- * What a person should see before the holding ends: from then on policy pays whatever is asked for.
+ * The facts for an operator before the hold ends: from then on, policy pays every request.
  * @public
  */
 export function unmatchedWords(spends: readonly SpendView[], held: number, columns: number | undefined): string {

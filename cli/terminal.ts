@@ -1,4 +1,4 @@
-/** Terminal manners, in one place: where lines go, how a yes is asked for, how columns line up. */
+/** All rules of the terminal: where lines go, how a yes is asked for, how columns line up. */
 import { userInfo } from "node:os";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -6,32 +6,28 @@ import { exitCodes } from "../agent/launcher/verdict.ts";
 import { visible, visibleLines } from "../protocol/visible.ts";
 
 /**
- * What commands see of the outside; tests put their own in its place.
+ * The outside as commands see it; tests put their own in its place.
  * @public
  */
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;
-  /**
-   * Puts `text` over the line of stderr that stands there; where this is missing nothing is shown.
-   */
+  /** Replaces the present line of stderr with `text`. If this is missing, nothing is shown. */
   again?(text: string): void;
   /** Empties the screen of stdout. */
   clear?(): void;
-  /** A person sits there and can answer. */
+  /** An operator is at the terminal and can answer. */
   readonly isInteractive: boolean;
-  /** How wide a line may be; 80 when nobody says. */
+  /** The greatest width of a line; 80 if unknown. */
   readonly columns?: number;
-  /**
-   * True when a person watches what goes to `err`: then work that takes long says that it goes on.
-   */
+  /** True if an operator watches the output of `err`: then long work shows that it goes on. */
   readonly isWatched?: boolean;
-  /** True only for the whole word yes. */
+  /** True only for the complete word yes. */
   confirm(question: string): Promise<boolean>;
   readonly now: () => number; // milliseconds since 1970
   /**
-   * Who sits there, as the system tells: the one who called sudo, where it says so, else the
-   * process's own user. No proof of anybody.
+   * The user at the terminal as the system reports it: the caller of sudo, if sudo names one, else
+   * the process's own user. Proves no identity.
    */
   readonly user: string;
   /** False when whatever repeats should end. */
@@ -39,10 +35,10 @@ export interface Terminal {
 }
 
 const columnsMin = 80;
-/** The cursor home, then everything behind it away. Source: ECMA-48, CUP and ED. */
+/** Moves the cursor home, then clears everything behind it. Source: ECMA-48, CUP and ED. */
 const clearScreen = "\u001b[H\u001b[2J";
 
-/** A user without an entry in the system's list has a number alone. */
+/** A user without an entry in the system's list has only a number. */
 function userName(): string {
   try {
     return userInfo().username;
@@ -56,13 +52,13 @@ export function processTerminal(): Terminal {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
       if (error.code !== "EPIPE") throw error;
-      // Whoever read this has seen enough.
+      // The reader of the output has closed it, so no more is needed.
       process.exit(exitCodes.fine);
     });
   }
   return {
-    // Names, reasons and answers of others are in these texts: the one door to the screen lets no
-    // character move its cursor.
+    // These texts contain foreign names, reasons and answers, so no character of them may move the
+    // cursor.
     out: (text) => void process.stdout.write(visibleLines(text)),
     err: (text) => void process.stderr.write(visibleLines(text)),
     again: (text) => void process.stderr.write(`\r${visible(text)}`),
@@ -80,7 +76,7 @@ export function processTerminal(): Terminal {
           lines.once("close", () => resolve(null));
           lines.question(question, resolve);
         });
-        // Left by Ctrl-C or Ctrl-D: what is said next begins on a line of its own.
+        // After Ctrl-C or Ctrl-D the next text begins on a line of its own.
         if (answer === null) process.stderr.write("\n");
         return answer?.trim().toLowerCase() === "yes";
       } finally {
@@ -96,8 +92,8 @@ export function processTerminal(): Terminal {
 }
 
 /**
- * Names in one column, what they say in the next: `  name      text`. What is wider than `columns`
- * goes on below itself.
+ * Formats names in one column and their texts in the next: `  name      text`. A text wider than
+ * `columns` continues in its own column.
  * @public
  */
 export function fields(rows: readonly (readonly [name: string, text: string])[], columns = columnsMin): string {
@@ -109,9 +105,9 @@ export function fields(rows: readonly (readonly [name: string, text: string])[],
 }
 
 /**
- * Rows under a heading, every column as wide as its widest cell; nothing is shortened. Where that
- * is wider than `columns`, the last column goes on below itself, and where even that cannot do,
- * each row becomes a block of its own, a line a cell.
+ * Formats rows under a heading, each column as wide as its widest cell; nothing is shortened. If
+ * the table is wider than `columns`, the last column continues below itself. If this is not enough,
+ * each row becomes a block with one line for each cell.
  * @public
  */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[], columns = columnsMin): string {
@@ -130,7 +126,7 @@ export function table(heading: readonly string[], rows: readonly (readonly strin
   return [heading, ...rows].map((row) => line([...row.slice(0, -1), wrapped(row.at(-1) ?? "", left).join(indent)])).join("\n");
 }
 
-/** Narrower than this, text below itself is hard to read. */
+/** In a narrower column, wrapped text is hard to read. */
 const lastColumnMin = 24;
 
 function block(heading: readonly string[], row: readonly string[]): string {
@@ -139,7 +135,7 @@ function block(heading: readonly string[], row: readonly string[]): string {
 }
 
 /**
- * The text in lines of at most `width`; a word that is longer stays whole.
+ * The text in lines of at most `width`; a longer word is not split.
  * @public
  */
 export function wrapped(text: string, width: number): readonly string[] {
@@ -155,8 +151,8 @@ export function wrapped(text: string, width: number): readonly string[] {
 const progressAfterMs = 1_000;
 
 /**
- * What `work` gives. On a terminal, once it has taken a second, one line of stderr says each second
- * how long it goes on, and is cleared at the end; a pipe or a file gets nothing.
+ * Returns the result of `work`. On a terminal, after a second, one line of stderr shows the time
+ * each second and is cleared at the end. A pipe or a file gets nothing.
  * @public
  */
 export async function withProgress<T>(terminal: Terminal, what: string, work: Promise<T>): Promise<T> {
@@ -177,7 +173,7 @@ export async function withProgress<T>(terminal: Terminal, what: string, work: Pr
 }
 
 /**
- * A moment as people on call compare it: 2026-11-20 21:40:03 UTC.
+ * A moment in the form that operators compare: 2026-11-20 21:40:03 UTC.
  * @public
  */
 export function moment(ms: number): string {
@@ -185,9 +181,8 @@ export function moment(ms: number): string {
 }
 
 /**
- * The same, and beside it what the clock on this machine's wall shows, where that is another:
- * 2026-11-20 21:40:03 UTC (2026-11-21 00:40:03 here). `offsetMinutes` is what local time is ahead
- * of UTC.
+ * The same, with the local time of this machine if it differs: 2026-11-20 21:40:03 UTC (2026-11-21
+ * 00:40:03 here). `offsetMinutes` is the lead of local time over UTC.
  * @public
  */
 export function momentHere(ms: number, offsetMinutes = -new Date(ms).getTimezoneOffset()): string {

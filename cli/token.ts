@@ -1,6 +1,6 @@
 /**
- * `token`: makes one signatureToken for a shop that has no JWT library at hand. Its key comes from
- * a private file or stdin.
+ * `token`: makes one signatureToken for a shop that has no JWT library. Its key comes from a
+ * private file or stdin.
  */
 import { readFileSync } from "node:fs";
 import { readPrivateFile } from "../agent/files/private-file.ts";
@@ -50,7 +50,7 @@ function makerOf({ apiKeyFile, alg }: TokenOptions, nowMs: number): (purpose: To
       : readPrivateFile(apiKeyFile, {
           hint: "name the file that holds the shop's key with --api-key-file, readable by this user",
         });
-  // The maker's interface takes the key as text; this process ends with the token.
+  // The maker's interface takes the key as text; this process ends after it has made the token.
   const apiKey = Buffer.from(bytes).toString("utf8").trim();
   bytes.fill(0);
   try {

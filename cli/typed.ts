@@ -1,6 +1,6 @@
 /**
- * How a command of this program is typed where it runs: the short command of an installed agent
- * sets AUTOWITHDRAW_STATE.
+ * Spells a command of this program as it is typed on this machine: the short command of an
+ * installed agent sets AUTOWITHDRAW_STATE.
  */
 
 /**

@@ -1,7 +1,7 @@
 /**
- * `replace` and `cancel`: a person helps a withdrawal whose slot comes into no block. The signer
- * first says what it would sign; that is shown with what it means on chain, and the yes is to
- * exactly that version.
+ * `replace` and `cancel`: an operator helps a withdrawal whose slot gets into no block. The signer
+ * first returns the attempt that it would sign. The command shows it with its meaning on chain, and
+ * the yes is to exactly this attempt.
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
@@ -27,7 +27,7 @@ export interface UnstickOptions extends TypedFees {
 }
 
 /**
- * Shows the version that would be signed, asks, and has it signed.
+ * Shows the attempt that would be signed, asks, and orders its signature.
  * @throws AgentError COMMAND_*, WITHDRAWAL_*, UNSTICK_*, POLICY_FEE_*, SIGNER_*
  * @public
  */
@@ -62,8 +62,8 @@ const afterWords = {
 } as const;
 
 /**
- * Where versions end by waiting a person's word signs nothing: the courier has another one made, or
- * nobody has.
+ * On a chain with exclusion by expiry, the operator's decision signs nothing: the courier starts
+ * another attempt, or none follows.
  */
 function isOrder({ network }: WithdrawalView): boolean {
   return waitingOf(network) !== null;
@@ -88,7 +88,7 @@ async function confirmed(act: string, id: string, options: UnstickOptions, termi
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
-/** Everything that a yes is a yes to, and the meaning of it on chain. */
+/** Everything to which a yes agrees, and its meaning on chain. */
 function planWords(withdrawal: WithdrawalView, plan: UnstickPlan): string {
   if (isOrder(withdrawal)) return orderWords(withdrawal, plan);
   const before = withdrawal.versions.at(-1);
@@ -103,7 +103,7 @@ function planWords(withdrawal: WithdrawalView, plan: UnstickPlan): string {
   return `\n${fields([...rows, ...lines.map((line, at) => [at === 0 ? "on chain" : "", line] as const)])}\n`;
 }
 
-/** What a person's word does where no version takes the place of another. */
+/** The effect of an operator's decision on a chain without replacements. */
 function orderWords(withdrawal: WithdrawalView, { act, version }: UnstickPlan): string {
   const sum = sumWords(withdrawal);
   const isDead = withdrawal.versions.every(({ dead }) => dead === "both");

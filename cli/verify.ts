@@ -1,6 +1,7 @@
 /**
- * `verify`: reads the whole ledger back and checks every hash; by the running signer, which checks
- * with the wallet's key who wrote each line as well, or from the folder when none answers.
+ * `verify`: reads the complete ledger back and checks every hash. The running signer does this, and
+ * also checks with the wallet's key who wrote each line. If no signer answers, the command reads
+ * the folder.
  */
 import { join } from "node:path";
 import type { StateFolder } from "../agent/files/state-folder.ts";
@@ -37,8 +38,9 @@ export async function verify(state: StateFolder, isJson: boolean, terminal: Term
 const silences: ReadonlySet<string> = new Set(["COMMAND_DAEMON_AWAY", "SOCKET_TIMEOUT", "LEDGER_READ_ONLY"]);
 
 /**
- * By the running signer, or from the folder when none answers. A short question goes first, since a
- * signer may take ten minutes for the long one, and one that hangs is known after seconds.
+ * Verifies by the running signer, or from the folder if none answers. Asks a short question first:
+ * a signer may take ten minutes for the long one, but a signer that hangs then shows within
+ * seconds.
  * @throws AgentError LEDGER_*, STATE_NOT_PAIRED, COMMAND_RIGHT
  * @public
  */
@@ -52,7 +54,7 @@ export async function verified(state: StateFolder): Promise<OperatorAnswers["ver
   return { ...(await askOperator(state, "verify", {})), by: "signer" };
 }
 
-/** What this user may not read is not a ledger that cannot be read. */
+/** A ledger that this user may not read is not an unreadable ledger. */
 function readHere(folder: string): OperatorAnswers["verify"] {
   try {
     return namingFile(folder, () => verifyLedger(ledgerDisk(folder), null));

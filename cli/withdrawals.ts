@@ -1,6 +1,5 @@
 /**
- * `withdrawals` and `show`: what was asked of this agent and what became of it. Nothing is
- * shortened.
+ * `withdrawals` and `show`: the requests to this agent, and their results. Nothing is shortened.
  */
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
@@ -24,7 +23,7 @@ export interface ListOptions {
   readonly json?: boolean | undefined;
 }
 
-/** What each state means to a person. */
+/** The meaning of each state for an operator. */
 const stateWords = (slot: string): Readonly<Record<WithdrawalView["state"], string>> => ({
   held: "held: waits for approve or refuse",
   approved: "approved: nothing is bound or signed yet",
@@ -42,7 +41,7 @@ const stateWords = (slot: string): Readonly<Record<WithdrawalView["state"], stri
   cancelled: `cancelled: a payment of nothing to oneself used its ${slot}; nothing was paid`,
 });
 
-/** Where versions end by waiting, a withdrawal may run out after it was signed. */
+/** On a chain with exclusion by expiry, a withdrawal may expire after it was signed. */
 function wordsOf({ state, network, versions, code }: WithdrawalView): string {
   if (state === "expired" && code === "SWEEP_UNREACHABLE") return "expired: a person ended it, and the chain could not reach it";
   if (state === "expired" && versions.length > 0) return "expired: all that was signed is dead, and nothing was paid";
@@ -50,7 +49,7 @@ function wordsOf({ state, network, versions, code }: WithdrawalView): string {
 }
 
 /**
- * An id as the gateway and `withdrawals` show it, whole.
+ * Reads a complete id as the gateway and `withdrawals` show it.
  * @throws AgentError COMMAND_USAGE
  * @public
  */
@@ -98,7 +97,7 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
   return exitCodes.fine;
 }
 
-/** A cancel does not end a withdrawal at once, and its state alone says nothing of it. */
+/** A cancel does not end a withdrawal at once, and the state does not show it. */
 function stateCell({ state, isCancelling, versions }: WithdrawalView): string {
   const isCancelled = isCancelling === true || versions.some(({ isCancel }) => isCancel === true);
   const isElsewise = state === "paid" || state === "reverted" || state === "lost" || state === "cancelled";
@@ -127,7 +126,7 @@ export async function showWithdrawal(
 }
 
 /**
- * A status that cannot be had leaves the withdrawal's own words.
+ * If there is no status, the withdrawal's own words stay.
  * @public
  */
 export async function statusIfAny(state: StateFolder): Promise<SignerStatus | null> {
@@ -145,8 +144,8 @@ function nowWords({ verdict, why, what }: Outlook): string {
 }
 
 /**
- * Every field of a withdrawal that a decision could hang on, whole; `wait` is null for one that
- * waits for nobody.
+ * Every field of a withdrawal on which a decision could depend, complete. `wait` is null for a
+ * withdrawal that waits for no operator.
  * @public
  */
 export function describe(
@@ -185,8 +184,9 @@ function isWaiting({ state }: WithdrawalView): boolean {
 }
 
 /**
- * The address that this one could be taken for stands right under it, whole. A ledger that went
- * back may have forgotten a payment: `chain` says what the chain knows then, "" without a recovery.
+ * Rows of the destination. An address that it resembles stands right under it, complete. A ledger
+ * restored from a backup may have forgotten a payment: `chain` then has the state on chain, ""
+ * without a recovery.
  */
 function destinationRows(wait: WaitView | null, chain: string): readonly (readonly [string, string])[] {
   const likeness = wait?.likeness ?? null;
@@ -202,7 +202,9 @@ function destinationRows(wait: WaitView | null, chain: string): readonly (readon
   ];
 }
 
-/** Whose yes is there or wanted, and when policy decides without one. */
+/**
+ * The operators who have approved or must approve, and the time when policy decides without them.
+ */
 function waitRows({ expiresAt }: WithdrawalView, wait: WaitView | null): readonly (readonly [string, string])[] {
   if (wait === null) return [];
   const rows: (readonly [string, string])[] = [];
@@ -223,8 +225,8 @@ function waitRows({ expiresAt }: WithdrawalView, wait: WaitView | null): readonl
 }
 
 /**
- * Time ends nothing that is bound, nor what a recovery holds; but what ran out meanwhile can no
- * longer be approved.
+ * A slot or a hold by a recovery does not end with time. But a withdrawal that expired meanwhile
+ * can no longer be approved.
  */
 function expiresWords({ state, code, network, expiresAt }: WithdrawalView): string {
   if (state === "quarantined") return `never: its ${slotWord([network])} is bound`;
@@ -248,7 +250,7 @@ function versionsOf({ network, versions }: WithdrawalView, columns: number | und
 }
 
 /**
- * When no block takes the version any more, by the chain's own time; and who has called it dead.
+ * The chain time after which no block takes the attempt, and the parties that have called it void.
  */
 function endOf({ until = 0, dead }: VersionView): string {
   if (dead === "both") return "dead";

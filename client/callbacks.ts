@@ -1,21 +1,21 @@
 /**
- * Verifies a callback on the shop's server: Standard Webhooks, signature `v1`. node:crypto only.
- * Answer 2xx when it is stored, and only then: every other answer, and none, brings it again. It
- * may come more than once and late: keep the newest `sequence` of each record and leave older ones
- * aside. Sources: Standard Webhooks 1.0.0; docs/api.md, Callbacks.
+ * Verifies a callback on the shop's server: Standard Webhooks, signature `v1`. Uses only
+ * node:crypto. Answer 2xx only after you have stored the callback: after any other answer, or none,
+ * it comes again. A callback may come more than once and late: keep the newest `sequence` of each
+ * record and ignore older ones. Sources: Standard Webhooks 1.0.0; docs/api.md, Callbacks.
  */
 import { createHmac, timingSafeEqual } from "node:crypto";
 import type { Transaction } from "./records.ts";
 
 /**
- * A callback that the service sent. `data` is the record as GET transaction answers it, as it was
- * when the event happened; for `webhook.test` it is none.
+ * A callback of the service. `data` is the record at the time of the event, in the form of GET
+ * transaction; for `webhook.test` there is no record.
  * @public
  */
 export interface Callback {
   readonly id: string; // the same each time it comes
   readonly type: string; // as docs/api.md lists them; more may be added
-  readonly timestamp: string; // of the event, ISO 8601
+  readonly timestamp: string; // time of the event, ISO 8601
   readonly sequence: number; // rises with each event of one record
   readonly data: Transaction & { readonly unattributed?: { currency: string; amount: string; txHash: string } };
 }
@@ -30,9 +30,12 @@ export type VerifiedCallback =
 
 /** @public */
 export interface ReceivedCallback {
-  /** As Node's `request.headers`, or as the Headers of fetch. */
+  /** Node's `request.headers`, or the Headers of fetch. */
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Exactly the bytes that came: parsed and written again, they would not fit the signature. */
+  /**
+   * Exactly the received bytes, because a body that was parsed and written again does not fit the
+   * signature.
+   */
   readonly body: string | Uint8Array;
 }
 
@@ -40,11 +43,11 @@ const secretPrefix = "whsec_";
 const toleranceSecondsDefault = 300;
 
 /**
- * Whether this is a callback of the service's, and what it says. Never throws for what was
- * received; twice is harmless.
+ * Checks that a callback comes from the service, and returns its content. Never throws for received
+ * data; may be called twice without harm.
  * @param secret as `callbacks add` printed it
- * @param options `toleranceSeconds` between the sender's clock and this one, 300 unless told; `now`
- * in milliseconds since 1970
+ * @param options `toleranceSeconds` between the sender's clock and this one, default 300; `now` in
+ * milliseconds since 1970
  * @public
  */
 export function verifyCallback(
@@ -76,7 +79,10 @@ function headerOf(headers: ReceivedCallback["headers"], name: string): string {
   return typeof value === "string" ? value : "";
 }
 
-/** One of the signatures that stand beside each other while the secret is being changed. */
+/**
+ * True for one of several signatures, which stand next to each other while the secret is being
+ * changed.
+ */
 function fits(signature: string, wanted: Uint8Array): boolean {
   const [version, text = ""] = signature.split(",");
   const given = Buffer.from(text, "base64");

@@ -1,6 +1,6 @@
 /**
  * The service's operations for a shop's server: typed, bounded in time and size, errors as values.
- * A fresh token for every attempt. Uses the global fetch and nothing else. Source: the interface;
+ * Makes a new token for every attempt. Uses only the global fetch. Source: the interface;
  * docs/api.md.
  */
 import type {
@@ -18,19 +18,19 @@ import { createTokenMaker, type TokenKey } from "./signature-token.ts";
 
 /** @public */
 export interface ClientOptions {
-  readonly baseUrl: string; // {base_url} of the interface: what stands before /api/v1
+  readonly baseUrl: string; // {base_url} of the interface: the part before /api/v1
   readonly key: TokenKey;
-  // strict unless told: binds every token to its request
+  // default strict: binds every token to its request
   readonly profile?: "compatible" | "strict";
   readonly language?: "en" | "tr"; // of messages
-  readonly timeoutMs?: number; // 30 000 unless told; a withdrawal may wait 10 s for the agent
+  readonly timeoutMs?: number; // default 30 000; a withdrawal may wait 10 s for the agent
   readonly now?: () => number;
 }
 
 /**
- * What to do with a failure. `never`: the answer will be the same. `same-order`: nothing is known;
- * send the same order again, with the same orderId, which can never pay twice. `new-order`: it
- * failed for ever and nothing was signed, so another orderId is safe.
+ * The right reaction to a failure. `never`: the answer will be the same. `same-order`: the result
+ * is unknown; send the same order again with the same orderId, which can never pay twice.
+ * `new-order`: the order failed permanently and nothing was signed, so another orderId is safe.
  * @public
  */
 export type Retry = "never" | "same-order" | "new-order";
@@ -61,7 +61,7 @@ export interface Page {
 }
 
 /**
- * One order of many with its own result.
+ * One order of several with its own result.
  * @public
  */
 export interface OneResult {
@@ -74,8 +74,8 @@ export interface Client {
   createTransactionRequest(order: DepositOrder): Promise<Result<Deposit>>;
   autoWithdraw(order: WithdrawalOrder): Promise<Result<Withdrawal>>;
   /**
-   * 1 to 100 orders, answered in their order; a Failure of the whole says nothing of any of them:
-   * send the same again.
+   * Sends 1 to 100 orders; the results have the same order. A Failure of the complete call says
+   * nothing about any of them: send the same again.
    */
   autoWithdraws(orders: readonly WithdrawalOrder[]): Promise<Result<readonly OneResult[]>>;
   manualWithdraw(order: ManualOrder): Promise<Result<Withdrawal>>;
@@ -127,8 +127,8 @@ async function readBounded(response: Response): Promise<string> {
 
 function retryOf(status: number, body: Readonly<Record<string, unknown>>): Retry {
   if (status === 422) return body.retryable === true ? "new-order" : "never";
-  // After 408, 429 and 5xx the order is either not stored or stored under its orderId: asking again
-  // finds out, and pays once.
+  // After 408, 429 and 5xx the order may or may not be stored under its orderId. Sending it again
+  // finds out, and pays only once.
   return status === 408 || status === 429 || status >= 500 ? "same-order" : "never";
 }
 
@@ -153,7 +153,7 @@ function queryOf(filter: TransactionFilter): string {
   return text === "" ? "" : `?${text}`;
 }
 
-/** The target of a Link header's next page, when it leads to the same list. */
+/** The target of a Link header's next page, if it leads to the same list. */
 function nextOf(headers: Headers): string | null {
   const [, target] = /<([^>]*)>\s*;\s*rel="?next"?/.exec(headers.get("link") ?? "") ?? [];
   const at = target?.indexOf("/api/v1/transactions") ?? -1;
@@ -168,9 +168,9 @@ function describe(error: unknown): Failure {
 }
 
 /**
- * Prepares a client. Every operation answers with a value, never with an exception, for anything
- * the network or the service does; only wrong options and orders that are no JSON throw
- * (TypeError). Operations with an orderId may be repeated for ever.
+ * Prepares a client. Every operation returns a value, never an exception, for any behaviour of the
+ * network or the service. Only wrong options and orders that are no JSON throw (TypeError).
+ * Operations with an orderId may be repeated without limit.
  * @public
  */
 export function createClient(options: ClientOptions): Client {
@@ -193,14 +193,14 @@ export function createClient(options: ClientOptions): Client {
         ...(options.language === undefined ? {} : { "Accept-Language": options.language }),
       },
       ...(ask.method === "POST" ? { body } : {}),
-      redirect: "error", // a token must not travel to another place
+      redirect: "error", // a token must not go to another host
       signal: AbortSignal.timeout(timeoutMs),
     });
   }
 
   async function call<T>(ask: Ask, shape: (heard: Heard) => T | null): Promise<Result<T>> {
-    // Outside the net: what cannot be written as JSON is a mistake of the caller's, not of the
-    // network.
+    // Outside the try block, because a value without a JSON form is a mistake of the caller, not of
+    // the network.
     const body = ask.body === undefined ? "" : JSON.stringify(ask.body);
     let heard: Heard;
     try {
@@ -255,7 +255,7 @@ function parse(text: string): unknown {
   }
 }
 
-/** Each order's own result; null when the answer is not what the interface says. */
+/** Each order's own result; null if the answer does not fit the interface. */
 function resultsOf(body: unknown, count: number): readonly OneResult[] | null {
   const answers = objectOf(body).answers;
   if (!Array.isArray(answers) || answers.length !== count) return null;
@@ -272,7 +272,7 @@ function resultsOf(body: unknown, count: number): readonly OneResult[] | null {
 const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 
-/** The answer as T when it is an object that has these fields as strings. */
+/** The answer as T if it is an object with these fields as strings. */
 function objectWith<T>(body: unknown, fields: readonly string[]): T | null {
   const values = objectOf(body);
   return fields.every((field) => typeof values[field] === "string") ? (body as T) : null;

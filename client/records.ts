@@ -1,7 +1,7 @@
 /**
- * The service's answers as types: the interface's fields, then those this gateway adds. Fields may
- * be added at any time; code must not fail over one it does not know. Amounts are decimal strings;
- * times ISO 8601 in UTC.
+ * The service's answers as types: the interface's fields, then the additional fields of this
+ * gateway. Fields may be added at any time; code must not fail because of an unknown field. Amounts
+ * are decimal strings; times ISO 8601 in UTC.
  */
 
 /** @public */
@@ -37,14 +37,14 @@ export interface Transaction {
 export type FiatCurrency = "USD" | "EUR" | "TRY";
 
 /**
- * What a deposit in fiat money came to, fixed when it was asked for: `amount` of the record is
+ * The terms of a deposit in fiat money, fixed at its request: `amount` of the record is
  * `fiatAmount` at `price`, rounded up.
  * @public
  */
 export interface Quote {
   readonly fiatCurrency: FiatCurrency;
   readonly fiatAmount: string;
-  readonly price: string; // of one whole unit of the currency
+  readonly price: string; // price of one whole unit of the currency
   readonly priceUpdatedAt: string;
 }
 
@@ -54,7 +54,7 @@ export interface Currency {
   readonly name: string;
   readonly symbol: string;
   readonly decimal: number;
-  readonly usdPrice: string; // "" when no price is known, in currencies that the operator lists all the same
+  readonly usdPrice: string; // "" for a listed currency without a known price
   readonly eurPrice: string;
   readonly tryPrice: string;
   readonly minPaymentAmount: string;
@@ -69,7 +69,7 @@ export interface Currency {
 }
 
 /**
- * `balance` is rounded down; reckon with the exact strings.
+ * `balance` is rounded down; compute with the exact strings.
  * @public
  */
 export interface Balance {
@@ -118,7 +118,8 @@ export interface AmountOrder {
 }
 
 /**
- * A deposit of so many dollars, euros or liras; the service answers what that is in the currency.
+ * A deposit of an amount in dollars, euros or liras; the service answers with the amount in the
+ * currency.
  * @public
  */
 export interface FiatOrder {
@@ -138,7 +139,7 @@ export interface WithdrawalOrder extends AmountOrder {
 }
 
 /**
- * A manual withdrawal may leave its destination to the person who approves it.
+ * A manual withdrawal may leave its destination to the operator who approves it.
  * @public
  */
 export interface ManualOrder extends AmountOrder {

@@ -6,8 +6,8 @@
 import { createHash, createHmac, createPrivateKey, type KeyObject, randomBytes, sign } from "node:crypto";
 
 /**
- * What signs: an apiKey `<keyId>.<secret>.<fingerprint>` as the gateway printed it (for an EdDSA
- * key its secret is the seed), or a key id with a private Ed25519 key of your own.
+ * The signing key: an apiKey `<keyId>.<secret>.<fingerprint>` as the gateway printed it, or a key
+ * id with a private Ed25519 key of your own. For an EdDSA key the secret of apiKey is the seed.
  * @public
  */
 export type TokenKey =
@@ -15,15 +15,15 @@ export type TokenKey =
   | { readonly keyId: string; readonly privateKey: KeyObject };
 
 /**
- * What the token is for. With `bound` it is good for this one request only (strict profile): `path`
- * from /api on, query included, `body` the exact text that will be sent. Without, it follows the
- * interface: made from an empty string.
+ * The purpose of the token. With `bound` it is valid only for this one request (strict profile):
+ * `path` from /api on, query included, `body` the exact text that will be sent. Without `bound` it
+ * follows the interface: made from an empty string.
  * @public
  */
 export interface TokenFor {
   readonly bound?: { readonly method: string; readonly path: string; readonly body: string | Uint8Array };
   readonly audience?: string; // the gateway's publicUrl
-  readonly lifetimeSeconds?: number; // 1 … 300, 60 unless told
+  readonly lifetimeSeconds?: number; // 1 … 300, default 60
 }
 
 /** @public */
@@ -43,7 +43,7 @@ const apiKeyPattern = /^(k_[0-9a-f]{16})\.([A-Za-z0-9_-]{43})\.[0-9a-f]{32}$/;
 
 const encode = (value: object): string => Buffer.from(JSON.stringify(value), "utf8").toString("base64url");
 
-/** A key made ready: what stands in the header, and how a text is signed. */
+/** A prepared key: its fields of the header, and its signature of a text. */
 interface TokenSigner {
   readonly keyId: string;
   readonly alg: "HS256" | "EdDSA";
@@ -55,7 +55,10 @@ function withPrivateKey(keyId: string, privateKey: KeyObject): TokenSigner {
   return { keyId, alg: "EdDSA", sign: (text) => sign(null, Buffer.from(text, "utf8"), privateKey) };
 }
 
-/** The first character that no apiKey has, by its number, since it may not show. "" for none. */
+/**
+ * The first character that cannot be in an apiKey, as its number, because it may be invisible. ""
+ * for none.
+ */
 function oddityOf(apiKey: string): string {
   const characters = [...apiKey];
   const place = characters.findIndex((character) => !/^[A-Za-z0-9._-]$/.test(character));
@@ -79,10 +82,10 @@ function signerOf(key: TokenKey): TokenSigner {
 }
 
 /**
- * Prepares a maker; each call of it makes a fresh token, because a POST uses its token up.
- * @param now milliseconds since 1970, where the machine's own clock is not to be used
- * @throws TypeError for a key that is none; RangeError from the maker for a lifetime outside 1 …
- * 300 seconds
+ * Prepares a maker. Each call of it makes a new token, because a POST uses its token up.
+ * @param now milliseconds since 1970, if the machine's own clock must not be used
+ * @throws TypeError for an invalid key; RangeError from the maker for a lifetime outside 1 … 300
+ * seconds
  * @public
  */
 export function createTokenMaker(key: TokenKey, now: () => number = Date.now): TokenMaker {

@@ -1,6 +1,6 @@
 /**
- * Gauges and counters whose numbers the caller gives at each scrape. Touches the registry it is
- * given and nothing else.
+ * Gauges and counters whose numbers the caller gives at each scrape. Touches only the given
+ * registry.
  */
 import { Counter, Gauge, type Registry } from "prom-client";
 
@@ -18,7 +18,7 @@ export interface GivenMetric {
 }
 
 /**
- * A gauge. A row that `read` gives no more is shown no more.
+ * A gauge. A row that `read` no longer returns is no longer shown.
  * @public
  */
 export function givenGauge(registry: Registry, { name, help, labelNames }: GivenMetric, read: () => Rows): void {

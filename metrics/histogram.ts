@@ -1,18 +1,18 @@
 /**
- * A histogram whose buckets are counted elsewhere, in another process even, and given to the
- * Prometheus library as they are.
+ * A histogram whose buckets are counted elsewhere, even in another process, and given to the
+ * Prometheus library unchanged.
  */
 import { Histogram, type Registry } from "prom-client";
 
 /** @public */
 export interface Buckets {
-  readonly counts: readonly number[]; // one a bucket, not cumulative; the last is above every bound
+  readonly counts: readonly number[]; // one for each bucket, not cumulative; the last is above every bound
   readonly sum: number;
 }
 
 /**
- * A histogram whose numbers the caller gives at each scrape, one row a set of labels. `bounds` are
- * upper ones, ascending, in the unit that the name ends with.
+ * A histogram whose numbers the caller gives at each scrape, one row for each set of labels.
+ * `bounds` are upper bounds, ascending, in the unit at the end of the name.
  * @public
  */
 export function givenHistogram<L extends string>(
@@ -36,7 +36,7 @@ export function givenHistogram<L extends string>(
     });
     return { name, help, type: "histogram", aggregator: "sum", values };
   };
-  // The library has no such histogram; the registry prints by one of these methods and gives JSON
+  // The library has no such histogram. The registry prints by one of these methods and gives JSON
   // by the other.
   Object.assign(metric, { get: shown, getForPromString: shown });
 }

@@ -1,7 +1,7 @@
 /**
- * Serves metrics at one place: a socket file of this user, or a port of this machine. Answers GET
- * /metrics and nothing else. A place in use is tried again for ever, since a process must not end
- * for a trouble that passes by itself.
+ * Serves metrics at one address: a socket file of this user, or a port of this machine. Answers
+ * only GET /metrics. If the address is in use, the server tries again without end, because a
+ * process must not end for a problem that passes by itself.
  */
 import { rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -25,7 +25,7 @@ const connectionsMax = 8;
 const requestTimeoutMs = 5000;
 
 /**
- * Begins at once. `close` twice is harmless.
+ * Starts at once. `close` may be repeated without harm.
  * @public
  */
 export function serveMetrics(options: MetricsServerOptions): { close(): void } {
@@ -44,7 +44,7 @@ export function serveMetrics(options: MetricsServerOptions): { close(): void } {
       isTold = false;
       onListen("path" in place ? place.path : `${place.host}:${place.port}`);
     });
-    // A file that an earlier process left: the lock of the state folder excludes another one now.
+    // An earlier process left this file. The lock of the state folder excludes another process now.
     if ("path" in place) rmSync(place.path, { force: true });
     server.listen(place);
   };

@@ -1,6 +1,6 @@
 /**
- * Turns the conditions of this moment into the notices that are due. An event about a subject is
- * told once it has lasted long enough, again every 24 hours, and as `-over` at its end. Pure: a
+ * Turns the present conditions into the notices (alerts) that are due. An event about a subject is
+ * sent after it has lasted long enough, again every 24 hours, and as `-over` at its end. Pure: a
  * function of state and observation, with the time in the observation.
  */
 import type { Level } from "../protocol/events.ts";
@@ -16,7 +16,7 @@ export interface Condition {
   readonly subject: string;
   readonly message: string; // a sentence
   readonly context: Readonly<Record<string, string | number>>;
-  readonly afterMs: number; // told only after this long
+  readonly afterMs: number; // sent only after this time
 }
 
 /** @public */
@@ -24,7 +24,7 @@ export interface Observation {
   readonly at: number; // Unix milliseconds, for the reader
   readonly nowMs: number; // monotonic, for durations
   readonly conditions: readonly Condition[];
-  /** Events that cannot be seen now: their standings stay as they were. */
+  /** Events whose state is unknown now: their standings stay unchanged. */
   readonly unknown: readonly NoticeName[];
 }
 
@@ -40,7 +40,7 @@ export interface Notice {
   readonly process: "courier" | "gateway";
   readonly agent?: string; // the courier's; a gateway names agents as subjects
   readonly subject: string;
-  readonly since: string; // ISO 8601: of the first look that saw it
+  readonly since: string; // ISO 8601: time of the first look that saw it
   readonly again: boolean; // true from the second time on
   readonly message: string;
   readonly context: Readonly<Record<string, string | number>>;
@@ -59,13 +59,16 @@ export type Standings = ReadonlyMap<string, Standing>;
 /** @public */
 export type Origin = { readonly process: "courier"; readonly agent: string } | { readonly process: "gateway" };
 
-/** A lasting event is told again after this. */
+/** A lasting event is sent again after this time. */
 const againMs = 24 * 3_600_000;
-/** Conditions followed at once; a new one beyond them is passed over until another has ended. */
+/**
+ * Most conditions that are followed at the same time. A new one beyond them is ignored until
+ * another has ended.
+ */
 const standingsMax = 1000;
 
 /**
- * Advances the state by one look. Gives the notices that are due: ends first, then the conditions
+ * Advances the state by one look. Returns the notices that are due: ends first, then the conditions
  * in their order.
  * @public
  */

@@ -1,7 +1,7 @@
 /**
- * Door of this room, and its one dangerous file: starts the configured command, or posts to the
- * configured address. No shell, a clean environment, ten seconds, no redirects, at most 4 KiB of
- * output read. Reasons of failure name neither address nor arguments.
+ * Sends notices, and is the one dangerous file of this module: starts the configured command, or
+ * posts to the configured address. No shell, a clean environment, ten seconds, no redirects, at
+ * most 4 KiB of output read. Reasons of failure name neither address nor arguments.
  */
 import { spawn } from "node:child_process";
 import { createOutgoing } from "../outgoing/exchange.ts";
@@ -18,8 +18,8 @@ const whyCharactersMax = 200;
 const environment = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C.UTF-8" };
 
 /**
- * Each call is one try; the teller makes one at a time. A receiver takes by exit status 0 or by a
- * status of 200 to 299.
+ * Each call is one try, and the queue makes one at a time. A receiver accepts by exit status 0 or
+ * by a status of 200 to 299.
  * @public
  */
 export function createDoor(target: Target, timeoutMs = timeoutMsDefault): Deliver {
@@ -63,7 +63,7 @@ function tellCommand([program = "", ...args]: readonly string[], body: string, t
       else if (code === 0) over("");
       else over(cut(`the command ended with ${code ?? signal}: ${oneLine(output)}`));
     });
-    // A command that does not read its stdin breaks the pipe, and may have told all the same.
+    // A command that does not read its stdin breaks the pipe, but may still have sent the notice.
     child.stdin.on("error", () => {});
     child.stdin.end(`${body}\n`);
   });
@@ -74,11 +74,11 @@ function killGroup(pid: number | undefined): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {
-    // The whole group has ended.
+    // The complete process group has ended.
   }
 }
 
-/** The status is all of the answer; the body can have any length and stays unread. */
+/** Only the status of the answer counts. The body can have any length and stays unread. */
 function post(url: string, body: string, timeoutMs: number): Promise<string> {
   const { origin, pathname, search, username, password } = new URL(url);
   const outgoing = createOutgoing({ origin, connectionsMax: 1, idleMs: 0 });

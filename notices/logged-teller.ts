@@ -1,6 +1,6 @@
 /**
- * A teller that logs the fate of each notice. Courier and gateway log it under the same events,
- * which stand in both tables of protocol/events.ts. Touches nothing: door and log are passed in.
+ * A queue of notices that logs the fate of each. Courier and gateway log it under the same events,
+ * which stand in both tables of protocol/events.ts. Touches nothing: sender and log are passed in.
  */
 import type { Notice } from "./core.ts";
 import { createTeller, type Deliver, type Teller, type TellerOptions } from "./teller.ts";
@@ -9,7 +9,7 @@ type Fate<E> = { readonly event: E; readonly notice: Notice["event"]; readonly s
 type Failure<E> = Fate<E> & { readonly why: string };
 
 /**
- * The part of a process's log that a teller writes to.
+ * The part of a process's log to which the queue writes.
  * @public
  */
 export interface NoticeLog {
@@ -19,7 +19,7 @@ export interface NoticeLog {
 }
 
 /**
- * `retryMs` is `createTeller`'s own when left out.
+ * `retryMs` is `createTeller`'s own if left out.
  * @public
  */
 export function createLoggedTeller(deliver: Deliver, log: NoticeLog, retryMs?: TellerOptions["retryMs"]): Teller {

@@ -1,6 +1,6 @@
 /**
- * Every event that an agent tells its `notify` or a gateway its `alerts`: one frozen table;
- * docs/events.md has the same rows. An event's end is told under its name with `-over`. Pure.
+ * Every event that an agent sends to its `notify` or a gateway to its `alerts`: one frozen table;
+ * docs/events.md has the same rows. An event's end is sent under its name with `-over`. Pure.
  */
 import type { Level } from "../protocol/events.ts";
 
@@ -9,7 +9,7 @@ type Row = readonly [processes: string, level: Level, subject: string, meaning: 
 const table = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly<T> => Object.freeze(rows);
 
 /**
- * By name: teller, level, kind of subject, meaning, advice.
+ * By name: sender, level, kind of subject, meaning, advice.
  * @public
  */
 export const noticeTable = table({

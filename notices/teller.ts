@@ -1,11 +1,11 @@
 /**
- * Hands notices to a door, one at a time, in order, at least once. A failed try is repeated, later
- * and later; tries and queue are bounded. Touches nothing but timers: the door is passed in.
+ * Hands notices to a sender, one at a time, in order, at least once. A failed try is repeated,
+ * later and later; tries and queue are bounded. Touches only timers: the sender is passed in.
  */
 import type { Notice } from "./core.ts";
 
 /**
- * Tries once. Resolves with "" when the receiver took the body, else with the reason, one line
+ * Tries once. Resolves with "" if the receiver took the body, else with the reason, one line
  * without a secret. Never rejects.
  * @public
  */
@@ -23,9 +23,9 @@ export interface TellerCounts {
 export interface Teller {
   take(notices: readonly Notice[]): void;
   counts(): TellerCounts;
-  /** Why the last try failed, "" when it did not. */
+  /** The reason why the last try failed, "" if it did not. */
   trouble(): string;
-  /** Forgets what waits. */
+  /** Drops all waiting notices. */
   close(): void;
 }
 
@@ -38,7 +38,7 @@ export interface TellerOptions {
   readonly retryMs?: { readonly first: number; readonly most: number };
 }
 
-/** Waiting notices; beyond it the oldest is given up. */
+/** Most waiting notices; beyond it the oldest is dropped. */
 const waitingMax = 256;
 /** With the pauses below, about an hour. */
 const triesMax = 18;
@@ -102,8 +102,8 @@ export function createTeller(options: TellerOptions): Teller {
   return {
     take(notices) {
       for (const notice of notices) queue.push({ notice, tries: 0 });
-      // The first is with the door and may be taken at any moment, so the oldest of the others
-      // goes.
+      // The sender has the first notice, which may be taken at any moment, so the oldest of the
+      // others is dropped.
       while (queue.length > waitingMax) drop(isBusy ? 1 : 0, "too many are waiting");
       void next();
     },

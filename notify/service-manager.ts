@@ -1,7 +1,7 @@
 /**
- * Tells systemd that a daemon is ready and alive, through `systemd-notify`, because Node cannot
- * open unix datagram sockets. Silent where no service manager listens. Source: sd_notify(3),
- * systemd-notify(1).
+ * Reports to systemd that a daemon is ready and alive, through `systemd-notify`, because Node
+ * cannot open unix datagram sockets. Does nothing if no service manager listens. Source:
+ * sd_notify(3), systemd-notify(1).
  */
 import { spawn } from "node:child_process";
 import { systemPath } from "../protocol/system-path.ts";
@@ -9,13 +9,13 @@ import { systemPath } from "../protocol/system-path.ts";
 /** @public */
 export interface ServiceManager {
   /**
-   * The daemon is ready; `words` are for `systemctl status`, cut at 200 characters. Twice is
-   * harmless.
+   * Reports that the daemon is ready; `words` are for `systemctl status`, cut at 200 characters.
+   * May be repeated without harm.
    */
   ready(words: string): void;
   /**
-   * Sends signs of life from now on, from this event loop, so that a loop that hangs falls silent.
-   * Twice is harmless.
+   * Sends signs of life from now on, from this event loop, so a loop that hangs sends none. May be
+   * repeated without harm.
    */
   beginAlive(): void;
 }
@@ -25,7 +25,7 @@ const aliveMs = 20_000;
 const wordsCharactersMax = 200;
 
 /**
- * `env` is the process's own. `say` gets one line, once, when `systemd-notify` cannot be started or
+ * `env` is the process's own. `say` gets only one line, when `systemd-notify` cannot be started or
  * fails.
  * @public
  */

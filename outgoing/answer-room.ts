@@ -1,12 +1,13 @@
 /**
- * The room for answers under way, shared by all exchanges of a process: each answer has a bound of
- * its own, and this one bounds their sum. Above it only the answer that grew large first reads on;
- * the others pause until there is room again, each within its own time. Touches nothing.
+ * The memory for answers under way, shared by all exchanges of a process. Each answer has a bound
+ * of its own; this bound is for their sum. Above it, only the answer that grew large first is read
+ * further. The others pause until there is room again, each within its own time limit. Touches
+ * nothing.
  */
 
-/** Bytes of all answers under way. The one that reads on above it adds its own bound at most. */
+/** Bytes of all answers under way. The answer that reads on above it adds its own bound at most. */
 export const answersBytesMax = 64 * 1024 * 1024;
-/** The first bytes of each answer pass always, so that small ones wait for nobody. */
+/** The first bytes of each answer always pass, so small answers never wait. */
 const passingBytes = 64 * 1024;
 
 /**
@@ -14,9 +15,9 @@ const passingBytes = 64 * 1024;
  * @public
  */
 export interface AnswerPlace {
-  /** Counts bytes that came. False: nothing more is read until the place is called to go on. */
+  /** Counts received bytes. False: nothing more is read until the call to go on. */
   take(bytes: number): boolean;
-  /** Gives the place back, once nobody needs the bytes any more. Twice is harmless. */
+  /** Gives the memory back when the bytes are no longer needed. May be repeated without harm. */
   leave(): void;
 }
 
@@ -29,7 +30,7 @@ interface Place {
 /** @public */
 export class AnswerRoom {
   readonly #bytesMax: number;
-  /** Answers above `passingBytes`, the first to grow so large in front. */
+  /** Answers above `passingBytes`, with the first that grew so large in front. */
   readonly #large = new Set<Place>();
   #bytes = 0;
 
@@ -42,7 +43,7 @@ export class AnswerRoom {
     return this.#bytes;
   }
 
-  /** `goOn` is called after each pause, once there is room. */
+  /** `goOn` is called after each pause, when there is room. */
   enter(goOn: () => void): AnswerPlace {
     const place: Place = { bytes: 0, isPaused: false, goOn };
     return {

@@ -1,9 +1,9 @@
 /**
- * The HTTP client for every request that leaves this program: to chain nodes, markets, receivers
- * of callbacks and of alerts. An exchange is bounded in time and size, follows no redirect, uses no
- * proxy of the environment, and its outcome is a value. Each address of a name is tried, and the
- * address that refused is named. May reach the given origin and nothing else. Sources: RFC 9110
- * (HTTP semantics), RFC 8305 (several addresses of a name).
+ * The HTTP client for every request that leaves this program: to chain nodes, markets, receivers of
+ * callbacks and of alerts. An exchange is bounded in time and size, follows no redirect, uses no
+ * proxy of the environment, and its outcome is a value. Tries each address of a name, and names the
+ * address that refused. Reaches only the given origin. Sources: RFC 9110 (HTTP semantics), RFC 8305
+ * (several addresses of a name).
  */
 import type { Dispatcher, Pool as PoolOf } from "undici";
 import Pool from "undici/lib/dispatcher/pool.js";
@@ -15,35 +15,35 @@ import { reasonOf } from "./reason.ts";
 export interface Request {
   readonly method: "GET" | "HEAD" | "POST";
   readonly path: string; // with the query
-  /** A `host` here is the name on the certificate too, where the origin is an address of it. */
+  /** A `host` here is also the name on the certificate, if the origin is one of its addresses. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  readonly bytesMax: number; // of the answer's body
-  readonly timeoutMs: number; // from now to the last byte, connecting included
+  readonly bytesMax: number; // bound of the answer's body
+  readonly timeoutMs: number; // time from now to the last byte, with the connection
   /**
-   * After the status only so long for the body, and a longer body is cut and no failure; for those
-   * who read the status alone.
+   * Time for the body after the status. A longer body is cut without a failure; for callers that
+   * read only the status.
    */
   readonly bodyMs?: number;
 }
 
 /**
- * `isUnsent`: certain that no byte of the request left. `isCut`: the connection broke after it
- * stood, so asking again can work at once.
+ * `isUnsent`: certain that no byte of the request left. `isCut`: the connection broke after it was
+ * established, so a second request can work at once.
  * @public
  */
 export type Outcome =
   | {
       readonly ok: true;
       readonly status: number;
-      readonly retryAfter: string; // whole seconds, "" without one
+      readonly retryAfter: string; // seconds as digits, "" without one
       readonly body: Buffer;
     }
   | {
       readonly ok: false;
       readonly kind: "unreachable" | "timeout" | "size" | "coding" | "aborted";
-      readonly code: string; // the system's word for "unreachable", such as ECONNREFUSED; else ""
-      readonly why: string; // for people, with the address that refused; no path, no header
+      readonly code: string; // the system's code for "unreachable", such as ECONNREFUSED; else ""
+      readonly why: string; // for operators, with the address that refused; no path, no header
       readonly isUnsent: boolean;
       readonly isCut: boolean;
     };
@@ -54,32 +54,34 @@ type Failed = Extract<Outcome, { ok: false }>;
 export interface OutgoingOptions {
   readonly origin: string; // scheme, host and port
   readonly connectionsMax: number;
-  /** An idle connection is closed after this time. 0: a connection serves one request. */
+  /** An idle connection is closed after this time. 0: a connection serves only one request. */
   readonly idleMs: number;
-  readonly ca?: string; // PEM, trusted in the place of the machine's own
-  readonly room?: AnswerRoom; // for its answers; the one of this process by default
+  readonly ca?: string; // PEM, trusted instead of the machine's own
+  readonly room?: AnswerRoom; // memory for its answers; by default that of this process
 }
 
 /** @public */
 export interface Outgoing {
-  /** One exchange. `done` is called exactly once, never before `send` has returned. */
+  /** Sends one request. Calls `done` exactly once, never before `send` has returned. */
   send(request: Request, done: (outcome: Outcome) => void): { abort(): void };
-  /** Breaks off what is under way. Calling twice is harmless. */
+  /** Ends all requests under way. Calling twice is harmless. */
   close(): void;
 }
 
-/** The name that every request carries, so that a firewall can let it in. */
+/** The name in every request, so a firewall can allow it. */
 const userAgent = `autowithdraw/${version}`;
 const connectMs = 10_000;
-/** One address of several: a slow line is not taken for a dead one (nodejs/node 54359). */
+/**
+ * For one address of several. A slow line is not taken for an unreachable one (nodejs/node 54359).
+ */
 const attemptMs = 2_000;
 const headerBytesMax = 16_384;
 
-/** For the answers of all exchanges of this process. */
+/** Memory for the answers of all exchanges of this process. */
 const roomOfProcess = new AnswerRoom();
 
 /**
- * Opens the way to one origin; nothing is connected yet.
+ * Prepares the connections to one origin; connects nothing yet.
  * @public
  */
 export function createOutgoing(options: OutgoingOptions): Outgoing {
@@ -125,7 +127,7 @@ function unreachable(error: unknown, isCut: boolean, why?: string): Cause {
   return { ok: false, kind: "unreachable", code: reason.code, why: why ?? reason.text, isCut };
 }
 
-/** The connections to an origin, and the room for what comes over them. */
+/** The connections to an origin, and the memory for their answers. */
 interface Way {
   readonly pool: PoolOf;
   readonly isOnce: boolean; // a connection serves one request
@@ -136,7 +138,7 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
   const { bytesMax, timeoutMs, bodyMs } = request;
   let place: AnswerPlace | null = null;
   let isDone = false;
-  let breakOff: (() => void) | null = null; // there once the request has a connection
+  let breakOff: (() => void) | null = null; // set when the request has a connection
   const chunks: Buffer[] = [];
   let size = 0;
   let head = { status: 0, retryAfter: "" };
@@ -145,7 +147,7 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
   function end(outcome: Outcome): void {
     isDone = true;
     clearTimeout(timer);
-    // The bytes count until they are read: `done` parses them before it returns.
+    // The bytes count until they are read, because `done` parses them before it returns.
     try {
       done(outcome);
     } finally {
@@ -160,7 +162,7 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
   function succeed(): void {
     if (!isDone) end({ ok: true, ...head, body: Buffer.concat(chunks, size) });
   }
-  /** The status was all that was asked for; the connection with the rest of the body is closed. */
+  /** Only the status was asked for, so the connection with the rest of the body is closed. */
   function cutBody(): void {
     succeed();
     breakOff?.();
@@ -169,14 +171,14 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
   const handler: Dispatcher.DispatchHandlers = {
     onConnect(abort) {
       breakOff = () => abort();
-      if (isDone) abort(); // given up before the connection stood: no byte leaves
+      if (isDone) abort(); // given up before the connection was established: no byte leaves
     },
     onHeaders(status, raw, goOn) {
       if (status < 200) return true; // RFC 9110 section 15.2: the answer is still to come
       const headers = new Map(pairsOf(raw));
       const coding = headers.get("content-encoding") ?? "identity";
       head = { status, retryAfter: retryAfterOf(headers.get("retry-after") ?? "", headers.get("date") ?? "") };
-      // In a later turn: another exchange's parser is at work when room is given back.
+      // In a later tick, because another exchange's parser is at work when memory is given back.
       place = room.enter(() => setImmediate(goOn));
       if (bodyMs !== undefined) {
         clearTimeout(timer);
@@ -210,7 +212,8 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
       else fail(unreachable(error, breakOff !== null, isMidway ? "connection closed in the middle of an answer" : undefined));
     },
   };
-  // In a later turn, as the door says: a refused path or header is an error at once.
+  // In a later tick, as the interface promises, because a refused path or header is an error at
+  // once.
   setImmediate(() => {
     if (isDone) return;
     try {
@@ -223,7 +226,8 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
 }
 
 /**
- * Retry-After in seconds; a date counts from the server's own. "" for one that cannot be read.
+ * Retry-After in seconds; a date is compared with the server's own. "" for a text that cannot be
+ * read.
  * @public
  */
 export function retryAfterOf(text: string, date: string): string {
@@ -232,7 +236,9 @@ export function retryAfterOf(text: string, date: string): string {
   return Number.isNaN(seconds) ? "" : `${Math.max(0, seconds)}`;
 }
 
-/** Headers as a server expects them of a good client. No coding is asked for, so none may come. */
+/**
+ * Headers that a server expects of a good client. No content coding is asked for, so none may come.
+ */
 function asked({ method, path, headers, body }: Request): Dispatcher.DispatchOptions {
   const ours = { "user-agent": userAgent, accept: "application/json", "accept-encoding": "identity" };
   const content = body === undefined ? {} : { "content-type": "application/json" };

@@ -1,9 +1,7 @@
-/**
- * Why a connection could not be had, in the system's word and with the address that refused. Pure.
- */
+/** The reason why a connection failed: the system's code, with the address that refused. Pure. */
 
 const addressesMax = 8;
-/** The client library has words of its own for two causes that the system has a word for. */
+/** The client library has its own codes for two causes that have a code of the system. */
 const ours: Readonly<Record<string, string>> = { UND_ERR_CONNECT_TIMEOUT: "ETIMEDOUT", UND_ERR_SOCKET: "ECONNRESET" };
 
 interface SystemError {
@@ -15,8 +13,8 @@ interface SystemError {
 }
 
 /**
- * `text` is such as "ECONNREFUSED (::1 port 8545, 127.0.0.1 port 8545)" or "CERT_HAS_EXPIRED",
- * `code` the first word alone. A name with several addresses has one error for each of them.
+ * `text` is for example "ECONNREFUSED (::1 port 8545, 127.0.0.1 port 8545)" or "CERT_HAS_EXPIRED",
+ * `code` only the first word. A name with several addresses has one error for each.
  */
 export function reasonOf(error: unknown): { readonly code: string; readonly text: string } {
   const all = flat(error, 0);
@@ -38,7 +36,10 @@ export function reasonOf(error: unknown): { readonly code: string; readonly text
 
 const isCode = (code: unknown): code is string => typeof code === "string" && /^[A-Z0-9_]{1,64}$/.test(code);
 
-/** The errors of each address, or the error itself; an error without a word gives its cause. */
+/**
+ * The errors of each address, or the error itself. An error without a code is replaced by its
+ * cause.
+ */
 function flat(error: unknown, depth: number): readonly SystemError[] {
   const { errors, cause, code } = (error ?? {}) as SystemError;
   if (depth === 4) return [];

@@ -1,7 +1,7 @@
 /**
  * The recovery order: the state of one agent in the gateway's database, sent to one run of its
- * signer in as many parts as needed. The order changes nothing by itself: the signer keeps it until
- * the agent's own operator accepts it. docs/protocol.md section 8.
+ * signer in several parts. The order changes nothing by itself: the signer keeps it until the
+ * agent's own operator accepts it. docs/protocol.md section 8.
  */
 import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";

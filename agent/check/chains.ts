@@ -1,7 +1,7 @@
 /**
  * Checks config.json against its nodes: each serves its chain, keeps up and agrees with the others,
- * and each token's contract has the decimals of config.json. Looks through the chains' own door;
- * the judgement is pure.
+ * and each token's contract has the decimals of config.json. Reads through the chains' own
+ * interface; the judgement is pure.
  */
 import { blockHashAt, lookAtNode } from "../../chains/connect.ts";
 import type { ChainId } from "../../chains/family.ts";
@@ -20,7 +20,7 @@ export interface ChainView {
   readonly chain: string;
   readonly chainId: ChainId;
   readonly nodes: readonly NodeView[];
-  readonly hashes: readonly string[]; // one a node, "" where it did not answer
+  readonly hashes: readonly string[]; // one for each node, "" for a node that did not answer
 }
 
 type ChainSettings = Pick<AgentSettings, "chains" | "currencies">;
@@ -29,8 +29,8 @@ const timeoutMsDefault = 3_000;
 /** Blocks below the lowest node's newest one: honest nodes have no two branches there. */
 const agreedDepth = 6;
 /**
- * Asks every node, all at the same time, within three exchanges of `timeoutMs` each. Rejects for
- * bugs alone.
+ * Asks every node, all at the same time, within three exchanges of `timeoutMs` each. Rejects only
+ * for bugs.
  * @public
  */
 export function lookAtChains(settings: ChainSettings, timeoutMs = timeoutMsDefault): Promise<readonly ChainView[]> {
@@ -68,7 +68,7 @@ function tokensOn({ currencies }: ChainSettings, chain: string): readonly Token[
 
 /**
  * Judges the answers. A wrong chain or token is an error, and so are needed questions that too few
- * nodes will ever answer; a trouble that may pass by itself is a warning, since no start needs a
+ * nodes will ever answer. A problem that may pass by itself is a warning, because no start needs a
  * node. `nowMs` in Unix milliseconds.
  * @public
  */

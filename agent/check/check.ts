@@ -32,7 +32,7 @@ import { checkKeys } from "./keys.ts";
  */
 export interface CheckOptions {
   readonly config?: string;
-  readonly configSource?: string; // shown in the place of `config`, a copy that the service manager made
+  readonly configSource?: string; // shown instead of `config`, which is then a copy that the service manager made
   readonly state?: string;
   readonly encKeyFile?: string;
   readonly encKeyFd?: number;
@@ -43,8 +43,8 @@ export interface CheckOptions {
 const chainsMs = 20_000;
 
 /**
- * Prints one line a finding, or one line of JSON. Resolves with the exit code: 2 when a finding is
- * an error, else 0. Twice is harmless.
+ * Prints one line for each finding, or one line of JSON. Resolves with the exit code: 2 if a
+ * finding is an error, else 0. May be repeated without harm.
  * @public
  */
 export async function check(options: CheckOptions, out: (text: string) => void, isJournal = false): Promise<number> {
@@ -53,7 +53,7 @@ export async function check(options: CheckOptions, out: (text: string) => void, 
   const ok = findings.every(({ severity }) => severity !== "error");
   if (options.json === true) out(`${JSON.stringify({ ok, role: options.role, config: path, findings })}\n`);
   else {
-    // A refused reload is looked for in the journal by what is graver than news.
+    // To find a refused reload, operators filter the journal for more than information.
     const priority = (level: string): string => (isJournal ? priorityOf(level) : "");
     for (const one of findings) out(`${priority(one.severity === "error" ? "error" : "warn")}crypto: ${findingLine(one)}\n`);
     const words = ok ? "would start" : "would not start, or would not pay";
@@ -96,8 +96,8 @@ async function findingsOf(options: CheckOptions, path: string): Promise<readonly
 }
 
 /**
- * Null, and a finding, without encKey: a check by hand may lack one, and then leaves the keystore
- * shut. The caller wipes it.
+ * Null, with a finding, if encKey is missing: a check by hand may lack it, and then the keystore
+ * stays closed. The caller wipes it.
  */
 async function encKeyOrFinding(options: CheckOptions, { secrets }: Config, findings: Finding[]): Promise<Uint8Array | null> {
   try {
@@ -124,8 +124,8 @@ async function encKeyOrFinding(options: CheckOptions, { secrets }: Config, findi
 }
 
 /**
- * Has another process ask the nodes, within one bound for all of them, so that the check ends
- * whatever a node does.
+ * Lets another process ask the nodes, within one bound for all of them, so the check ends for any
+ * behaviour of a node.
  */
 function checkChains({ chains, currencies }: AgentSettings): readonly Finding[] {
   const done = spawnSync(process.execPath, [fileURLToPath(programPath(import.meta.url, "./main"))], {

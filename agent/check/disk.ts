@@ -1,6 +1,4 @@
-/**
- * Checks that the ledger's disk takes writes, as the signer needs it. Writes nothing.
- */
+/** Checks that the ledger's disk takes writes, which the signer needs. Writes nothing. */
 import { join } from "node:path";
 import { type Finding, finding } from "../../protocol/finding.ts";
 import type { StateFolder } from "../files/state-folder.ts";

@@ -16,7 +16,7 @@ import { blanked, findMembers, stringBytes } from "./text.ts";
 export type SecretName = (typeof secretNames)[number];
 
 /**
- * The secrets that stand in the file, as bytes; whoever asked for them wipes them.
+ * The secrets of the file, as bytes; the caller wipes them.
  * @public
  */
 export type ConfigSecrets = { readonly [name in SecretName]?: Uint8Array };
@@ -30,16 +30,16 @@ export interface Config {
 
 /** @public */
 export interface ConfigOptions {
-  /** Secrets that must stand in the file; a placeholder or nothing in their place is a fault. */
+  /** Secrets that must stand in the file. A placeholder or a missing secret is a fault. */
   readonly requireSecrets: readonly SecretName[];
   /**
-   * A folder the service manager made for this process alone ($CREDENTIALS_DIRECTORY): its files
-   * are private by the folder.
+   * A folder of the service manager, only for this process ($CREDENTIALS_DIRECTORY). The folder
+   * makes its files private.
    */
   readonly privateFolder?: string | undefined;
   /**
-   * A person named this very file, so it may be anybody's; one that the program finds is root's or
-   * this user's.
+   * An operator named this very file, so any user may own it. A file that the program finds must
+   * belong to root or this user.
    */
   readonly isNamed?: boolean;
 }
@@ -51,9 +51,8 @@ const placeholders: Readonly<Record<SecretName, string>> = {
 };
 
 /**
- * Reads and checks the whole file. Reading changes nothing.
- * @throws AgentError CONFIG_*, FILE_*; context `hint` where there is a better one than the code's
- * own.
+ * Reads and checks the complete file. Reading changes nothing.
+ * @throws AgentError CONFIG_*, FILE_*; context `hint` if there is a better one than the code's own.
  * @public
  */
 export function readConfig(file: string, options: ConfigOptions): Config {
@@ -120,7 +119,10 @@ function takeSecrets(bytes: Uint8Array, value: JsonValue, required: readonly Sec
   return found;
 }
 
-/** Why a secret is no JSON string, by the commonest cause: a line break from a copied text. */
+/**
+ * The reason why a secret is no JSON string, by its most common cause: a line break from copied
+ * text.
+ */
 function oddOf(text: Uint8Array): string {
   if (text.includes(0x0a) || text.includes(0x0d)) return "a line break: write it on one line";
   if (text.includes(0x09)) return "a tab: write a space";

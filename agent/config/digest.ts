@@ -1,5 +1,5 @@
 /**
- * A digest of config.json, by which signer, courier and commands compare the settings they go by.
+ * A digest of config.json, by which signer, courier and commands compare the settings in force.
  * Pure.
  */
 import { createHash } from "node:crypto";
@@ -7,7 +7,7 @@ import type { AgentSettings } from "./settings.ts";
 
 /**
  * SHA-256 as lower-case hex over the settings as JSON with sorted keys. Settings hold no secret;
- * order and white space of the file make no difference.
+ * order and white space in the file do not change it.
  * @public
  */
 export function configDigest(settings: AgentSettings): string {

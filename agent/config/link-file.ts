@@ -1,7 +1,7 @@
 /**
- * STATE/courier/link.json: what the link needs to know itself and its gateway by. Written once at
- * each pairing, read by the courier at its start. Touches that one file. The link's seed is kept
- * out of every string: it is cut from the bytes before parsing.
+ * STATE/courier/link.json: the identity of the link and of its gateway. Written only at each
+ * pairing, read by the courier at its start. Touches only that file. The link's seed never gets
+ * into a string: it is cut from the bytes before parsing.
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -12,12 +12,12 @@ import { replaceFile } from "../files/replace-file.ts";
 import { readTrusted } from "../files/trusted.ts";
 
 /**
- * Who the link is. `linkSeed` is the caller's to wipe.
+ * The identity of the link. The caller wipes `linkSeed`.
  * @public
  */
 export interface LinkIdentity {
   readonly agent: string; // 8 bytes hex
-  readonly epoch: number; // as granted at pairing; the ledger's is the one in force
+  readonly epoch: number; // as granted at pairing; the ledger's epoch is in force
   readonly gatewayKey: string; // Ed25519 public key, hex
   readonly linkSeed: Uint8Array; // 32 bytes
   readonly gatewayUrl: string; // origin
@@ -26,7 +26,7 @@ export interface LinkIdentity {
 const fileName = "link.json";
 const fileBytesMax = 4096;
 const seedBytes = 32;
-/** The seed's field as `writeLinkFile` writes it; its value is always 64 hex digits. */
+/** The seed's field in the spelling of `writeLinkFile`; its value is always 64 hex digits. */
 const seedField = Buffer.from('"linkSeed":"');
 
 const readFields = object({
@@ -67,9 +67,9 @@ export function writeLinkFile(folder: string, identity: LinkIdentity): void {
 }
 
 /**
- * The bytes of link.json in `folder`, unread; the caller wipes them. Root asks too, and the folder
- * is the courier's, whom somebody may have taken over: no link leads to a file that only root can
- * read, and no pipe makes root wait.
+ * The bytes of link.json in `folder`, not parsed; the caller wipes them. Root calls this too, and
+ * an attacker may control the courier, which owns the folder. So no link leads to a file that only
+ * root can read, and no pipe makes root wait.
  * @throws AgentError LINK_FILE_MISSING, LINK_FILE_INVALID, FILE_LINK, FILE_KIND, FILE_OWNER,
  * FILE_EXPOSED
  * @public
@@ -108,7 +108,9 @@ export function readLinkFile(folder: string): LinkIdentity {
   }
 }
 
-/** Decodes the seed from the bytes and returns the text around it with the value left empty. */
+/**
+ * Decodes the seed from the bytes, and returns the rest of the text with an empty value instead.
+ */
 function cutSeed(bytes: Buffer, path: string): { readonly linkSeed: Uint8Array; readonly rest: Uint8Array } {
   const invalid = (): AgentError => new AgentError("LINK_FILE_INVALID", "none", `${path} has no link seed`, { path });
   const at = bytes.indexOf(seedField);

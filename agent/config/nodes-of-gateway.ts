@@ -1,5 +1,6 @@
 /**
- * Chains whose nodes the service named, for `pair`, `crypto --check`, `doctor` and `status`. Pure.
+ * Chains whose nodes the gateway's service named, for `pair`, `crypto --check`, `doctor` and
+ * `status`. Pure.
  */
 import { isNodesOfGateway } from "../../chains/families.ts";
 import type { ConfiguredChain } from "../../chains/family.ts";
@@ -17,7 +18,7 @@ export function chainsOfGateway({
 }
 
 /**
- * A sentence for a person, without a stop.
+ * A sentence for the operator, without a stop.
  * @public
  */
 export function nodesOfGatewayWords(chain: string): string {

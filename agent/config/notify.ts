@@ -1,5 +1,5 @@
 /**
- * Reads `notify` and `metrics` of config.json: the receiver of events, and the place of the
+ * Reads `notify` and `metrics` of config.json: the receiver of events, and the address of the
  * metrics. Pure. docs/events.md.
  */
 import { parseAmount } from "../../protocol/amount.ts";

@@ -1,14 +1,14 @@
 /**
- * Finds config.json when none is named: the one of AUTOWITHDRAW_CONFIG (the installed command sets
- * that), else the one beside the launchers. Never one in the working folder, whose owner would set
- * the limits of whoever stands there. Finds the sealed encKey beside it.
+ * Finds config.json if none is named: the file of AUTOWITHDRAW_CONFIG (the installed command sets
+ * this), else the file next to the launchers. Never a file in the working folder, because the owner
+ * of that folder would then set the limits. Also finds the sealed encKey next to config.json.
  */
 import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
 /**
- * The absolute path of config.json, which may be missing there.
+ * The absolute path of config.json; the file may be missing.
  * @public
  */
 export function findConfigFile(named?: string): string {
@@ -19,8 +19,8 @@ export function findConfigFile(named?: string): string {
 }
 
 /**
- * The path of encKey sealed by systemd-creds, beside config.json; undefined when the file is
- * missing, or when this user is not root, since only root may open it.
+ * The path of encKey sealed by systemd-creds, next to config.json. Undefined if the file is
+ * missing, or if this user is not root, because only root may open it.
  * @public
  */
 export function encKeyCredential(configPath: string): string | undefined {
@@ -30,7 +30,7 @@ export function encKeyCredential(configPath: string): string | undefined {
 
 /**
  * The folder of pair.js, crypto.js and autowithdraw.js: above agent/ in the source tree, above
- * dist/ once built.
+ * dist/ after a build.
  */
 function projectRoot(): string {
   const above = dirname(dirname(dirname(fileURLToPath(import.meta.url))));

@@ -1,5 +1,5 @@
 /**
- * config.json as types: what the agent reads, without its three secrets. Parsing is `config.ts`.
+ * config.json as types: all that the agent reads, without its three secrets. `config.ts` parses it.
  */
 import type { ChainId, FamilyName, NodesFrom } from "../../chains/family.ts";
 
@@ -9,8 +9,8 @@ export interface ChainSettings {
   readonly chainId: ChainId; // in the family's one spelling
   readonly nodes: readonly string[]; // 1 … 8 http or https addresses
   readonly confirmations: number | "finalized"; // 1 … 10000
-  readonly feeModel?: string; // one of the family's; by the chain's id unless told
-  readonly nodesFrom?: NodesFrom; // who named them: chains/families.ts
+  readonly feeModel?: string; // one of the family's fee models; by default the chain's id decides
+  readonly nodesFrom?: NodesFrom; // the party that named them: chains/families.ts
 }
 
 /** @public */
@@ -29,13 +29,15 @@ export interface PolicySettings {
   readonly maxPerWithdrawal: string;
   readonly maxPerHour?: string;
   readonly maxPerDay: string;
-  readonly maxFee: string; // for one withdrawal, its dearest version
+  readonly maxFee: string; // for one withdrawal, for its most expensive attempt
   readonly maxFeePerDay: string;
-  readonly maxTip?: string; // most that a version offers the block's maker a unit of work, in the family's unit for tips
+  readonly maxTip?: string; // most that an attempt offers the block producer for a unit of work, in the family's unit for tips
   readonly holdAbove?: string;
   readonly twoApproversAbove?: string;
-  readonly resignAbove?: string; // above it only a person has a dead version followed by another
-  /** Of destinations that this agent has never paid; one of the two at least, 1 … 10080 minutes. */
+  readonly resignAbove?: string; // above it, only an operator can order another attempt after a void one
+  /**
+   * For destinations that this agent has never paid. At least one of the two; 1 … 10080 minutes.
+   */
   readonly newDestination?: { readonly holdAbove?: string; readonly delayMinutes?: number };
   readonly allow?: readonly string[]; // when not empty, only these destinations
   readonly deny?: readonly string[];
@@ -43,13 +45,13 @@ export interface PolicySettings {
 }
 
 /**
- * Sweeps of a currency, and the top-ups that let an address pay for one. Fees and top-ups in the
- * chain's native coin; what is left out is as for withdrawals: `maxFee` and `maxFeePerDay`, and for
- * the two of top-ups the same again.
+ * Sweeps of a currency, and the top-ups that let an address pay for a sweep. Fees and top-ups are
+ * in the chain's native coin. `maxFee` and `maxFeePerDay` default to those of withdrawals, and the
+ * two limits of top-ups default to the same values.
  * @public
  */
 export interface SweepSettings {
-  readonly allowed?: boolean; // true unless told
+  readonly allowed?: boolean; // default true
   readonly maxFee?: string;
   readonly maxFeePerDay?: string;
   readonly maxTopUp?: string;
@@ -62,13 +64,13 @@ export interface AgentSettings {
   readonly chains: Readonly<Record<string, ChainSettings>>;
   readonly currencies: Readonly<Record<string, CurrencySettings>>;
   readonly policy: Readonly<Record<string, PolicySettings>>;
-  readonly stuckAfterMinutes: number; // after it `status` calls an open withdrawal stuck; 1 … 10080
+  readonly stuckAfterMinutes: number; // after this time `status` calls an open withdrawal stuck; 1 … 10080
   readonly notify?: NotifySettings;
   readonly metrics?: MetricsSettings;
 }
 
 /**
- * Whom the courier tells of events: a program, its arguments, or an address.
+ * The receiver of the courier's events: a program with its arguments, or an address.
  * @public
  */
 export type NotifyTarget =
@@ -79,14 +81,14 @@ export type NotifyTarget =
 /** @public */
 export interface NotifySettings {
   readonly target: NotifyTarget;
-  readonly stuckMinutes: number; // a withdrawal that does not go on for so long is stuck
+  readonly stuckMinutes: number; // a withdrawal without progress for this time is stuck
   readonly awayMinutes: number; // link or nodes
-  // by currency, decimal strings: less than that is little
+  // by currency, decimal strings: a lower balance is low
   readonly lowFunds: Readonly<Record<string, string>>;
 }
 
 /**
- * Where metrics are served: metrics.sock in the courier's folder, or a port of this machine.
+ * The address of the metrics: metrics.sock in the courier's folder, or a port of this machine.
  * @public
  */
 export interface MetricsSettings {
@@ -94,7 +96,7 @@ export interface MetricsSettings {
 }
 
 /**
- * What the courier gets from the launcher: no secret, and nothing it does not need.
+ * The settings that the courier gets from the launcher: no secret, and only settings that it needs.
  * @public
  */
 export interface CourierSettings {
@@ -110,7 +112,7 @@ export interface CourierSettings {
 }
 
 /**
- * What the signer gets: no address of any node or gateway.
+ * The settings that the signer gets, without an address of any node or gateway.
  * @public
  */
 export interface SignerSettings {
@@ -126,11 +128,12 @@ export interface SignerSettings {
 }
 
 /**
- * Which config.json a process goes by.
+ * The config.json of a process.
  * @public
  */
 export interface ConfigSource {
-  // absolute: the file a person edits, also where the service manager handed over a copy of it
+  // absolute path of the file that the operator edits, even if the service manager gave a copy of
+  // it
   readonly path: string;
   readonly digest: string; // agent/config/digest.ts
   readonly readAt: number; // Unix milliseconds

@@ -33,16 +33,16 @@ const namePattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 const nodesMax = 8;
 const confirmationsMax = 10_000;
 /**
- * A chain's own word of what is final comes after a quarter of an hour; the rest is for full blocks
- * and away nodes.
+ * A chain's own final block comes after a quarter of an hour; the rest is for full blocks and
+ * unreachable nodes.
  */
 const stuckAfterMinutesDefault = 60;
 const stuckAfterMinutesMax = 10_080;
-/** A week: the gateway waits no longer for a person. */
+/** A week: the gateway waits no longer for an operator. */
 const delayMinutesMax = 10_080;
 const addressesMax = 4096;
 
-/** Reads the whole file. Of a secret only the type is checked. @throws AgentError CONFIG_* */
+/** Reads the complete file. Checks only the type of a secret. @throws AgentError CONFIG_* */
 export function readSettings(value: JsonValue): AgentSettings {
   const top = asObject(value, "the file", topKeys);
   for (const name of secretNames) if (top[name] !== undefined) asText(top[name], name);
@@ -142,7 +142,7 @@ function readFamily(value: JsonValue, path: string): Family {
   throw fault("CONFIG_VALUE", `${path}.family must be one of ${familyNames.map(quoted).join(", ")}`);
 }
 
-/** Where ids are numbers, a mistake is named in numbers. */
+/** In a family with numbers as ids, the message names a mistake in numbers. */
 function readChainId(family: Family, value: JsonValue, path: string): ChainId {
   const id = family.readChainId(value);
   if (id !== null) return id;
@@ -151,8 +151,8 @@ function readChainId(family: Family, value: JsonValue, path: string): ChainId {
 }
 
 /**
- * Bytes of a family whose versions end by waiting name no network: signed for one, they might be
- * taken by another of the wallet's own.
+ * Allows only one chain of each family with exclusion by expiry. The bytes of such a family name no
+ * network, so an attempt signed for one chain might be valid on another chain of the wallet.
  */
 function oneOfEachWaiting(chains: Readonly<Record<string, ChainSettings>>): void {
   const known = new Map<string, string>();

@@ -1,7 +1,7 @@
 /**
- * config.json as bytes. Finds its outermost members, so that secrets leave as bytes before anything
- * becomes a string, and so that scrubbing keeps every other byte as the person wrote it. Finds
- * places only; the strict parser judges the grammar.
+ * config.json as bytes. Finds its outermost members, so secrets leave as bytes before any of them
+ * becomes a string, and scrubbing keeps every other byte of the file. Only finds positions; the
+ * strict parser judges the grammar.
  */
 import { isUtf8 } from "node:buffer";
 import { markLength } from "../../protocol/invisible.ts";
@@ -138,7 +138,7 @@ function readEscape(text: Uint8Array, at: number): { readonly codePoint: number;
   return { codePoint: 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00), bytes: 12 };
 }
 
-/** The unit of a backslash-u escape at `at`, or -1. */
+/** The UTF-16 unit of a backslash-u escape at `at`, or -1. */
 function readUnit(text: Uint8Array, at: number): number {
   if (text[at] !== backslash || text[at + 1] !== 0x75) return -1;
   let unit = 0;
@@ -168,7 +168,7 @@ function skipSpace(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** The place after the closing quote, or the end of the text. */
+/** The position after the closing quote, or the end of the text. */
 function skipString(bytes: Uint8Array, from: number): number {
   let at = from + 1;
   while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;

@@ -1,6 +1,6 @@
 /**
- * Readers for each kind of value in config.json. A fault names the place in the file and, for a
- * mistyped key, the nearest right one. Pure. `path` is a value's place, such as
+ * Readers for each kind of value in config.json. A fault names the location in the file and, for a
+ * mistyped key, the nearest right one. Pure. `path` is a value's location, such as
  * `policy.eth.maxFee`.
  */
 import type { Code } from "../../protocol/codes.ts";
@@ -25,7 +25,7 @@ export function needed(object: JsonObject, key: string, path: string): JsonValue
 }
 
 /**
- * An object, all of whose keys are in `known` where that is given. @throws AgentError CONFIG_TYPE,
+ * An object, all of whose keys are in `known` if that is given. @throws AgentError CONFIG_TYPE,
  * CONFIG_UNKNOWN_KEY
  */
 export function asObject(value: JsonValue, path: string, known?: readonly string[]): JsonObject {
@@ -57,9 +57,7 @@ export function asText(value: JsonValue, path: string): string {
   return value;
 }
 
-/**
- * A whole number from `min` to `max`, both included. @throws AgentError CONFIG_TYPE, CONFIG_VALUE
- */
+/** An integer from `min` to `max`, both included. @throws AgentError CONFIG_TYPE, CONFIG_VALUE */
 export function asInteger(value: JsonValue, path: string, min: number, max: number): number {
   if (typeof value !== "number") throw typeFault(path, "a whole number without quotes", value);
   if (value < min || value > max) throw fault("CONFIG_VALUE", `${path} must be between ${min} and ${max}`);
@@ -75,8 +73,8 @@ function typeFault(path: string, wanted: string, value: JsonValue): AgentError {
 type ConfigCode = Extract<Code, `CONFIG_${string}`>;
 
 /**
- * A fault whose hint is the name of `known` nearest to `given`, or that `given` begins with; else
- * all of `known`.
+ * A fault whose hint is the name of `known` that is nearest to `given`, or the start of `given`;
+ * else all of `known`.
  */
 export function fault(code: ConfigCode, message: string, known?: readonly string[], given?: string): AgentError {
   if (known === undefined || known.length === 0) return new AgentError(code, "none", message);

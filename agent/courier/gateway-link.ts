@@ -203,8 +203,8 @@ export async function release(shared: Shared, link: Pick<Link, "drop">, frame: U
 }
 
 /**
- * A locked signer takes no acknowledgement and does not report one. It verified this
- * acknowledgement before it answered with its lock.
+ * A locked signer takes no acknowledgement and does not report one. But before its answer it
+ * verified this acknowledgement.
  */
 function keepAcknowledged(state: Shared["state"], frame: Uint8Array): void {
   const { head } = parseAck(frame.subarray(envelopeHeaderBytes));

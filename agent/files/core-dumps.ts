@@ -4,8 +4,8 @@
 import { readFileSync, writeFileSync } from "node:fs";
 
 /**
- * Leaves every memory mapping out, even where the core pattern is a pipe and ignores the size
- * limit. False where the system does not let it. Twice is harmless.
+ * Excludes every memory mapping, which also works if the core pattern is a pipe and ignores the
+ * size limit. False if the system does not allow it. May be repeated without harm.
  * @public
  */
 export function emptyCoreDumps(): boolean {

@@ -1,7 +1,7 @@
 /**
- * Memory for secrets that stays where it is. The runtime keeps short arrays of bytes inside its
- * heap and leaves copies behind as it moves them, which nobody can wipe; an ArrayBuffer's own
- * memory it never moves. Touches nothing.
+ * Memory for secrets that stays at its address. The runtime keeps short arrays of bytes inside its
+ * heap and moves them, and no code can wipe the old copies. An ArrayBuffer's own memory never
+ * moves. Touches nothing.
  */
 
 /**
@@ -13,7 +13,7 @@ export function fixedBytes(length: number): Uint8Array {
 }
 
 /**
- * A copy; the original is the caller's to wipe.
+ * A copy. The caller wipes the original.
  * @public
  */
 export function fixedCopy(bytes: Uint8Array): Uint8Array {

@@ -1,6 +1,6 @@
 /**
- * Whose the files are that root makes in a folder of another user: the units give signer and
- * courier a user each, and a person pairs and recovers as root. Either what was made is handed
+ * Sets the owner of files that root makes in a folder of another user. The units give signer and
+ * courier a user each, but an operator pairs and recovers as root. Either the new files are handed
  * over, or root becomes that user first.
  */
 import { chownSync, closeSync, constants, type Dirent, fstatSync, lchownSync, openSync, readdirSync, statSync } from "node:fs";
@@ -11,16 +11,17 @@ interface Owner {
 }
 
 /**
- * O_PATH: names a file without opening it, so that neither a pipe nor a device notices. Node has no
- * name for it. Source: open(2).
+ * O_PATH: names a file without opening it, so a pipe or a device is not affected. Node has no name
+ * for it. Source: open(2).
  */
 const openPath = 0o10000000;
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
 /**
- * As root, gives what is inside a folder of another user to that user; otherwise does nothing.
- * Twice is harmless, and a second run mends what a cut one left. Throws what the disk said.
+ * As root, gives everything inside a folder of another user to this user; otherwise does nothing.
+ * May be repeated without harm: a second run completes one that was cut. Throws the disk's own
+ * error.
  * @public
  */
 export function giveToOwner(folder: string): void {
@@ -29,9 +30,9 @@ export function giveToOwner(folder: string): void {
 }
 
 /**
- * As root, becomes the owner of a folder that is another user's, for the rest of this process;
- * otherwise does nothing. Source: credentials(7); the groups go first, since whoever is not root
- * any more cannot drop them.
+ * As root, becomes the owner of a folder of another user, for the rest of this process; otherwise
+ * does nothing. Source: credentials(7). The groups go first, because a process that is no longer
+ * root cannot drop them.
  * @public
  */
 export function becomeOwner(folder: string): void {
@@ -48,8 +49,8 @@ function ownerOf(folder: string): Owner | null {
 }
 
 /**
- * Names are looked up below the open folder, so that its owner cannot put a link to elsewhere in
- * the way meanwhile.
+ * Looks names up below the open folder, so its owner cannot meanwhile put a link to another
+ * location in the way.
  */
 function giveInside(folder: string, owner: Owner): void {
   const fd = openSync(folder, constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW);
@@ -63,8 +64,9 @@ function giveInside(folder: string, owner: Owner): void {
 }
 
 /**
- * Another name of a file may be somebody's own, so only files with one name change hands. What was
- * looked at is what changes: the folder's owner may put something else under the name meanwhile.
+ * Gives away a file only if it has one name, because another name may be a user's own. Changes
+ * exactly the entry that was examined, because the folder's owner may meanwhile put another one
+ * under the name.
  */
 function give(path: string, entry: Dirent, owner: Owner): void {
   if (entry.isDirectory()) {

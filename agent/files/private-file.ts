@@ -1,6 +1,6 @@
 /**
  * Reads one file that only its owner may read, as bytes: config.json, and files that hold one
- * secret. Needs no package, so that installing can use it before there are any.
+ * secret. Needs no package, so installing can use it before any package exists.
  */
 import { resolve, sep } from "node:path";
 import { AgentError } from "../../protocol/fault.ts";
@@ -11,12 +11,9 @@ export const privateFileBytesMax = 1_048_576;
 
 /** @public */
 export interface PrivateFileOptions {
-  /** Whose file is taken; root's and this user's unless told. */
+  /** The accepted owner of the file; default root and this user. */
   readonly owner?: TrustedOwner;
-  /**
-   * A folder that the service manager made for this process alone: its files are private by the
-   * folder.
-   */
+  /** A folder of the service manager, only for this process. The folder makes its files private. */
   readonly privateFolder?: string | undefined;
   /** For a file that is not config.json. */
   readonly hint?: string;

@@ -1,16 +1,15 @@
 /**
- * One file put in the place of another in a single durable step: how config.json, link.json and
- * pairing's progress are written. Touches the path it is given and its folder. Sources: open(2),
- * rename(2).
+ * Replaces a file in a single durable step: the way in which config.json, link.json and pairing's
+ * progress are written. Touches the given path and its folder. Sources: open(2), rename(2).
  */
 import { closeSync, constants, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
 
 /**
- * Replaces a file: temporary file beside it with exactly `mode`, fsync, rename, fsync of the
- * folder. The old content or the new one is there after any crash, never a mixture. Whatever lay in
- * the temporary file's place is removed and never written through: it may be another's, or lead
- * elsewhere. Throws what the disk said.
+ * Replaces a file: temporary file next to it with exactly `mode`, fsync, rename, fsync of the
+ * folder. After any crash the old content or the new one is there, never a mixture. An existing
+ * temporary file is removed and never written through, because it may belong to another user or be
+ * a link. Throws the disk's own error.
  * @public
  */
 export function replaceFile(path: string, bytes: Uint8Array, mode: number): void {
@@ -19,7 +18,7 @@ export function replaceFile(path: string, bytes: Uint8Array, mode: number): void
   const { O_WRONLY, O_CREAT, O_EXCL, O_NOFOLLOW } = constants;
   const fd = openSync(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode);
   try {
-    fchmodSync(fd, mode); // Whatever the umask.
+    fchmodSync(fd, mode); // For any umask.
     for (let at = 0; at < bytes.length; ) at += writeSync(fd, bytes, at);
     fsyncSync(fd);
   } finally {
@@ -30,7 +29,7 @@ export function replaceFile(path: string, bytes: Uint8Array, mode: number): void
 }
 
 /**
- * Makes what was made, renamed or removed in a folder durable.
+ * Makes the entries durable that were made, renamed or removed in a folder.
  * @public
  */
 export function syncFolder(path: string): void {

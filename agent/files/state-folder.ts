@@ -1,7 +1,7 @@
 /**
- * Where things lie in the state folder, and how its folders are made: owner-only, durable. Which
- * room writes what is in docs/operations.md. Socket paths have a kernel limit of 108 bytes; past
- * 100 they move to a short folder that `run/where` names.
+ * The layout of the state folder, and the making of its folders: owner-only, durable.
+ * docs/operations.md names the module that writes each file. Socket paths have a kernel limit of
+ * 108 bytes; past 100 they move to a short folder that `run/where` names.
  */
 import { lstatSync, mkdirSync, mkdtempSync, readdirSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -20,7 +20,7 @@ export interface StateFolder {
   readonly signer: string; // keystore.json, ledger/, lock
   readonly courier: string; // link.json, lock
   readonly run: string; // courier.sock, operator.sock
-  readonly pairing: string; // the file that says how far pairing came
+  readonly pairing: string; // the file with the progress of pairing
 }
 
 /** @public */
@@ -33,7 +33,7 @@ const socketBytesMax = 100;
 const whereBytesMax = 4_096;
 
 /**
- * The folder named by `--state`, else by AUTOWITHDRAW_STATE (as the installed command sets it),
+ * The folder named by `--state`, else by AUTOWITHDRAW_STATE (which the installed command sets),
  * else the user's own data folder (XDG base directories). Touches no disk.
  * @public
  */
@@ -49,8 +49,8 @@ export function stateFolder(named: string | undefined = process.env.AUTOWITHDRAW
 }
 
 /**
- * Makes a folder, and those above it, for its owner alone; what is there already stays as it is.
- * Durable when it returns.
+ * Makes a folder, and those above it, only for its owner. Existing folders stay unchanged. Durable
+ * when it returns.
  * @throws AgentError STATE_FOLDER
  * @public
  */
@@ -65,8 +65,8 @@ export function makePrivateFolder(path: string): void {
 }
 
 /**
- * Whether a file or folder is there. What this user may not look at is not missing: whoever took it
- * for that would pair again, or put a backup over it.
+ * True if a file or folder exists. Throws if this user may not look, because an error that counted
+ * as "missing" could cause a second pairing, or a restore over the data.
  * @throws AgentError STATE_FOLDER
  * @public
  */
@@ -75,7 +75,7 @@ export function isThere(path: string): boolean {
 }
 
 /**
- * The names in a folder, none when it is not there.
+ * The names in a folder; none if the folder is missing.
  * @throws AgentError STATE_FOLDER
  * @public
  */
@@ -83,7 +83,7 @@ export function namesIn(folder: string): readonly string[] {
   return looked(folder, () => readdirSync(folder)) ?? [];
 }
 
-/** Null for what is not there. */
+/** Null for a missing file or folder. */
 function looked<T>(path: string, look: () => T): T | null {
   try {
     return look();
@@ -96,9 +96,9 @@ function looked<T>(path: string, look: () => T): T | null {
 }
 
 /**
- * The socket paths a client connects to; nothing is made. A folder that is missing has no sockets,
- * and connecting says so.
- * @throws AgentError FILE_* when somebody else could have put the sockets there, or `run/where`, or
+ * The socket paths for a client; makes nothing. A missing folder has no sockets, and connecting
+ * reports this.
+ * @throws AgentError FILE_* if another user could have put the sockets or `run/where` there, or
  * made the folder that it names
  * @public
  */
@@ -109,7 +109,7 @@ export function socketPaths(state: StateFolder): SocketPaths {
 }
 
 /**
- * The socket paths the daemon listens on; makes their folder for its owner alone.
+ * The socket paths on which the daemon listens. Makes their folder, only for its owner.
  * @throws AgentError STATE_FOLDER, FILE_* about `run/` and `run/where`
  * @public
  */
@@ -132,8 +132,8 @@ function fits(folder: string): boolean {
 }
 
 /**
- * The user's own folder for sockets (XDG base directories) where it is theirs alone, else the one
- * that all share.
+ * The user's own folder for sockets (XDG base directories) if only this user has rights to it, else
+ * the shared temporary folder.
  */
 function shortFolder(): string {
   const { XDG_RUNTIME_DIR: own = "" } = process.env;
@@ -141,10 +141,7 @@ function shortFolder(): string {
   return fits(join(tmpdir(), "autowithdraw-XXXXXX")) ? tmpdir() : "/tmp";
 }
 
-/**
- * Null where `run/` itself serves. Whatever else keeps this user from looking, connecting meets it
- * too and says so.
- */
+/** Null if `run/` itself serves. For any other error here, connecting fails too and reports it. */
 function recordedFolder(state: StateFolder): string | null {
   const trust = { owner: "folder", isSecret: false } as const;
   try {
@@ -158,7 +155,7 @@ function recordedFolder(state: StateFolder): string | null {
   }
 }
 
-/** Somebody else may have made a folder of that name in a shared temporary folder. */
+/** Another user may have made a folder of that name in a shared temporary folder. */
 function isOwnPrivateFolder(path: string): boolean {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   return stat?.isDirectory() === true && (stat.mode & 0o077) === 0 && stat.uid === process.getuid?.();

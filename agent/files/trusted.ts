@@ -1,8 +1,8 @@
 /**
- * One check of kind, owner and mode for every file and folder that the product reads, made on the
- * open descriptor: nobody can put something else under the name between look and use. A link is
- * never followed in the last part of a path. Touches what it is asked about. Sources: open(2),
- * inode(7), symlink(7).
+ * One check of kind, owner and mode for every file and folder that the product reads. It works on
+ * the open descriptor, so no other user can replace the file between check and use. A link is never
+ * followed in the last part of a path. Touches only the given path. Sources: open(2), inode(7),
+ * symlink(7).
  */
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
@@ -10,10 +10,10 @@ import { AgentError } from "../../protocol/fault.ts";
 import { fixedBytes } from "./fixed-bytes.ts";
 
 /**
- * Whose file is taken. `own`: root's and this user's. `folder`: to root also that of the user who
- * owns the folder around it, as root looks after other users' agents; a folder may be anybody's
- * where only root could have given it away. `any`: a person named this very file, and answers for
- * it.
+ * The accepted owner of a file. `own`: root and this user. `folder`: for root also the user who
+ * owns the folder around it, because root looks after other users' agents. A folder may have any
+ * owner if only root could have given it away. `any`: an operator named this very file, and is
+ * responsible for it.
  * @public
  */
 export type TrustedOwner = "own" | "folder" | "any";
@@ -21,27 +21,29 @@ export type TrustedOwner = "own" | "folder" | "any";
 /** @public */
 export interface Trust {
   readonly owner: TrustedOwner;
-  /** Group and world have no right at all; else they may read, and never write. */
+  /**
+   * If true, group and world must have no right at all; otherwise they may read, and never write.
+   */
   readonly isSecret: boolean;
   /**
-   * A folder made for this process alone lies around the file and guards it: neither owner nor mode
-   * is looked at.
+   * A folder made only for this process lies around the file and protects it, so owner and mode are
+   * not checked.
    */
   readonly isGuarded?: boolean;
-  /** With `folder`: the folder whose owner counts, in the place of the one around. */
+  /** With `folder`: the folder whose owner counts, instead of the folder around. */
   readonly userOf?: string;
 }
 
 /**
- * O_PATH: names a thing without opening it, so that neither rights, pipes nor devices matter. Node
- * has no name for it.
+ * O_PATH: names a file without opening it, so rights, pipes and devices do not matter. Node has no
+ * name for it.
  */
 const openPath = 0o10000000;
 const root = 0;
 
 /**
- * Opens a file that may be trusted; `flags` as of open(2), a file that is made gets 0600. What the
- * system says, such as ENOENT, is thrown as it is.
+ * Opens a file that passes the check. `flags` as of open(2); a new file gets 0600. Throws the
+ * system's own errors, such as ENOENT, unchanged.
  * @throws AgentError FILE_LINK, FILE_KIND, FILE_OWNER, FILE_EXPOSED
  * @public
  */
@@ -59,8 +61,8 @@ export function openTrusted(path: string, flags: number, trust: Trust): number {
 }
 
 /**
- * The bytes of a file that may be trusted, null when there are more than `bytesMax`. They never
- * move in memory: the caller can wipe them.
+ * The bytes of a file that passes the check, null if there are more than `bytesMax`. They never
+ * move in memory, so the caller can wipe them.
  * @throws AgentError as `openTrusted`
  * @public
  */
@@ -83,7 +85,7 @@ export function readTrusted(path: string, bytesMax: number, trust: Trust): Uint8
 }
 
 /**
- * Checks that a folder may be trusted with files. One that is missing is no fault: false then.
+ * Checks that a folder may be trusted with files. A missing folder is no fault, but returns false.
  * @throws AgentError FILE_LINK, FILE_KIND, FILE_OWNER, FILE_EXPOSED
  * @public
  */
@@ -111,7 +113,7 @@ function openedOrMissing(path: string): number | null {
   }
 }
 
-/** Without O_NONBLOCK, opening a named pipe that nobody writes to would wait for ever. */
+/** Without O_NONBLOCK, opening a named pipe without a writer would wait without end. */
 function openUnfollowed(path: string, flags: number): number {
   try {
     return openSync(path, flags | constants.O_NOFOLLOW | constants.O_NONBLOCK, 0o600);

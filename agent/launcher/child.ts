@@ -1,7 +1,7 @@
 /**
- * How the agent's own processes are started: with an environment that can bring no foreign code,
- * with what JavaScript does not need switched off, without core dumps, away from the terminal's
- * signals. Settings and secrets go in over the first pipe.
+ * Starts the agent's own processes: with an environment that can bring no foreign code, without
+ * unneeded features of JavaScript, without core dumps, and separate from the terminal's signals.
+ * Settings and secrets go in over the first pipe.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { systemPath } from "../../protocol/system-path.ts";
@@ -12,11 +12,9 @@ export interface ChildOptions {
   readonly args?: readonly string[];
   /** Descriptors the child gets as 3, 4, … */
   readonly descriptors?: readonly number[];
-  /** Programs that start the child in their turn, e.g. `unshare --net --`. */
+  /** Programs that start the child in turn, e.g. `unshare --net --`. */
   readonly within?: readonly string[];
-  /**
-   * Its stderr becomes a pipe too, so that the parent can tell what the child's last words were.
-   */
+  /** Makes a pipe of stderr too, so the parent can read the child's last lines. */
   readonly isHeard?: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -24,8 +22,8 @@ export interface ChildOptions {
 const keptVariables = ["HOME", "TZ", "LANG", "LC_ALL"];
 
 /**
- * PATH, NODE_OPTIONS, NODE_PATH, NODE_EXTRA_CA_CERTS, LD_PRELOAD and whatever else could bring code
- * or keys do not pass.
+ * PATH, NODE_OPTIONS, NODE_PATH, NODE_EXTRA_CA_CERTS, LD_PRELOAD and all other variables that could
+ * bring code or keys do not pass.
  */
 function cleanEnvironment(env: Readonly<Record<string, string | undefined>>): Record<string, string> {
   const kept: Record<string, string> = { PATH: systemPath };
@@ -37,9 +35,9 @@ function cleanEnvironment(env: Readonly<Record<string, string | undefined>>): Re
 }
 
 /**
- * What this Node knows of: no `__proto__` setter, no code from strings, no inspector by signal. The
- * JIT stays: signing is wasm. V8 does without threads of its own: with heaps this small they cost
- * more than they save, and each has its own memory.
+ * Flags that this Node knows: no `__proto__` setter, no code from strings, no inspector by signal.
+ * The JIT stays, because signing is wasm. V8 gets no threads of its own: with heaps this small they
+ * cost more than they save, and each has its own memory.
  */
 function nodeFlags(): string[] {
   const flags = ["--disable-proto=throw", "--disallow-code-generation-from-strings", "--single-threaded"];
@@ -54,8 +52,8 @@ function nodeFlags(): string[] {
 const withoutCore = '{ ulimit -c 0; echo 0 >/proc/self/coredump_filter; } 2>/dev/null; exec "$0" "$@"';
 
 /**
- * Starts one of our programs. Its stdin and stdout are pipes, stderr is ours unless heard; the end
- * of its stdin tells it to end.
+ * Starts one of our programs. Its stdin and stdout are pipes; stderr is ours unless `isHeard`. The
+ * end of its stdin ends it.
  * @public
  */
 export function startChild(options: ChildOptions): ChildProcess {
@@ -74,13 +72,14 @@ export function startChild(options: ChildOptions): ChildProcess {
     env: cleanEnvironment(options.env),
     detached: true,
   });
-  // A child that ends before it has read everything closes the pipe; its exit says why.
+  // A child that ends before it has read everything closes the pipe. Its exit status has the
+  // reason.
   child.stdin?.on("error", () => {});
   return child;
 }
 
 /**
- * The program beside the running one: built JavaScript from dist/, TypeScript where Node runs the
+ * The program next to the running one: built JavaScript from dist/, TypeScript if Node runs the
  * tree unbuilt.
  * @public
  */

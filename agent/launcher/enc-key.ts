@@ -1,8 +1,7 @@
 /**
- * Where encKey comes from, in this order: a systemd credential, a file or descriptor named by
- * option, config.json, the credential that installing sealed for this machine, and, when none has
- * it and a person sits there, the terminal. Bytes only; one line end behind the key, as editors
- * leave it, is no part of it.
+ * Finds encKey. The order is: a systemd credential, a file or descriptor named by option,
+ * config.json, the credential that installing sealed for this machine, and an operator's terminal.
+ * Works only on bytes. A line end behind the key, as editors leave it, does not count.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, fstatSync, readFileSync } from "node:fs";
@@ -21,10 +20,10 @@ export interface EncKeySources {
   readonly file: string | undefined; // --enc-key-file
   readonly fd: number | undefined; // --enc-key-fd
   readonly config: Uint8Array | undefined; // as it stands in config.json
-  readonly sealed?: string | undefined; // a file of systemd-creds; root alone can open it
-  readonly terminal: ReadStream | undefined; // only when it is one
+  readonly sealed?: string | undefined; // a file of systemd-creds; only root can open it
+  readonly terminal: ReadStream | undefined; // undefined unless stdin is a terminal
   readonly show: (text: string) => void;
-  readonly missingHint?: string; // where there is a better one than the code's own
+  readonly missingHint?: string; // a better hint than the code's own, if there is one
 }
 
 /**
@@ -63,7 +62,7 @@ export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
 }
 
 /**
- * What systemd-creds sealed, opened again. The caller wipes it. Source: systemd-creds(1).
+ * Opens a file that systemd-creds sealed. The caller wipes the result. Source: systemd-creds(1).
  * @throws AgentError ENCKEY_SEALED
  * @public
  */
@@ -77,7 +76,7 @@ export function openSealed(path: string): Uint8Array {
 }
 
 /**
- * The encKey that a file of mode 0600 holds; `option` is the one that named it. The caller wipes
+ * Reads the encKey in a file of mode 0600; `option` is the option that named it. The caller wipes
  * it.
  * @throws AgentError ENCKEY_MISSING, CONFIG_*
  * @public
@@ -88,7 +87,7 @@ export function encKeyInFile(path: string, option: string): Uint8Array {
 }
 
 /**
- * The encKey that an open descriptor gives; the caller wipes it. @throws AgentError ENCKEY_MISSING
+ * Reads the encKey from an open descriptor; the caller wipes it. @throws AgentError ENCKEY_MISSING
  * @public
  */
 export function encKeyInDescriptor(fd: number): Uint8Array {
@@ -96,7 +95,7 @@ export function encKeyInDescriptor(fd: number): Uint8Array {
 }
 
 /**
- * The encKey that a person types without seeing it; the caller wipes it. @throws AgentError
+ * Asks the operator to type encKey without showing it; the caller wipes it. @throws AgentError
  * ENCKEY_MISSING
  * @public
  */

@@ -1,6 +1,6 @@
 /**
- * How a parent gives a child its settings and secrets over stdin: parts of u32be length ‖ bytes,
- * one after the other.
+ * Gives a child its settings and secrets over stdin: parts of u32be length ‖ bytes, one after the
+ * other.
  */
 import { readFileSync } from "node:fs";
 import type { Writable } from "node:stream";
@@ -20,8 +20,8 @@ export function frame(bytes: Uint8Array): Uint8Array {
 }
 
 /**
- * Writes each part, framed. The framed copies are wiped as soon as the pipe has taken them, or
- * never will.
+ * Writes each part, framed. Wipes the framed copies after the pipe has taken them, or when it never
+ * will.
  * @public
  */
 export function handOver(pipe: Writable | null, ...parts: readonly Uint8Array[]): void {
@@ -32,7 +32,8 @@ export function handOver(pipe: Writable | null, ...parts: readonly Uint8Array[])
 }
 
 /**
- * Every part that comes over stdin until its end; the caller wipes them. A cut part is left out.
+ * Returns every part from stdin until its end; the caller wipes them. Leaves out a part that was
+ * cut.
  * @public
  */
 export function readFrames(): readonly Uint8Array[] {

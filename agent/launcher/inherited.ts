@@ -1,6 +1,6 @@
 /**
- * Listening sockets that systemd opened for us (sd_listen_fds(3)): which descriptor is the
- * courier's, which the operators'. Pure.
+ * Listening sockets that systemd opened for us (sd_listen_fds(3)): finds the courier's descriptor
+ * and the operators'. Pure.
  */
 import { AgentError } from "../../protocol/fault.ts";
 

@@ -1,7 +1,7 @@
 /**
- * One daemon per state folder: a kernel lock (flock(2)) on an inherited descriptor, which dies with
- * the last process that holds it and so is never stale. util-linux's `flock` takes it, because Node
- * has no call for it; the descriptor stays ours.
+ * Allows one daemon per state folder: a kernel lock (flock(2)) on an inherited descriptor. The lock
+ * ends with its last process, so it is never stale. util-linux's `flock` takes it, because Node has
+ * no call for it; the descriptor stays ours.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
@@ -13,7 +13,7 @@ import { makePrivateFolder } from "../files/state-folder.ts";
 import { isTrustedFolder } from "../files/trusted.ts";
 
 /**
- * A held lock. Passing `fd` to a child shares it: the lock lives as long as either.
+ * A held lock. A child that gets `fd` shares it: the lock lasts as long as either.
  * @public
  */
 export interface Lock {
@@ -22,15 +22,15 @@ export interface Lock {
 }
 
 /**
- * Long enough for a daemon that was told to end to be gone.
+ * Long enough for a daemon that was asked to end.
  * @public
  */
 export const lockWaitMs = 5_000;
 const retryMs = 100;
 
 /**
- * Takes the lock of a room's folder, making the folder when it is missing; tries again until
- * `waitMs` have passed.
+ * Takes the lock of a process's folder, and makes a missing folder. Tries again until `waitMs` have
+ * passed.
  * @throws AgentError STATE_IN_USE when another process keeps it, STATE_LOCK when it cannot be taken
  * at all, STATE_FOLDER, FILE_* when others could change the folder
  * @public
@@ -66,7 +66,7 @@ function tryLock(path: string): number | null {
     if (done.status === 1) return null;
     if (done.status !== 0)
       throw new AgentError("STATE_LOCK", "none", `${path} cannot be locked (flock ended with ${done.status})`);
-    // A lock on a file that was meanwhile replaced would exclude nobody.
+    // A lock on a file that was replaced meanwhile would exclude no other process.
     if (statSync(path, { throwIfNoEntry: false })?.ino !== fstatSync(fd).ino) return null;
     noteHolder(fd);
     kept = true;
@@ -76,7 +76,7 @@ function tryLock(path: string): number | null {
   }
 }
 
-/** Leaves the holder's process id to be read. A disk that is read-only keeps an older one. */
+/** Writes this process's id for other processes. A read-only disk keeps an older id. */
 function noteHolder(fd: number): void {
   try {
     ftruncateSync(fd);
@@ -89,7 +89,7 @@ function noteHolder(fd: number): void {
 /** A file opened for reading answers a write with EBADF, a truncation with EINVAL: ftruncate(2). */
 const isReadOnlyDisk = (cause: unknown): boolean => ["EROFS", "EBADF", "EINVAL"].includes(reasonOf(cause));
 
-/** A lock needs no write: on a disk that is read-only the file is opened for reading. */
+/** A lock needs no write. On a read-only disk the file is opened for reading. */
 function openLock(path: string): number {
   try {
     return openWith(path, constants.O_RDWR | constants.O_CREAT);
@@ -104,7 +104,7 @@ function openLock(path: string): number {
 
 const openWith = (path: string, flags: number): number => openSync(path, flags | constants.O_NOFOLLOW, 0o600);
 
-/** The holder's process id, "" when it cannot be told. */
+/** The holder's process id, "" if it is unknown. */
 function readHolder(path: string): string {
   try {
     return /^\d{1,10}/.exec(readFileSync(path, "utf8"))?.[0] ?? "";

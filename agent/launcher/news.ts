@@ -1,7 +1,7 @@
 /**
- * Tells a person who watches `crypto`, in plain words and once per change: link down or up, a chain
- * without a node, the signer locked, withdrawals held. Asks the signer over the operators' socket;
- * a missing answer is no news.
+ * Reports to an operator who watches `crypto`, in plain words and once per change: link down or up,
+ * a chain without a node, the signer locked, withdrawals held. Asks the signer over the operators'
+ * socket. A missing answer is not reported.
  */
 import { createSocketClient } from "../socket/client.ts";
 import type { OperatorAnswers, OperatorRequests, SignerStatus } from "../socket/verbs.ts";
@@ -41,13 +41,13 @@ export class News {
       const answer = await client.request("status", {});
       if (answer.ok) for (const [topic, words] of newsOf(answer.status)) this.#sayChange(topic, words);
     } catch {
-      // A signer that is gone is the supervisor's to tell.
+      // The supervisor reports a signer that is gone.
     } finally {
       client.close();
     }
   }
 
-  /** A topic that is well from the beginning says nothing. */
+  /** A topic without a problem from the beginning is not reported. */
   #sayChange(topic: string, { bad, good, detail = "" }: Words): void {
     const words = bad === "" ? good : bad;
     const before = this.#told.get(topic) ?? good;
@@ -61,7 +61,7 @@ export class News {
 interface Words {
   readonly bad: string; // "" when all is well
   readonly good: string;
-  readonly detail?: string; // may change at every look, so a change of it alone says nothing
+  readonly detail?: string; // may change at every look, so only a change of it is not reported
 }
 
 const recoveryNews: Readonly<Record<string, string>> = {
@@ -69,7 +69,7 @@ const recoveryNews: Readonly<Record<string, string>> = {
   RECOVERY_HOLD: "in recovery: every withdrawal is held, until recover --finish",
 };
 
-/** The words for each topic: "lock", "recovery", "held", "link", "chain NAME". */
+/** The text for each topic: "lock", "recovery", "held", "link", "chain NAME". */
 export function newsOf({ locked, lockedDetail, recovery, courier, counts }: SignerStatus): ReadonlyMap<string, Words> {
   const news = new Map<string, Words>();
   news.set("lock", {

@@ -1,6 +1,6 @@
 /**
- * Whether a state folder belongs to a paired agent, judged by the files each role needs. Looks, and
- * changes nothing.
+ * Checks that a state folder belongs to a paired agent, by the files that each role needs. Changes
+ * nothing.
  */
 import { join } from "node:path";
 import { AgentError } from "../../protocol/fault.ts";
@@ -13,16 +13,16 @@ type Role = "both" | "signer" | "courier";
 const progressBytesMax = 262_144;
 
 /**
- * What `crypto` asks before it starts anything.
+ * The check of `crypto` before it starts a process.
  * @throws AgentError STATE_NOT_PAIRED; STATE_INCOMPLETE or LEDGER_MISSING when pairing was finished
- * here and a file of it is gone; STATE_FOLDER when this user may not look; FILE_* when somebody
- * else could have put pairing.json there
+ * here and a file of it is gone; STATE_FOLDER when this user may not look; FILE_* when another user
+ * could have put pairing.json there
  * @public
  */
 export function assertPaired(state: StateFolder, role: Role): void {
   const missing = missingFile(state, role);
   if (missing !== null) throw incomplete(missing, missing.isLedger ? "LEDGER_MISSING" : "STATE_INCOMPLETE");
-  // Each role looks only at what is its own: the other's folder may belong to another user.
+  // Each role looks only at its own folder, because the other's may belong to another user.
   const isSealed = role !== "courier" && isThere(join(state.signer, "keystore.json"));
   if (role !== "courier" && !isSealed) {
     throw unpaired(state);
@@ -32,11 +32,11 @@ export function assertPaired(state: StateFolder, role: Role): void {
   }
 }
 
-/** Where the units keep the agent: no other folder can be meant there. */
+/** The state folder of the units, which have no other. */
 const installedState = "/var/lib/autowithdraw";
 
 /**
- * STATE_NOT_PAIRED with the line to type; `words` say what there is instead.
+ * STATE_NOT_PAIRED with the line to type; `words` describe the folder's present content.
  * @public
  */
 export function unpaired({ root }: Pick<StateFolder, "root">, words?: string): AgentError {
@@ -46,8 +46,8 @@ export function unpaired({ root }: Pick<StateFolder, "root">, words?: string): A
 }
 
 /**
- * What `pair` asks before it says or changes anything: a finished pairing has all its files, or a
- * person must act.
+ * The check of `pair` before it prints or changes anything: a finished pairing has all its files,
+ * or an operator must act.
  * @throws AgentError STATE_INCOMPLETE, STATE_FOLDER
  * @public
  */
@@ -76,8 +76,8 @@ function released(agent: string): string {
 }
 
 /**
- * Null while pairing is unfinished, or when this user may not read how far it came: then each
- * role's own file decides.
+ * Null while pairing is unfinished, or if this user may not read its progress. Then each role's own
+ * file decides.
  */
 function missingFile(state: StateFolder, role: Role): Missing | null {
   const agent = agentPairedHere(state);

@@ -1,7 +1,7 @@
 /**
- * Takes a changed config.json while `crypto` runs: checks the file, then has the children started
- * again. A file that does not check, or one that a child refuses at its start, leaves the old
- * settings in force. Changes no file.
+ * Takes a changed config.json while `crypto` runs: checks the file, then restarts the children. If
+ * the check fails, or a child refuses the file at its start, the old settings stay in force.
+ * Changes no file.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { Renewal } from "./supervisor.ts";
@@ -17,8 +17,8 @@ export interface ReloadOptions<T extends { readonly digest: string }> {
   readonly read: () => T;
   readonly say: (event: "config-unchanged" | "config-taken" | "config-refused", line: string) => void;
   /**
-   * Words for the end of "nothing was changed", or "". A service manager hands over a copy made at
-   * the start, never a new file.
+   * Text after "nothing was changed", or "". A service manager passes on a copy made at the start,
+   * never a new file.
    */
   readonly unchangedHint: string;
 }
@@ -41,8 +41,8 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
   }
 
   /**
-   * Reads the file again, and has the children started again when its settings differ. Twice is
-   * harmless.
+   * Reads the file again, and restarts the children if its settings differ. May be repeated without
+   * harm.
    */
   request(): void {
     const { read, say, unchangedHint } = this.#options;
@@ -52,7 +52,7 @@ export class Reload<T extends { readonly digest: string }> implements Renewal {
         say("config-unchanged", `config.json has not changed; nothing was done${unchangedHint}`);
         return;
       }
-      // A second change may come before the first has come up: the way back leads to the settings
+      // A second change may come before the first is running. The way back leads to the settings
       // that last ran.
       this.#before ??= this.#current;
       this.#current = next;

@@ -14,8 +14,8 @@ const bytesMax = 4096;
 export function askSecret(input: ReadStream, show: (text: string) => void, question: string): Promise<Uint8Array> {
   const typed = Buffer.alloc(bytesMax);
   let length = 0;
-  // Before the question: setting it waits until what was shown is out, and a quick answer would be
-  // shown meanwhile.
+  // Set before the question: setting it waits until the output is written, and a quick answer would
+  // be shown meanwhile.
   input.setRawMode(true);
   show(question);
   input.resume();

@@ -1,7 +1,7 @@
 /**
- * The launcher's voice: plain lines on a terminal, else the form of docs/events.md. Where the
- * journal reads, a priority stands before each line, those of signer and courier too. Pure: `write`
- * is passed in.
+ * The launcher's output: plain lines on a terminal, else the form of docs/events.md. If the journal
+ * reads, a priority stands before each line, also of signer and courier. Pure: `write` is passed
+ * in.
  */
 import { type AgentEvent, agentEvents } from "../../protocol/events.ts";
 import { logLine, priorityOf } from "../../protocol/log.ts";
@@ -15,14 +15,14 @@ export type LauncherEvent = EventsOf<"crypto">;
 
 /** @public */
 export interface Speech {
-  /** Tells an event, at the level of the table. */
+  /** Reports an event, at the level of the table. */
   say(event: LauncherEvent, message: string): void;
   /**
-   * Tells why `crypto` ends: two lines for a person or a script, one line of the log where the
+   * Reports why `crypto` ends: two lines for an operator or a script, one line of the log if the
    * journal reads.
    */
   verdict(verdict: Verdict): void;
-  /** Passes on a line of a child. Without a known level the journal takes it for an error. */
+  /** Passes on a line of a child. Without a known level the journal treats it as an error. */
   relayLine(line: string, level: unknown): void;
 }
 

@@ -1,7 +1,7 @@
 /**
- * Keeps signer and courier running: first the signer, then the courier for as long as the signer
- * lives. After an unexpected end each is started again, later and later. A child that ends locked
- * or misconfigured is not, unless older settings are there to go back to.
+ * Keeps signer and courier running: first the signer, then the courier as long as the signer runs.
+ * After an unexpected end each is started again, with longer and longer pauses. A child that ends
+ * locked or misconfigured is not started again, unless older settings are there to go back to.
  */
 import type { ChildProcess } from "node:child_process";
 import { exitCodes, type Verdict, verdictFor } from "./verdict.ts";
@@ -12,30 +12,30 @@ import { alwaysUp, type Exit, type Watched, type WatchOptions, watch, within } f
  * @public
  */
 export interface Renewal {
-  /** Resolves when new settings were taken, so that the children must be started again. */
+  /** Resolves when new settings were taken, so the children must be started again. */
   next(): Promise<unknown>;
-  /** The children came up with the newest settings, so the older ones are forgotten. */
+  /** The children run with the newest settings, so the older ones are forgotten. */
   keep(): void;
   /**
-   * Goes back to the older settings after a child refused the new ones; false when the refused ones
-   * are all there are.
+   * Goes back to the older settings after a child refused the new ones; false if there are only the
+   * refused ones.
    */
   goBack(verdict: Verdict): boolean;
 }
 
 /** @public */
 export interface SupervisorOptions extends WatchOptions {
-  /** Starts the signer and gives it its settings; null when another launcher runs it. */
+  /** Starts the signer and gives it its settings; null if another launcher runs it. */
   readonly startSigner: (() => ChildProcess) | null;
   /** Likewise for the courier. */
   readonly startCourier: (() => ChildProcess) | null;
-  /** Called once, before the promise resolves, when a child ends for good. */
+  /** Called once, before the promise resolves, when a child ends permanently. */
   readonly verdict: (verdict: Verdict) => void;
-  /** Called each time a child ends by a fault and is started again. */
+  /** Called each time a child ends because of a fault and is started again. */
   readonly failing: (verdict: Verdict) => void;
   /**
-   * Called each time all children of this launcher give signs of life, a courier even before signer
-   * or gateway answer.
+   * Called each time all children of this launcher give signs of life. A courier gives them even
+   * before signer or gateway answer.
    */
   readonly up: () => void;
   /**
@@ -48,12 +48,12 @@ export interface SupervisorOptions extends WatchOptions {
   readonly backoffMs?: { readonly first: number; readonly most: number };
 }
 
-/** A child that lived this long was healthy: the pause after its end is the first one again. */
+/** A child that ran this long was healthy, so the next pause is the shortest again. */
 const healthyMs = 3_000;
 
 /**
- * Runs until `stop`, or until a child ends in a way that a new start cannot mend. Resolves with the
- * exit code: 0 after `stop`, else the child's own.
+ * Runs until `stop`, or until a child ends in a way that a new start cannot correct. Resolves with
+ * the exit code: 0 after `stop`, else the child's own.
  * @public
  */
 export async function supervise(options: SupervisorOptions): Promise<number> {
@@ -85,7 +85,7 @@ export async function supervise(options: SupervisorOptions): Promise<number> {
 }
 
 /**
- * Starts couriers one after another, until the signer ends, a courier ends for good, or `told`
+ * Starts couriers one after another, until the signer ends, a courier ends permanently, or `told`
  * resolves.
  */
 async function runCouriers<T>(signer: Watched, locked: string, told: Promise<T>, options: SupervisorOptions): Promise<Exit | T> {
@@ -117,7 +117,7 @@ function isExit(end: unknown): end is Exit {
   return typeof end === "object" && end !== null;
 }
 
-/** Locked, or wrongly configured: the next start would find the same. */
+/** Locked, or wrongly configured: the next start would have the same result. */
 function isFinal(exit: Exit): boolean {
   return exit.code === exitCodes.configuration || exit.code === exitCodes.locked;
 }
@@ -141,8 +141,8 @@ class Backoff {
   }
 
   /**
-   * "due" after the whole pause, else the first of `unless` to resolve. `ranMs` is how long the
-   * child lived.
+   * "due" after the complete pause, else the result of the first of `unless` to resolve. `ranMs` is
+   * the time that the child ran.
    */
   wait<T extends readonly Promise<unknown>[]>(ranMs: number, unless: T): Promise<Awaited<T[number]> | "due"> {
     if (ranMs >= healthyMs) this.#nextMs = this.#first;

@@ -1,12 +1,12 @@
 /**
- * What a launcher looks at around itself: whose folder it runs on, and whether the terminal it was
- * started in is still there.
+ * Facts about a launcher's environment: the owner of its folder, and if the terminal in which it
+ * was started still exists.
  */
 import { closeSync, constants, openSync, statSync } from "node:fs";
 
 /**
- * A warning for root at a folder of somebody else, "" when there is none: what root makes there its
- * owner could not read.
+ * A warning for root at a folder of another user, "" if none applies: the owner could not read
+ * files that root makes there.
  * @public
  */
 export function foreignFolderWarning(folder: string, userId: number): string {
@@ -17,8 +17,8 @@ export function foreignFolderWarning(folder: string, userId: number): string {
 }
 
 /**
- * Whether this process has lost the terminal it had: the hangup then came from its window being
- * closed, not from a person who wants the configuration read again.
+ * True if this process has lost its terminal. Then the hangup came because the window was closed,
+ * not because an operator wants the configuration read again.
  * @public
  */
 export function terminalIsGone(hadTerminal: boolean): boolean {

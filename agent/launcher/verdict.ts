@@ -1,6 +1,6 @@
 /**
- * The end of a command that fails: two lines for a person and an exit code for a script. Lower
- * case, no stack, no secret: `crypto: what is wrong` (`pair: …`), then `hint: what to do`. Pure.
+ * The end of a command that fails: two lines for an operator and an exit code for a script. Lower
+ * case, no stack, no secret: `crypto: problem` (`pair: …`), then `hint: action`. Pure.
  */
 import { codes } from "../../protocol/codes.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -63,8 +63,7 @@ export function verdictOn(error: unknown): Verdict {
 }
 
 /**
- * The verdict on a code that came from elsewhere, e.g. over a socket. Without `hint` the table's
- * own is taken.
+ * The verdict on a code from elsewhere, e.g. over a socket. Without `hint` the table's own is used.
  * @public
  */
 export function verdictFor(code: string, message: string, hint?: unknown): Verdict {
@@ -79,8 +78,8 @@ export function verdictFor(code: string, message: string, hint?: unknown): Verdi
 }
 
 /**
- * The two lines, each with its newline; whatever the words came from, they make no third. `pair`
- * speaks in its own name.
+ * The two lines, each with its newline; the texts can never make a third. `pair` speaks in its own
+ * name.
  * @public
  */
 export function verdictLines(verdict: Verdict, speaker: "crypto" | "pair" = "crypto"): string {

@@ -1,11 +1,11 @@
 /**
  * Decides when a silent child process counts as hung. Only time in which the watcher ran counts as
- * silence: a suspended machine must not kill its children when it wakes up. Pure.
+ * silence, so a suspended machine does not kill its children when it wakes up. Pure.
  */
 
 /** @public */
 export interface Patience {
-  // until the first sign of life; a long ledger is read back before it
+  // until the first sign of life, because a long ledger is read back before it
   readonly beforeFirstMs: number;
   readonly afterMs: number; // between two signs of life
 }
@@ -47,7 +47,10 @@ export class Watchdog {
     this.#silentMs = 0;
   }
 
-  /** To be called every `lookMs`. 0 while the child may go on, else the seconds of its silence. */
+  /**
+   * The caller calls this every `lookMs`. 0 while the child may go on, else the seconds of its
+   * silence.
+   */
   overdueSeconds(): number {
     const now = this.#clock();
     this.#silentMs += Math.min(now - this.#lookedAt, gapMs);

@@ -1,7 +1,7 @@
 /**
- * Listens to a child process of `crypto`, and kills a silent one. A child writes lines of JSON: on
- * stdout `{"ready":true}` once and `{"alive":true}` every few seconds, on stderr its log, from
- * which the last fault is kept.
+ * Reads the output of a child process of `crypto`, and kills a silent one. A child writes lines of
+ * JSON: on stdout `{"ready":true}` once and `{"alive":true}` every few seconds, on stderr its log,
+ * from which the last fault is kept.
  */
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
@@ -24,13 +24,13 @@ export interface Exit {
   readonly of: "signer" | "courier";
   readonly code: number | null;
   readonly words: string; // as in "the signer ended with status 4"
-  readonly fault: Fault | null; // the last one of its log
+  readonly fault: Fault | null; // the last fault in its log
 }
 
 interface Fault {
   readonly code: string;
   readonly message: string;
-  readonly hint: unknown; // a text where there is a better one than the code's own
+  readonly hint: unknown; // a better hint than the code's own, if there is one
 }
 
 export interface Ready {
@@ -38,12 +38,13 @@ export interface Ready {
 }
 
 export interface Watched {
-  // the first sign of life; pending for ever when the child ends before
+  // the first sign of life; stays pending if the child ends before
   readonly up: Promise<unknown>;
   readonly ready: Promise<Ready>; // likewise
   readonly ended: Promise<Exit>; // never rejects
   /**
-   * Closes stdin, then SIGTERM, then SIGKILL. Resolves when the child has ended; twice is harmless.
+   * Closes stdin, then SIGTERM, then SIGKILL. Resolves when the child has ended; may be repeated
+   * without harm.
    */
   end(): Promise<void>;
 }
@@ -56,13 +57,13 @@ const graceMs = 1_500;
 const killMs = 500;
 const lineCharactersMax = 65_536;
 
-/** Stands for a signer that another unit runs. */
+/** Represents a signer that another unit runs. */
 export function alwaysUp(): Watched {
   const ready = Promise.resolve({ locked: "" });
   return { up: ready, ready, ended: new Promise(() => {}), end: () => Promise.resolve() };
 }
 
-/** Begins to listen to a child that was just started. */
+/** Begins to read the output of a child that was just started. */
 export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions): Watched {
   let fault: Fault | null = null;
   const watchdog = new Watchdog(options.clock, options.patience);
@@ -80,7 +81,7 @@ export function watch(of: Exit["of"], child: ChildProcess, options: WatchOptions
       clearInterval(looks);
       resolve({ of, code, words, fault });
     };
-    // "close" comes after the last of its output, "exit" may come before.
+    // "close" comes after the end of its output, but "exit" may come before.
     child.once("close", (code, signal) => over(code, signal === null ? `ended with status ${code}` : `was ended by ${signal}`));
     child.once("error", (error) => over(exitCodes.bug, `could not be started (${error.message})`));
   });
@@ -121,7 +122,8 @@ function eachLine(stream: Readable | null, take: (line: string) => void): void {
   stream?.on("data", (text: string) => {
     const lines = (rest + text).split("\n");
     rest = (lines.pop() ?? "").slice(-lineCharactersMax);
-    // This may reach a terminal, and a courier that was taken over prints any character.
+    // This text may reach a terminal, and a courier under an attacker's control prints any
+    // character.
     for (const line of lines) take(visible(line));
   });
 }

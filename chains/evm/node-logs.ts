@@ -1,9 +1,9 @@
 /**
- * Transfers in a run of blocks from one node, with proof. A list of logs does not show which logs
- * it leaves out, and a node that lags, or another machine behind its address, answers with an empty
- * list. So each list is compared with the blooms of the headers. If a bloom shows logs that the
- * list lacks, the receipts of the block decide. Touches nodes only through node.ts. Sources:
- * EIP-234 (logs by block hash); Ethereum yellow paper, section 4.3.1.
+ * Transfers in a run of blocks from one node, with proof. A list of logs does not show its gaps,
+ * and a node that lags, or another machine behind the same address, answers with an empty list. So
+ * each list is compared with the blooms of the headers. If a bloom shows logs that the list lacks,
+ * the receipts of the block decide. Touches nodes only through node.ts. Sources: EIP-234 (logs by
+ * block hash); Ethereum yellow paper, section 4.3.1.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { Span } from "../providers/node-span.ts";

@@ -1,9 +1,9 @@
 /**
- * Reads a signed transaction back with code that shares nothing with the code that built it
- * (ethers), before a byte of it reaches a node: chain, nonce, destination, value, call, fees and
- * hash. ethers is loaded on the first use, because it is most of a quiet courier's memory. Its
- * decoder and its hash are enough; its complete Transaction class costs five times as much. Source:
- * EIP-1559, EIP-2718.
+ * Reads a signed transaction back before a byte reaches a node: chain, nonce, destination, value,
+ * call, fees and hash. The reader (ethers) shares no code with the builder of the transaction. It
+ * is loaded on the first use, because ethers is most of a quiet courier's memory. Its decoder and
+ * hash are enough; the complete Transaction class costs five times as much. Source: EIP-1559,
+ * EIP-2718.
  */
 import type { Interface, RlpStructuredData } from "ethers";
 import type { IndependentReading, Said } from "../nodes.ts";

@@ -1,6 +1,6 @@
 /**
- * All logs of one block from the receipts of its transactions, which also show logs that a list
- * leaves out. Touches nodes only through node-pool.ts. Source: Ethereum execution-apis,
+ * All logs of one block from the receipts of its transactions, with the logs that a list leaves
+ * out. Touches nodes only through node-pool.ts. Source: Ethereum execution-apis,
  * eth_getBlockReceipts, which not every node has.
  */
 import { AgentError } from "../../protocol/fault.ts";

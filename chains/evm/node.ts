@@ -197,7 +197,9 @@ async function send(pool: NodePool, node: PoolNode, raw: string, txHash: string)
   }
 }
 
-/** A node's error. It counts as a refusal unless it says that the bytes or their slot are known. */
+/**
+ * A node's error, which counts as a refusal unless the node already knows the bytes or their slot.
+ */
 function refusedBy(node: PoolNode, text: string): BroadcastAnswer {
   const outcome = classifyBroadcastError(text);
   const said = { outcome, text, node: node.rpc.origin };

@@ -15,8 +15,8 @@ export interface AddressIndex {
 
 /**
  * Keeps one index for each book, and adds the addresses that the book has got since the last call.
- * A book only grows, and returns its addresses in the order in which it got them. `keyOf` of an
- * address: its bytes as text.
+ * A book only grows, and returns its addresses in order of arrival. `keyOf` of an address: its
+ * bytes as text.
  * @public
  */
 export function createIndexes(keyOf: (address: string) => string): (book: AddressBook) => Promise<AddressIndex> {

@@ -1,6 +1,6 @@
 /**
- * The newest head of one node and its movement: its height, the time of its last rise, and the
- * chain's block time by these heads. Pure: the clock is passed in.
+ * The newest head of one node and its movement: height, time of the last rise, and the chain's
+ * block time by these heads. Pure: the clock is passed in.
  */
 import type { HeadView } from "../nodes.ts";
 

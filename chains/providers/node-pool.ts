@@ -1,7 +1,7 @@
 /**
- * Joins several nodes of one chain: which node is asked first, which rests after a failure, which
- * is kept out because it serves another chain, and how many must agree. An answer is only trusted
- * as far as the caller demands here. Knows no protocol: a family brings its clients.
+ * Joins several nodes of one chain: decides the order of questions, the rest after a failure, the
+ * exclusion of a node of another chain, and the number of nodes that must agree. An answer is only
+ * trusted as far as the caller demands here. Knows no protocol: a family brings its clients.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { NodeLog, NodeStatus } from "../nodes.ts";

@@ -1,9 +1,8 @@
 /**
  * Classifies a node's answer to signed bytes. Offline. A refusal never decides the fate of a
- * payment, because other nodes may have taken the same bytes. A node also refuses as known the
- * bytes that it refused before for another reason, because it remembers each id before it checks
- * the transaction. Source: java-tron, Wallet.broadcastTransaction and the codes of its Return
- * message.
+ * payment, because other nodes may have taken the same bytes. A node remembers each id before it
+ * checks the transaction, so it later refuses as known the bytes of an earlier refusal. Source:
+ * java-tron, Wallet.broadcastTransaction and the codes of its Return message.
  */
 import type { BroadcastAnswer, BroadcastOutcome } from "../nodes.ts";
 import { readFields, wordsOf } from "./answers.ts";

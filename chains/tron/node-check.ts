@@ -1,7 +1,7 @@
 /**
- * Examines one node before any process depends on it: which chain it serves, its height, the time
- * of its blocks, and the decimals of the tokens. Bounded in time and questions. A question without
- * an answer is part of the view, never an error.
+ * Examines one node before any process depends on it: its chain, its height, the time of its
+ * blocks, and the decimals of the tokens. Bounded in time and questions. A question without an
+ * answer is part of the view, never an error.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import type { NodeView } from "../nodes.ts";

@@ -1,6 +1,6 @@
 /**
  * Proves that no block can take a transaction any more. The chain has no account nonce, so only
- * expiry proves this: solidified chain time has passed the expiration by a margin, and no block
+ * expiry proves this. Solidified chain time has passed the expiration by a margin, and no block
  * that could have taken the transaction did. Enough nodes agree on each of those blocks, and each
  * block follows the one before. A node's index of transactions is asked in addition, and proves
  * nothing by itself. The wall clock proves nothing: a block after a halt may take a transaction

@@ -94,7 +94,7 @@ export function createPayer(options: PayerOptions): TronPayer {
   };
 }
 
-/** The chain has no account nonce. */
+/** Counts for a chain without account nonce: all zero. */
 function uncounted(witnesses: number): Counters {
   return { latest: 0n, pending: 0n, final: 0n, witnesses, isSame: true };
 }
@@ -108,8 +108,7 @@ interface FactsAsked {
 
 /**
  * Nodes give balances only of their newest solidified block, so balances are asked for after that
- * block. They belong to it or to a later one, and already lack the coins that its transactions
- * spent.
+ * block. They belong to it or to a later block, and already lack the coins that block spent.
  */
 async function factsOf({ pool, blocks, tokens, decimals }: FactsAsked, account: string): Promise<BlockFacts> {
   const [head, { solid, price }] = await Promise.all([blocks.head(), marketOf(pool, blocks)]);

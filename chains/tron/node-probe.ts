@@ -64,9 +64,9 @@ interface Runs {
 }
 
 /**
- * Text for a node that keeps no internal transactions, else "". No answer of a node says if it
- * keeps them (vm.saveInternalTx), so receipts must show it: on a chain in use, some call of a few
- * hundred has one. With fewer calls in these blocks the answer is "". Sources:
+ * Text for a node that keeps no internal transactions, else "". No answer of a node names this
+ * setting (vm.saveInternalTx), so receipts must show it: on a chain in use, some call of a few
+ * hundred has an internal transaction. With fewer calls in these blocks the answer is "". Sources:
  * tronprotocol/java-tron #3064, #3152, #6119, #6284.
  */
 async function internalLack(pool: NodePool, node: PoolNode, newest: number, first: Runs): Promise<string> {

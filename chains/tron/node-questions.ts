@@ -18,7 +18,7 @@ const nobody = "41".padEnd(42, "0");
 export interface Prices {
   readonly energySun: bigint;
   readonly byteSun: bigint;
-  readonly activationSun: bigint; // charge for a receiver that is new on chain: one part instead of the price of bandwidth, one part in addition to it
+  readonly activationSun: bigint; // charge for a receiver that is new on chain: a part instead of the price of bandwidth, and a part in addition
 }
 
 export function accountQuestion(side: Side, address: string): Question<Account> {

@@ -1,8 +1,8 @@
 /**
- * Reads a signed transaction back with code that shares nothing with the code that built it, before
- * a byte of it reaches a node. It has its own reader of protobuf, and uses ethers for addresses,
- * calls and hashes, loaded on the first use. The bytes name no network, so the network is not
- * compared. Sources: the protocol buffers' encoding guide; the chain's protobuf files.
+ * Reads a signed transaction back before a byte reaches a node, without any code of the
+ * transaction's builder. Has a reader of protobuf of its own, and uses ethers for addresses, calls
+ * and hashes, loaded on the first use. The bytes name no network, so the network is not compared.
+ * Sources: the protocol buffers' encoding guide; the chain's protobuf files.
  */
 import type { Interface } from "ethers";
 import type { IndependentReading, Said } from "../nodes.ts";

@@ -31,8 +31,8 @@ export function untilMs(facts: Facts): number {
 }
 
 /**
- * Rises strictly from one attempt of an account to the next. Two equal payments by one block at one
- * time would be one transaction with one id, and the chain would pay only one of them.
+ * Rises strictly from one attempt of an account to the next. Two equal payments by the same block
+ * at the same time would be a single transaction with one id, and the chain would pay only once.
  * @public
  */
 export function stamp(facts: Facts): bigint {

@@ -1,6 +1,6 @@
 /**
- * The task and the answers of the backup's own process. encKey travels beside the task; neither
- * holds a secret. Types alone.
+ * The task and the answers of the backup's own process. encKey travels next to the task; neither
+ * holds a secret. Only types.
  */
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import type { Head } from "../../protocol/messages.ts";
@@ -12,7 +12,7 @@ export type BackupTask =
       readonly act: "make";
       readonly file: string;
       readonly state: StateFolder;
-      /** config.json; null for none. One that a person named may be anybody's. */
+      /** config.json; null for none. A file that an operator named may have any owner. */
       readonly config: { readonly path: string; readonly isNamed: boolean } | null;
       readonly upTo: Head | null; // the running signer's durable head; null when none runs
       readonly hasKeys: boolean;

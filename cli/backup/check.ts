@@ -1,6 +1,6 @@
 /**
- * Reads a backup from its first byte to its last: every box, every hash, every link of the ledger.
- * Changes nothing.
+ * Reads a backup from its first byte to its last and checks every box, every hash and every link of
+ * the ledger. Changes nothing.
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { CopyCheck } from "../../agent/ledger/copy.ts";
@@ -47,7 +47,7 @@ function readRange(fd: number, at: number, length: number): Uint8Array {
 }
 
 /**
- * Whether encKey is needed to open the file. @throws AgentError BACKUP_DAMAGED, BACKUP_NEWER
+ * True if opening the file needs encKey. @throws AgentError BACKUP_DAMAGED, BACKUP_NEWER
  * @public
  */
 export function isSealedFile(file: string): boolean {
@@ -55,8 +55,8 @@ export function isSealedFile(file: string): boolean {
 }
 
 /**
- * Reads the whole file. `take` gets each part before the manifest has confirmed it, and must not
- * keep its bytes: they are wiped.
+ * Reads the complete file. `take` gets each part before the manifest has confirmed it. It must not
+ * keep the part's bytes, because they are wiped.
  * @throws AgentError BACKUP_*, LEDGER_*
  */
 export function checkBackup(file: string, encKey: Uint8Array | null, take: (part: Part) => void = () => {}): Manifest {
@@ -74,7 +74,10 @@ export function checkBackup(file: string, encKey: Uint8Array | null, take: (part
   });
 }
 
-/** The manifest, once the ledger ends with its head. @throws AgentError BACKUP_DAMAGED, LEDGER_* */
+/**
+ * Returns the manifest if the ledger ends with its head. @throws AgentError BACKUP_DAMAGED,
+ * LEDGER_*
+ */
 function confirmed(manifest: Manifest, ledger: CopyCheck): Manifest {
   const { head, agent, wallet } = ledger.finish();
   const isItsOwn = head.hash === manifest.head.hash && agent === manifest.agent && wallet === manifest.wallet;

@@ -1,8 +1,8 @@
 /**
- * The bytes of a backup file: a readable first line, then chunks, each in a box of its own under a
- * key from encKey, or plain when the backup holds no keys. The box nonce marks the last chunk, so
- * that a file which was cut short does not open to its end. Touches no disk. Format: docs/backup.md
- * section 2. Source: NaCl secretbox; the STREAM construction (Hoang et al., 2015).
+ * The bytes of a backup file: a readable first line, then chunks. Each chunk is in a box of its own
+ * under a key from encKey, or plain if the backup holds no keys. The box nonce marks the last
+ * chunk, so a file that was cut short does not open to its end. Touches no disk. Format:
+ * docs/backup.md section 2. Source: NaCl secretbox; the STREAM construction (Hoang et al., 2015).
  */
 import { createHash } from "node:crypto";
 import nacl from "tweetnacl";
@@ -15,9 +15,7 @@ import { type Manifest, type ManifestPart, manifestBytesMax, partName, readManif
 const version = 1;
 const label = "autowithdraw/1 backup";
 const headerBytesMax = 1024;
-/**
- * Plain bytes of a chunk: large enough to be quick, small enough for memory to hold chunk and box.
- */
+/** Plain bytes of a chunk: large enough for speed, small enough that memory holds chunk and box. */
 const chunkBytesMax = 1024 * 1024;
 const boxNoncePrefixBytes = 16;
 /** The largest file of a state folder is a segment of 16 MiB. */
@@ -44,13 +42,13 @@ const scryptHeader = object({
   boxNonce: hex(boxNoncePrefixBytes),
 });
 
-/** How chunks are boxed; null in a backup without keys. */
+/** The boxes of the chunks; null in a backup without keys. */
 interface Box {
   readonly key: Uint8Array; // the caller wipes it
   readonly prefix: Uint8Array;
 }
 
-/** One whole file in a backup. Whoever takes it wipes its bytes. */
+/** One complete file in a backup. The receiver wipes its bytes. */
 export interface Part {
   readonly name: string;
   readonly bytes: Uint8Array;
@@ -77,7 +75,7 @@ export class BackupWriter {
     write(Buffer.from(`${header}\n`));
   }
 
-  /** Writes one file; the caller keeps and wipes its bytes. */
+  /** Writes one file. The caller keeps and wipes its bytes. */
   part({ name, bytes }: Part): void {
     const sha256 = createHash("sha256").update(bytes).digest("hex");
     this.#parts.push({ name, bytes: bytes.length, sha256 });
@@ -131,9 +129,7 @@ interface Header {
   readonly prefix: Uint8Array;
 }
 
-/**
- * Whether encKey is needed to read the file. @throws AgentError BACKUP_DAMAGED, BACKUP_NEWER
- */
+/** True if reading the file needs encKey. @throws AgentError BACKUP_DAMAGED, BACKUP_NEWER */
 export function isSealed(read: ReadAt): boolean {
   return readHeader(read).kdf !== null;
 }
@@ -161,9 +157,9 @@ function readHeader(read: ReadAt): Header {
 }
 
 /**
- * Gives each part as soon as it is whole, and returns the manifest after comparing every part with
- * it. A part counts as good only after that: a caller that writes parts to disk reads the file
- * twice.
+ * Gives each part as soon as it is complete, then compares all parts with the manifest and returns
+ * the manifest. A part counts as good only after that, so a caller that writes parts to disk reads
+ * the file twice.
  * @throws AgentError BACKUP_DAMAGED, BACKUP_ENCKEY, BACKUP_NEWER
  */
 export function* readBackup(read: ReadAt, encKey: Uint8Array | null): Generator<Part, Manifest> {
@@ -221,7 +217,7 @@ function closePart(
   return { name, bytes };
 }
 
-/** The manifest, when it lists exactly the parts that were found. */
+/** Returns the manifest if it lists exactly the parts that were found. */
 function matched(manifest: Manifest, found: readonly ManifestPart[]): Manifest {
   const isTwice = new Set(found.map(({ name }) => name)).size < found.length;
   if (isTwice || JSON.stringify(manifest.parts) !== JSON.stringify(found))

@@ -1,5 +1,5 @@
 /**
- * The backup's own process, without a network where the machine permits it: makes, checks or
+ * The backup's own process, without a network if the machine permits this: makes, checks or
  * restores one file. Stdin has the task, and encKey for a sealed backup. The answer is one line of
  * JSON without a secret.
  */

@@ -1,7 +1,7 @@
 /**
- * Makes a backup, also beside a running signer: the ledger up to a durable record, keystore, link,
+ * Makes a backup, also next to a running signer: the ledger up to a durable record, keystore, link,
  * progress of pairing, and config.json without its secrets. The file is written under another name,
- * synced and read back whole before it gets its own.
+ * synced and read back completely before it gets its own name.
  */
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
@@ -33,8 +33,8 @@ const secretMembers = ["mnemonic", "apiKey", "encKey"];
  */
 export function makeBackup(task: BackupTask & { readonly act: "make" }, encKey: Uint8Array | null): Manifest {
   const { file, state } = task;
-  // A backup sealed under a mistyped key would open for nobody, so the key must open the keystore
-  // first.
+  // Checks that the key opens the keystore first, because a backup sealed under a mistyped key
+  // could never be opened.
   if (encKey !== null)
     wipeKeystore(
       openKeystore(
@@ -66,7 +66,8 @@ export function makeBackup(task: BackupTask & { readonly act: "make" }, encKey: 
 }
 
 /**
- * Ledger first, pairing.json last: after a restore that was cut short in this order nothing starts.
+ * The ledger comes first and pairing.json last, so nothing starts after a restore that was cut
+ * short.
  */
 function writeParts(writer: BackupWriter, task: BackupTask & { readonly act: "make" }): Manifest {
   const { state, config, hasKeys, madeAt, upTo } = task;
@@ -97,16 +98,16 @@ function privateFile(path: string, owner: TrustedOwner): Uint8Array {
 }
 
 /**
- * The courier owns its folder, so link.json may be a symbolic link to a file of root's, which a
- * restore would hand to the courier.
+ * The courier owns its folder, so link.json may be a symbolic link to a file that only root can
+ * read. A restore would hand this file to the courier.
  */
 function linkBytes(courier: string): Uint8Array {
   return asOwner(join(courier, "link.json"), () => readLinkBytes(courier));
 }
 
 /**
- * config.json without its three secrets; in a backup without keys, which anybody may read, nodes'
- * addresses lose path and password.
+ * config.json without its three secrets. In a backup without keys, which anybody may read, the
+ * addresses of nodes lose path and password.
  */
 function configBytes({ path, isNamed }: { readonly path: string; readonly isNamed: boolean }, hasKeys: boolean): Uint8Array {
   const all = privateFile(path, isNamed ? "any" : "own");
@@ -122,7 +123,7 @@ function hostsOf(nodes: unknown): unknown {
   return Array.isArray(nodes) ? nodes.map((node) => (URL.canParse(String(node)) ? new URL(String(node)).origin : "")) : nodes;
 }
 
-/** Turns EACCES, which each room reports by a code of its own, into COMMAND_RIGHT. */
+/** Turns EACCES, for which each module has a code of its own, into COMMAND_RIGHT. */
 function asOwner<T>(path: string, act: () => T): T {
   try {
     return namingFile(path, act);

@@ -1,6 +1,6 @@
 /**
  * The manifest of a backup: the agent, the ledger's head, the time, and every part with its hash.
- * Shapes alone.
+ * Only types and their readers.
  */
 import { AgentError } from "../../protocol/fault.ts";
 import { parseJson } from "../../protocol/json.ts";
@@ -28,14 +28,14 @@ export interface Manifest {
 }
 
 const nameMax = 64;
-/** A ledger of 50,000 segments has paid some 250 million withdrawals. */
+/** Bound: a ledger of 50,000 segments has paid some 250 million withdrawals. */
 const partsMax = 50_000;
 /** No chunk of a backup is longer. */
 export const manifestBytesMax = 16 * 1024 * 1024;
 
 /**
- * The name of a part. No slash but the ledger's and no leading dot, so that it never leads out of a
- * folder.
+ * The name of a part. It has no slash except the ledger's and no leading dot, so it never leads out
+ * of a folder.
  */
 export function partName(): Reader<string> {
   return string({ min: 1, max: nameMax, pattern: /^(?:ledger\/)?[a-z0-9][a-z0-9.-]*$/ });

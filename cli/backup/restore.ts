@@ -1,7 +1,7 @@
 /**
- * Puts a backup into an empty state folder. Reads it whole first, then writes file by file, the
- * ledger before the keys, so that nothing starts after a restore that was cut short. Each file gets
- * the owner of its folder.
+ * Puts a backup into an empty state folder. Reads the complete file first, then writes file by
+ * file, the ledger before the keys, so nothing starts after a restore that was cut short. Each file
+ * gets the owner of its folder.
  */
 import { chownSync, closeSync, constants, fchownSync, fsyncSync, openSync, statSync, writeSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -12,7 +12,10 @@ import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { checkBackup, ledgerPrefix } from "./check.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** The restored config.json lies beside the state: a person decides which one comes into force. */
+/**
+ * The restored config.json lies next to the state, because an operator decides which one comes into
+ * force.
+ */
 const configName = "config.from-backup.json";
 
 /**
@@ -50,7 +53,10 @@ function placeOf(name: string, state: StateFolder): string {
   throw new AgentError("BACKUP_DAMAGED", "none", `the backup holds ${name}, which belongs nowhere`);
 }
 
-/** Folders, locks and sockets are no state: an installation, or a start that failed, makes them. */
+/**
+ * Folders, locks and sockets do not count as state, because an installation or a failed start makes
+ * them.
+ */
 function assertEmpty(state: StateFolder): void {
   const kept: readonly (readonly [string, readonly string[]])[] = [
     [state.root, ["signer", "courier", "run"]],

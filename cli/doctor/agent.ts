@@ -20,7 +20,7 @@ export function judgeStatus(status: SignerStatus, seen: Seen): readonly Finding[
   return [...problems, ...isolationFindings(status, seen), ...versionFindings(status, seen)];
 }
 
-/** A signer that runs as root is one of the problems of `status`, so not a finding here. */
+/** A signer that runs as root is a problem of `status` already, so it is no finding here. */
 function isolationFindings({ isolation }: SignerStatus, { isUnderUnits }: Seen): readonly Finding[] {
   if (/^L0\b.*\broot\b/.test(isolation)) return [];
   if (/^L[2-9]\b/.test(isolation)) return [];
@@ -107,8 +107,8 @@ function wideFindings(
 }
 
 /**
- * The finding for a signer that is away or silent; null for a missing right, by which something
- * stays unseen.
+ * The finding for a signer that is away or silent; null for a missing right, which leaves a part
+ * unseen.
  */
 export function awayFinding(error: unknown): Finding | null {
   if (!(error instanceof AgentError)) throw error;

@@ -1,6 +1,6 @@
 /**
- * Looks at config.json and its neighbours: whether the file reads, secrets that are still in it,
- * copies of it, a misplaced encKey.
+ * Examines config.json and its folder: errors in the file, remaining secrets, copies with secrets,
+ * a misplaced encKey.
  */
 import { readdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
@@ -20,12 +20,12 @@ export interface ConfigLook extends Look {
 const namesMax = 4_096;
 
 export interface ConfigFacts {
-  readonly isNamed: boolean; // by a person, or by the signer that runs with it
+  readonly isNamed: boolean; // named by an operator, or by the signer that runs with it
   readonly isPaired: boolean; // mnemonic and apiKey must be gone from the file by now
   readonly isUnderUnits: boolean;
 }
 
-/** `settings` is null when the file does not read. */
+/** `settings` is null if the file does not parse. */
 export function lookAtConfig(path: string, state: StateFolder, about: ConfigFacts): ConfigLook {
   const { isNamed, isPaired, isUnderUnits } = about;
   const beside = besideFindings(path, state);
@@ -51,7 +51,7 @@ export function lookAtConfig(path: string, state: StateFolder, about: ConfigFact
   }
 }
 
-/** The mode shows even to a user without the right to read the file. */
+/** A user without the right to read the file can still see its mode. */
 function exposedFindings(path: string): readonly Finding[] {
   try {
     if ((statSync(path).mode & 0o077) === 0) return [];
@@ -96,7 +96,7 @@ function policyFindings({ currencies, policy }: AgentSettings): readonly Finding
 }
 
 /**
- * Finds copies of config.json in its folder, and encKey beside the keystore or beside its
+ * Finds copies of config.json in its folder, and encKey next to the keystore or next to its
  * credential.
  */
 function besideFindings(path: string, state: StateFolder): Look {
@@ -124,7 +124,7 @@ function besideFindings(path: string, state: StateFolder): Look {
 
 const isEncKey = (name: string): boolean => /^\.?enc[-_]?key(?:\.(?:txt|hex|key|bin))?$/i.test(name);
 
-/** A person types the line, and somebody else may have chosen the name. */
+/** The operator types this line, but another user may have chosen the file's name. */
 function lineFor(path: string, command: string): string {
   return `${command} ${shellWord(path) ?? "the file named above, by hand"}`;
 }

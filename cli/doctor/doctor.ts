@@ -1,7 +1,7 @@
 /**
- * `doctor`: looks for every known trouble of an agent on its server before it hurts, and tells each
- * with a code, a sentence and the line to type. Works as root or as an operator. Changes nothing;
- * one scratch file is written and removed.
+ * `doctor`: looks for every known problem of an agent on its server before it does harm, and
+ * reports each with a code, a sentence and the line to type. Works as root or as an operator.
+ * Changes nothing; one scratch file is written and removed.
  */
 
 import { join } from "node:path";
@@ -43,8 +43,8 @@ const listMax = 500;
 const quietMs = 1_000;
 
 /**
- * Prints the findings, errors first, and whatever this user could not look at. Resolves with 0
- * without a finding, else with 1.
+ * Prints the findings, errors first, and the parts that this user could not look at. Resolves with
+ * 0 without a finding, else with 1.
  * @throws AgentError COMMAND_RIGHT when this user could look at nothing
  * @public
  */
@@ -70,7 +70,7 @@ export async function doctor(state: StateFolder, options: DoctorOptions, termina
   return findings.length === 0 ? exitCodes.fine : exitCodes.no;
 }
 
-/** Names on a terminal the look that begins, once a second has passed. */
+/** Names the check that begins on the terminal, after a second has passed. */
 function progress(terminal: Terminal, now: () => number): (what: string) => void {
   const from = now();
   return (what) => {
@@ -114,7 +114,7 @@ async function lookAtAgent(state: StateFolder, outside: Outside, say: (what: str
   });
   const known = status as SignerStatus | null;
   const isAnswering = known !== null;
-  // A signer that hangs, or a folder without an agent, would give the same finding again.
+  // A signer that hangs, or a folder without an agent, would cause the same finding again.
   const isReadHere = findings.every(({ code }) => code === "COMMAND_DAEMON_AWAY" || code === "LEDGER_READ_ONLY");
   if (!isAnswering && !isReadHere) return { status, isSeen, findings, unseen };
   await attempt("the ledger, read back whole", async () => void (await verified(state)));
@@ -146,7 +146,7 @@ function lookAtFolder(state: StateFolder): FolderLook {
   return { isPaired, isSeen: tree.entries.length > 1, findings: [...whole, ...findings], unseen };
 }
 
-/** The system's words for a disk that takes no writes, each with its code. */
+/** The system's errors for a disk that takes no writes, each with its code. */
 const diskFaults: Readonly<Record<string, "LEDGER_READ_ONLY" | "LEDGER_DISK_FULL" | "LEDGER_POISONED">> = {
   EROFS: "LEDGER_READ_ONLY",
   ENOSPC: "LEDGER_DISK_FULL",
@@ -165,7 +165,7 @@ function lookAtMachine(state: StateFolder, status: SignerStatus | null, outside:
   const units = machine.isUnderUnits(state) ? judgeUnits(machine.units(unitsLookedAt), outside.exposure) : [];
   const others = lookAtOthers(state, outside.stateFolders(state.root));
   const findings = [...judgeNode(outside.nodeVersion, outside.now()), ...units, ...others.findings];
-  // The signer has said already that its disk takes no writes.
+  // The signer has already reported that its disk takes no writes.
   if (status?.ledgerReadOnly === true) return { findings, unseen: others.unseen };
   try {
     return { findings: [...disk(), ...findings], unseen: others.unseen };
@@ -197,7 +197,7 @@ type Settings = NonNullable<ReturnType<typeof lookAtConfig>["settings"]>;
 async function lookAtNetwork(settings: Settings, outside: Outside): Promise<Look> {
   const [chains, gateway] = await Promise.all([outside.chains(settings), outside.gatewayTime(settings.gatewayUrl)]);
   const clocks = judgeClocks(outside.now(), gateway, chains);
-  // The age of a block says nothing while the clock of this machine is in doubt.
+  // The age of a block proves nothing while the clock of this machine is in doubt.
   const nodes = judgeChains(settings, chains, outside.now()).filter(({ code }) => code !== "NODE_STALE" || clocks.length === 0);
   const findings = [...nodes, ...clocks];
   return {

@@ -38,7 +38,7 @@ export function readTree(root: string): Tree {
       if (entry.kind === "folder") for (const name of readdirSync(path)) queue.push(join(path, name));
     } catch (error) {
       const reason = reasonOf(error);
-      // An entry that is gone between listing and look was a temporary file.
+      // An entry that disappears between listing and reading was a temporary file.
       if (reason !== "ENOENT") unseen.push(visible(`${path} (${reason})`));
     }
   }
@@ -58,7 +58,7 @@ function entryOf(path: string, stat: Stats): Entry {
   return { path, kind, mode: stat.mode & 0o777, uid: stat.uid, names: stat.nlink };
 }
 
-/** Judges every entry by its own rights and by the owner of its room. */
+/** Judges every entry by its own rights and by the owner of its folder. */
 export function judgeTree(state: StateFolder, { entries, unseen }: Tree): Look {
   const owners = new Map(entries.filter(({ kind }) => kind === "folder").map(({ path, uid }) => [path, uid]));
   const findings = entries.flatMap((entry) => [
@@ -83,8 +83,8 @@ function forbiddenBits({ path, kind }: Entry): number {
 }
 
 /**
- * The hint with the path as one word. The owner of the folder chose the name, so a path that needs
- * more than quotes is not printed.
+ * The hint with the path as one argument. The owner of the folder chose the name, so a path that
+ * needs more than quotes is not printed.
  */
 function lineFor(path: string, line: (word: string) => string): string {
   const word = shellWord(path);

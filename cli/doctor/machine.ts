@@ -54,7 +54,8 @@ const forgetful = /^(?:tmpfs|ramfs|devtmpfs)$/;
 const remote = /^(?:nfs\d?|cifs|smb\d?|9p|afs|ceph|glusterfs|fuse\..+|fuse)$/;
 
 /**
- * The type of the file system that holds `path`, by the longest mount point above it; "" unknown.
+ * The type of the file system that holds `path`, by the longest mount point above it; "" if
+ * unknown.
  */
 export function fileSystemOf(path: string, mounts: string): string {
   const rows = mounts.split("\n").map((line) => line.split(" "));
@@ -89,7 +90,8 @@ export function judgeSyncs(path: string, syncsMs: readonly number[]): readonly F
 }
 
 /**
- * The signer's own least room (docs/operations.md section 4). Used only where no signer answers.
+ * The least free space that the signer itself demands (docs/operations.md section 4). Used only if
+ * no signer answers.
  */
 const freeBytesMin = 67_108_864;
 
@@ -108,7 +110,7 @@ export function judgeRoom(path: string, freeBytes: number): readonly Finding[] {
 
 const unitNames = ["crypto-signer.service", "crypto.service"] as const;
 export const unitsLookedAt = [...unitNames, "crypto-signer.socket", "crypto-operator.socket"] as const;
-/** The exposure of the units of systemd/, and a little more for other versions of systemd. */
+/** The exposure of the units of systemd/, with a margin for other versions of systemd. */
 const exposures = [
   ["crypto-signer.service", 0.4],
   ["crypto.service", 1.5],
@@ -168,29 +170,34 @@ export function lookAtOthers(state: StateFolder, folders: readonly string[]): Lo
   return { findings, unseen: [] };
 }
 
-/** The wallet of a keystore; null without a keystore, "" for one that this user cannot read. */
+/**
+ * The wallet of a keystore; null without a keystore, "" for a keystore that this user cannot read.
+ */
 function walletIn(signer: string): string | null {
   try {
     if (lstatSync(join(signer, "keystore.json"), { throwIfNoEntry: false }) === undefined) return null;
     return readKeystoreHeader(readKeystore(signer)).wallet;
   } catch (error) {
     if (error instanceof AgentError) return "";
-    // ENOTDIR: a neighbour that is a file. EACCES: somebody else's folder, and not this user's to
-    // judge.
+    // ENOTDIR: a neighbour that is a file. EACCES: the folder of another user, which this user
+    // cannot judge.
     return reasonOf(error) === "EACCES" || reasonOf(error) === "ENOTDIR" ? null : "";
   }
 }
 
 const skewMsMax = 30_000;
-/** Nothing is signed beyond this (docs/operations.md, CLOCK_SKEW). */
+/** Nothing is signed beyond this difference (docs/operations.md, CLOCK_SKEW). */
 const skewMsStops = 600_000;
-/** By a right clock the newest block is this fresh. A chain lets block times be ahead a little. */
+/**
+ * By a correct clock the newest block is at most this old. A chain lets block times be ahead a
+ * little.
+ */
 const freshMs = 120_000;
 const aheadMs = 15_000;
 
 /**
- * Compares this machine's clock with the gateway's. The newest block of any chain decides which is
- * off: its time has surely passed.
+ * Compares this machine's clock with the gateway's. The newest block of any chain decides which
+ * clock is wrong, because the time of this block has surely passed.
  */
 export function judgeClocks(nowMs: number, gateway: GatewayTime | null, chains: readonly ChainView[]): readonly Finding[] {
   const blockAtMs = Math.max(0, ...chains.flatMap(({ nodes }) => nodes.map((node) => node.blockAtMs)));
@@ -206,7 +213,7 @@ export function judgeClocks(nowMs: number, gateway: GatewayTime | null, chains: 
         ]
       : [];
   }
-  // The header has whole seconds, and the answer took a while: only a difference beyond both
+  // The header counts only seconds, and the answer took a while, so only a difference beyond both
   // counts.
   const apartMs =
     gateway.dateMs > gateway.latestMs

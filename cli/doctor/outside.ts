@@ -1,6 +1,6 @@
 /**
- * The readings that `doctor` takes of this machine and its neighbours, as one object, so that tests
- * can give their own.
+ * The readings of this machine and its neighbours for `doctor`, as one object, so tests can give
+ * their own.
  */
 import { spawnSync } from "node:child_process";
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, readFileSync, rmSync, statfsSync, writeSync } from "node:fs";
@@ -24,13 +24,13 @@ export interface Outside {
    * Throws the disk's error.
    */
   syncsMs(folder: string): readonly number[];
-  /** Bytes free for others than root on the disk of `folder`; -1 for unknown. */
+  /** Bytes free for users other than root on the disk of `folder`; -1 for unknown. */
   freeBytes(folder: string): number;
   /** Folders other than `root` in which an agent may lie. They need not exist. */
   stateFolders(root: string): readonly string[];
   /** A unit's exposure by systemd-analyze security, 0 to 10; null for unknown. */
   exposure(unit: string): number | null;
-  /** The date in the gateway's answer, of whatever status. Never rejects. */
+  /** The date in the gateway's answer of any status. Never rejects. */
   gatewayTime(url: string): Promise<GatewayTime>;
   chains(settings: Pick<AgentSettings, "chains" | "currencies">): Promise<readonly ChainView[]>;
 }
@@ -50,7 +50,7 @@ const analyzers = ["/usr/bin/systemd-analyze", "/bin/systemd-analyze"];
 const analyzeMs = 10_000;
 
 /**
- * This machine. Writes one scratch file, and removes it.
+ * The real machine. Writes one scratch file, and removes it.
  * @public
  */
 export const thisOutside: Outside = {
@@ -74,7 +74,7 @@ export const thisOutside: Outside = {
 };
 
 function syncsMs(folder: string): readonly number[] {
-  // A name that the ledger takes for a file still being made.
+  // A name that the ledger takes for a file that is still being made.
   const path = join(folder, `doctor-${process.pid}.tmp`);
   const fd = openSync(path, "wx", 0o600);
   try {
@@ -91,7 +91,8 @@ function syncsMs(folder: string): readonly number[] {
 }
 
 /**
- * The default places of commands and units, and the folder's neighbours, where people make copies.
+ * The default state folders of commands and units, and the folder's neighbours, where operators
+ * make copies.
  */
 function stateFolders(root: string): readonly string[] {
   const homes = ["/root", homedir(), ...namesOrNone("/home").map((name) => join("/home", name))];
@@ -130,8 +131,8 @@ export function exposureIn(text: string): number | null {
 }
 
 /**
- * Asks for the gateway's first page, since any answer has a date (RFC 9110 section 6.6.1). Never
- * rejects.
+ * Asks for the gateway's first page, because every answer has a date (RFC 9110 section 6.6.1).
+ * Never rejects.
  * @public
  */
 export async function gatewayTime(url: string, now: () => number): Promise<GatewayTime> {

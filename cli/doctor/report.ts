@@ -1,4 +1,6 @@
-/** The result of a look: findings, and in words whatever this user could not look at. */
+/**
+ * The result of a check: findings, and a description of the parts that this user could not look at.
+ */
 import type { Finding } from "../../protocol/finding.ts";
 
 export interface Look {
@@ -8,7 +10,7 @@ export interface Look {
 
 export const nothing: Look = { findings: [], unseen: [] };
 
-/** Joins several looks; a finding with the same code and sentence counts once. */
+/** Joins several results. A finding with the same code and sentence counts only once. */
 export function together(looks: readonly Look[]): Look {
   const seen = new Set<string>();
   const findings = looks

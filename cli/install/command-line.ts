@@ -1,6 +1,6 @@
 /**
- * The options of install, upgrade and uninstall, and their help. Parsed without a package, since a
- * bare server has none. Pure.
+ * The options of install, upgrade and uninstall, and their help. The parser uses no package,
+ * because a bare server has none. Pure.
  */
 import { parseArgs } from "node:util";
 import { AgentError } from "../../protocol/fault.ts";

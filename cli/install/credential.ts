@@ -1,7 +1,8 @@
 /**
  * Seals encKey as a credential for this machine, by systemd-creds. encKey comes from a file, from
- * config.json or is newly made; the credential is opened again and compared before encKey leaves
- * config.json. Bytes alone, never on a command line. Source: systemd-creds(1).
+ * config.json or is newly made. The credential is opened again and compared before encKey leaves
+ * config.json. Works only on bytes, and never puts them on a command line. Source:
+ * systemd-creds(1).
  */
 import { spawnSync } from "node:child_process";
 import { randomBytes, timingSafeEqual } from "node:crypto";
@@ -20,7 +21,7 @@ import type { Terminal } from "../terminal.ts";
 export interface CredentialPlaces {
   readonly credential: string;
   readonly config: string;
-  readonly takeAway: string; // where a new encKey is written for a person
+  readonly takeAway: string; // file in which the operator finds a new encKey
   readonly encKeyFile: string | undefined; // --enc-key-file
 }
 
@@ -30,8 +31,8 @@ interface Found {
 }
 
 /**
- * Seals encKey, or makes sure that a credential holds the encKey given. Again after a crash it goes
- * on.
+ * Seals encKey, or makes sure that a credential holds the encKey given. A second call after a crash
+ * goes on.
  * @returns words for the step
  * @throws AgentError ENCKEY_*, CONFIG_*, INSTALL_ENCKEY, INSTALL_STEP, COMMAND_DECLINED,
  * COMMAND_USAGE, PAIRING_SCRUB
@@ -57,7 +58,7 @@ export async function sealEncKey(places: CredentialPlaces, isYes: boolean, termi
 }
 
 /**
- * Whether a credential that came with another machine's files is to be sealed anew: it does not
+ * True if the credential came with another machine's files and must be sealed again: it does not
  * open, and encKey is given.
  */
 function isOfAnotherMachine(credential: string, given: Found | null): boolean {
@@ -86,8 +87,8 @@ function compared(places: CredentialPlaces, given: Found | null): string {
 }
 
 /**
- * encKey of the file, else of config.json, else null. Two that differ are a fault: one would seal,
- * the other open.
+ * encKey of the file, else of config.json, else null. Two that differ are a fault: one of them
+ * would seal, the other open.
  */
 function encKeyGiven({ encKeyFile, config }: CredentialPlaces): Found | null {
   const inConfig = encKeyInConfig(config);
@@ -117,8 +118,8 @@ function encKeyInConfig(config: string): Found | null {
 }
 
 /**
- * Makes encKey once: after a crash the file is read again, so that the sealed key is the one a
- * person may have taken away.
+ * Makes encKey only once. After a crash it reads the file again, so the sealed key is the one that
+ * the operator may have taken.
  */
 function newEncKey(takeAway: string): Found {
   if (!existsSync(takeAway)) {
@@ -158,7 +159,7 @@ async function assertKeptElsewhere(from: string, isYes: boolean, terminal: Termi
   }
 }
 
-/** Seals into a file beside, opens that again, and only then renames it. */
+/** Seals into a second file, opens this file again, and only then renames it. */
 function seal(credential: string, encKey: Uint8Array): void {
   const beside = `${credential}.new`;
   rmSync(beside, { force: true });
@@ -183,7 +184,7 @@ function seal(credential: string, encKey: Uint8Array): void {
   syncFolder(credential.slice(0, credential.lastIndexOf("/")));
 }
 
-/** config.json reaches the courier too, so no secret may stay in it. */
+/** The courier reads config.json too, so no secret may stay in it. */
 function takeOutOfConfig({ config }: CredentialPlaces): void {
   const inConfig = encKeyInConfig(config);
   inConfig?.bytes.fill(0);

@@ -1,5 +1,5 @@
 /**
- * Carries out the acts of a plan: the one place where installing changes a machine. No shell; every
+ * Carries out the acts of a plan. Only here does installing change a machine. Uses no shell; every
  * path comes from the layout.
  */
 import { spawnSync } from "node:child_process";
@@ -16,15 +16,15 @@ import { placeProgram } from "./program.ts";
 /** @public */
 export interface Door {
   readonly from: string; // the copy that is installed
-  readonly root: string; // of --root, "" for this machine
+  readonly root: string; // folder of --root, "" for this machine
   readonly node: string;
   /** Seals encKey; resolves with words for the step. */
   readonly seal: () => Promise<string>;
 }
 
 /**
- * Carries out one act; each is harmless twice. Resolves with words for the step, "" for the plan's
- * own.
+ * Carries out one act; each may be repeated without harm. Resolves with words for the step, "" for
+ * the plan's own.
  * @throws AgentError INSTALL_STEP, and the faults of the files and of `seal`
  * @public
  */
@@ -42,7 +42,7 @@ export async function carryOut(act: Act, door: Door): Promise<string> {
       replaceFile(at(act.path), Buffer.from(act.text), act.mode);
       return "";
     case "copy-private": {
-      const bytes = readPrivateFile(act.from, { owner: "any" }); // A person named it; the copy is root's.
+      const bytes = readPrivateFile(act.from, { owner: "any" }); // An operator named it; the copy belongs to root.
       replaceFile(at(act.to), bytes, 0o600);
       bytes.fill(0);
       return "";

@@ -70,7 +70,7 @@ export async function gatherFacts(layout: Layout, from: string, root: string): P
   };
 }
 
-/** The facts for uninstalling. `from`: the copy that the command was started from. @public */
+/** The facts for uninstalling. `from`: the copy from which the command was started. */
 export function gatherRemovalFacts(layout: Layout, from: string): RemovalFacts {
   const ours = new Set([join(from, "systemd"), join(layout.program, "systemd")].flatMap((folder) => unitNames(folder, layout)));
   return {
@@ -86,7 +86,7 @@ function unitNames(folder: string, { part }: Layout): readonly string[] {
 }
 
 /**
- * /usr/bin/node where that is this binary, since an upgrade of the distribution keeps the name;
+ * /usr/bin/node if this is the same binary, because an upgrade of the distribution keeps the name;
  * else the real path.
  */
 function nodePath(): string {
@@ -109,7 +109,7 @@ function accountsThere({ users, groups }: Layout): ReadonlySet<string> {
 }
 
 /**
- * The folder as an entry of Facts. Its owner is null when something in it is another user's, as
+ * The folder as an entry of Facts. Its owner is null if something in it belongs to another user, as
  * after a copy made by root.
  */
 function folderFact(path: string, place: string, isUsers: boolean): readonly (readonly [string, FolderFact])[] {
@@ -122,7 +122,7 @@ function folderFact(path: string, place: string, isUsers: boolean): readonly (re
 
 function isAllOf(uid: number, folder: string): boolean {
   // Node's own recursive listing follows links, and the folder's owner may have made a loop of
-  // them.
+  // links.
   return readdirSync(folder, { withFileTypes: true }).every((entry) => {
     const path = join(folder, entry.name);
     const stat = lstatSync(path, { throwIfNoEntry: false });
@@ -130,7 +130,7 @@ function isAllOf(uid: number, folder: string): boolean {
   });
 }
 
-/** Under the name `path`, what the file `place` holds. */
+/** The content of the file `place`, under the name `path`. */
 function textFact(path: string, place: string): readonly (readonly [string, string])[] {
   const text = textOf(place);
   return text === null ? [] : [[path, text]];

@@ -1,6 +1,6 @@
 /**
- * The places of an installation, for the agent and for the gateway: the one list that install,
- * upgrade and uninstall go by. The units of systemd/ name the same paths. Pure.
+ * The paths of an installation, for the agent and for the gateway: the one list for install,
+ * upgrade and uninstall. The units of systemd/ name the same paths. Pure.
  */
 import { installedState } from "../../agent/installed.ts";
 
@@ -19,7 +19,7 @@ interface Folder {
   readonly holds: string;
 }
 
-/** A file of the program's that shells and readers look for in a place of the machine's own. */
+/** A file of the program that shells and readers look for in a folder of the machine. */
 interface Help {
   readonly file: string; // in the program's folder
   readonly path: string;
@@ -37,13 +37,11 @@ export interface Layout {
   readonly groups: readonly Account[];
   readonly folders: readonly Folder[];
   readonly rooms: readonly string[]; // folders of dist/
-  readonly files: readonly string[]; // copied besides rooms, units, documents and helps
+  readonly files: readonly string[]; // copied in addition to modules, units, documents and helps
   readonly helps: readonly Help[];
 }
 
-/**
- * A new encKey lies here until a person takes it away. The units cannot see this folder. @public
- */
+/** A new encKey lies here until the operator takes it away. The units cannot see this folder. */
 export const takeAwayFile = "/root/autowithdraw-encKey";
 /** @public */
 export const unitFolder = "/etc/systemd/system";

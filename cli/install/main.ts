@@ -1,7 +1,7 @@
 /**
- * `autowithdraw install`, `upgrade` and `uninstall`: looks at the machine, plans, carries out step
- * by step and prints each, then the lines to type next. Loads no package, since a bare server has
- * none before.
+ * `autowithdraw install`, `upgrade` and `uninstall`: examines the machine, plans, carries out step
+ * by step and prints each step, then the lines to type next. Loads no package, because a bare
+ * server has none before.
  */
 import "../../protocol/no-inspector.ts";
 import { spawnSync } from "node:child_process";
@@ -28,7 +28,7 @@ import { leftBehind, planRemoval } from "./removal.ts";
  */
 export async function main(argv: readonly string[]): Promise<number> {
   const terminal = processTerminal();
-  // Root's own umask may be stricter, and every user must be able to read program and units.
+  // Root's own umask may be stricter, but every user must be able to read program and units.
   process.umask(0o022);
   try {
     const command = readInstallCommand(argv);
@@ -67,8 +67,8 @@ async function install(command: InstallCommand, terminal: Terminal): Promise<voi
 }
 
 /**
- * Before the first step, so that a mistyped name leaves nothing half done; also for --dry-run,
- * which would promise too much.
+ * Runs before the first step, so a mistyped name leaves nothing half done. Also runs for --dry-run,
+ * which would otherwise promise too much.
  */
 function assertReadable({ config, encKeyFile }: InstallCommand, { installed }: Facts): void {
   const named = (option: string): string => `name the file with ${option}, readable by this user`;

@@ -1,7 +1,6 @@
 /**
  * The plan of an installation, made from the facts of a machine: steps, each with its state and the
- * acts that carry it out. Pure, so that a test can show every case and `--dry-run` can print the
- * plan.
+ * acts that carry it out. Pure, so a test can show every case and `--dry-run` can print the plan.
  */
 import { installedConfig, installedCredential } from "../../agent/installed.ts";
 import { AgentError } from "../../protocol/fault.ts";
@@ -19,7 +18,7 @@ export type Act =
 
 /** @public */
 export interface Step {
-  readonly state: "make" | "change" | "keep" | "leave"; // leave: not done, `says` has the reason
+  readonly state: "make" | "change" | "keep" | "leave"; // leave: not done, and `says` has the reason
   readonly name: string;
   readonly says: string;
   readonly acts: readonly Act[];
@@ -28,30 +27,30 @@ export interface Step {
 /** A folder that exists. @public */
 export interface FolderFact {
   readonly mode: number;
-  readonly owner: string | null; // a user's name; null for a number without a name, or when something in it is another user's
+  readonly owner: string | null; // a user's name; null for a number without a name, or if something in it belongs to another user
 }
 
-/** The facts of the machine, and of the copy that is installed from. @public */
+/** The facts of the machine, and of the copy from which it is installed. */
 export interface Facts {
   readonly isRoot: boolean;
   readonly platform: string;
-  readonly systemd: number | null; // its version; null where it is not the machine's init
+  readonly systemd: number | null; // version of systemd; null if it is not the machine's init
   readonly node: string; // path of the binary, links resolved
   readonly nodeVersion: string;
   readonly npm: string | null; // its version
-  readonly root: string; // of --root, "" for this machine itself
-  readonly accounts: ReadonlySet<string>; // users and groups of the layout that are there
+  readonly root: string; // folder of --root, "" for this machine itself
+  readonly accounts: ReadonlySet<string>; // users and groups of the layout that exist
   readonly folders: ReadonlyMap<string, FolderFact>;
   readonly source: {
     readonly version: string;
     readonly nodeLeast: string; // the least version of Node for the part; "" without it
-    readonly hasPart: boolean; // false in a copy of the other part alone
+    readonly hasPart: boolean; // false in a copy of only the other part
     readonly units: ReadonlyMap<string, string>; // texts to be written, by name
     readonly command: string;
     readonly helps: ReadonlyMap<string, string>; // by the path where each belongs
   };
   readonly installed: {
-    readonly version: string | null; // of the program
+    readonly version: string | null; // version of the program
     readonly isSame: boolean; // same files and packages as the source
     readonly units: ReadonlyMap<string, string>;
     readonly command: string | null;
@@ -120,7 +119,7 @@ export function assertFit(facts: Facts, layout: Layout, isForced: boolean): void
 }
 
 /**
- * Refuses an upgrade that would do nothing, or that would install what is not here.
+ * Refuses an upgrade that would change nothing, or that would install a part that is not here.
  * @throws AgentError COMMAND_USAGE
  * @public
  */
@@ -145,7 +144,7 @@ export function assertUpgrade(
     );
 }
 
-/** Whether `a` comes before `b`, by the numbers of x.y.z. */
+/** True if `a` comes before `b`, by the numbers of x.y.z. */
 function isOlder(a: string, b: string): boolean {
   const [left, right] = [a, b].map((text) => text.split(/[.+-]/, 3).map(Number));
   const at = [0, 1, 2].find((index) => left?.[index] !== right?.[index]);
@@ -192,7 +191,7 @@ function programStep({ installed, source, root }: Facts, layout: Layout): Step {
 
 function folderStep({ folders, root }: Facts, { path, mode, owner, holds }: Layout["folders"][number]): Step {
   const there = folders.get(path);
-  // an image has no users yet; the units give the folders to theirs
+  // an image has no users yet; the units later give the folders to their users
   const wanted = root === "" ? owner : null;
   const says = `${mode.toString(8).padStart(4, "0")} ${wanted ?? "root"}, ${holds}`;
   const acts = [{ kind: "folder", path, mode, owner: wanted }] as const;
@@ -223,7 +222,7 @@ function credentialStep({ installed, root }: Facts, { encKeyFile }: InstallOptio
   const name = installedCredential;
   if (root !== "") return { state: "leave", name, says: image, acts: [] };
   const acts = [{ kind: "credential" }] as const;
-  // The act stays: an installation that was cut short may have left encKey in config.json.
+  // The act stays, because an installation that was cut short may have left encKey in config.json.
   if (installed.hasCredential) return { state: "keep", name, says: "opens here, and on no other machine", acts };
   const from = encKeyFile ?? `encKey of config.json, else a new one, also written to ${takeAwayFile} for you to take away`;
   return { state: "make", name, says: `sealed for this machine from ${from}`, acts };
@@ -287,7 +286,7 @@ function startSteps({ installed, source, root }: Facts, { unit }: Layout): reado
     : [{ state: "make", name: "systemctl daemon-reload", says: "", acts: [systemctl("daemon-reload")] }, enable];
 }
 
-/** Whether a running service must be restarted to take the new program or units. @public */
+/** True if a running service must be restarted to take the new program or units. */
 export function needsRestart({ installed, source }: Facts): boolean {
   const isReread = [...source.units].every(([name, text]) => installed.units.get(name) === text);
   return installed.isActive && !(installed.isSame && isReread);

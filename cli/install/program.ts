@@ -1,7 +1,7 @@
 /**
- * The program's own files: chooses those of a checkout or an unpacked release that are installed,
- * compares them with the installed ones, and puts them in place by rename, so that a start
- * meanwhile finds the old program or the new one.
+ * The program's own files: chooses the installed files of a checkout or an unpacked release,
+ * compares them with the installed ones, and puts them in place by rename. So a start meanwhile
+ * finds the old program or the new one.
  */
 import { spawnSync } from "node:child_process";
 import {
@@ -31,13 +31,13 @@ interface Project {
   readonly lock: Lock;
 }
 
-/** The folder with the launchers: above cli/ in the source tree, above dist/ once built. @public */
+/** The folder with the launchers: above cli/ in the source tree, above dist/ after a build. */
 export function sourceRoot(): string {
   const above = fileURLToPath(new URL("../../", import.meta.url));
   return /[/\\]dist[/\\]$/.test(above) ? dirname(above) : above.slice(0, -1);
 }
 
-/** The version of the copy in a folder, null where there is none. @public */
+/** The version of the copy in a folder, null if there is none. */
 export function programVersion(folder: string): string | null {
   const manifest = join(folder, "package.json");
   if (!existsSync(manifest)) return null;
@@ -46,7 +46,7 @@ export function programVersion(folder: string): string | null {
 }
 
 async function projectOf(from: string, part: Part): Promise<Project> {
-  // Imported by path, since it is plain JavaScript outside of the compiler's reach.
+  // Imported by path, because it is plain JavaScript that the compiler does not see.
   const packages = (await import(pathToFileURL(join(from, "scripts", "packages.js")).href)) as {
     productionProject(root: string, part: Part): Project;
   };
@@ -54,8 +54,8 @@ async function projectOf(from: string, part: Part): Promise<Project> {
 }
 
 /**
- * The least version of Node that the part in the folder `from` runs on, such as "18.19.1", by
- * `engines` of its package.json.
+ * The least version of Node for the part in the folder `from`, such as "18.19.1", by `engines` of
+ * its package.json.
  * @public
  */
 export async function leastNode(from: string, part: Part): Promise<string> {
@@ -63,7 +63,7 @@ export async function leastNode(from: string, part: Part): Promise<string> {
   return engines.node.replace(/^>=/, "");
 }
 
-/** Paths from the root of every file that is installed as it is, sorted. */
+/** Paths from the root of every file that is installed unchanged, sorted. */
 function programFiles({ part, rooms, files, helps }: Layout, from: string): readonly string[] {
   const built = rooms.flatMap((room) => filesUnder(from, `dist/${room}`).filter((path) => path.endsWith(".js")));
   const docs = filesUnder(from, "docs").filter((path) => path.endsWith(".md"));
@@ -83,7 +83,7 @@ function filesUnder(root: string, folder: string): readonly string[] {
 const json = (value: object): string => `${JSON.stringify(value, null, 2)}\n`;
 
 /**
- * The bytes of every installed file by its path: the copied ones, package.json and
+ * The bytes of every installed file by its path: the copied files, package.json and
  * package-lock.json.
  */
 async function wantedFiles(layout: Layout, from: string): Promise<ReadonlyMap<string, Uint8Array>> {
@@ -97,7 +97,7 @@ async function wantedFiles(layout: Layout, from: string): Promise<ReadonlyMap<st
 }
 
 /**
- * Whether `place` holds this very program, whole and readable for all, with its packages.
+ * True if `place` holds exactly this program, complete and readable for all, with its packages.
  * @public
  */
 export async function isSameProgram(layout: Layout, from: string, place: string): Promise<boolean> {
@@ -119,8 +119,8 @@ function hasPackages(folder: string, lock: Lock): boolean {
 }
 
 /**
- * Puts the program into `place`, and the older one into `place`.old. Again after a crash is
- * harmless: the new folder begins anew.
+ * Puts the program into `place`, and the older one into `place`.old. A second call after a crash
+ * does no harm: the new folder is made again.
  * @throws AgentError INSTALL_STEP when npm fails or leaves packages out
  * @public
  */
@@ -144,7 +144,7 @@ export async function placeProgram(layout: Layout, from: string, place: string):
   renameSync(fresh, place);
 }
 
-/** Copies package by package, since a checkout has packages for building among them. */
+/** Copies package by package, because a checkout also has packages for building. */
 function copyPackages(from: string, fresh: string, lock: Lock): void {
   for (const path of packagePaths(lock)) {
     const within = join(from, path);
@@ -156,8 +156,8 @@ function copyPackages(from: string, fresh: string, lock: Lock): void {
 }
 
 /**
- * The caller's own, for proxies and npm's settings; npm itself is the one beside this Node, else
- * one that only root can change.
+ * The caller's environment, for proxies and npm's settings. npm itself is the one next to this
+ * Node, else one that only root can change.
  */
 export function npmEnvironment(): NodeJS.ProcessEnv {
   const { NODE_OPTIONS: _options, NODE_PATH: _path, ...env } = process.env;
@@ -175,7 +175,7 @@ function bringPackages(fresh: string, { part }: Layout): void {
   });
 }
 
-/** Makes everything readable for all: the modes of the source do not count. */
+/** Makes everything readable for all; the modes of the source do not count. */
 function openForAll(path: string): void {
   for (const entry of readdirSync(path, { withFileTypes: true })) {
     const inner = join(path, entry.name);

@@ -1,18 +1,18 @@
 /**
  * The plan of an uninstallation. It leaves every ledger, every key, and every file that pairing or
- * a person made. Pure.
+ * an operator made. Pure.
  */
 import { type Layout, takeAwayFile, unitFolder } from "./layout.ts";
 import { type Step, systemctl } from "./plan.ts";
 
-/** The facts that uninstalling goes by. @public */
+/** The facts for an uninstallation. */
 export interface RemovalFacts {
-  readonly units: readonly string[]; // of this part, in /etc/systemd/system
-  readonly paths: ReadonlySet<string>; // those of the layout that exist
+  readonly units: readonly string[]; // units of this part, in /etc/systemd/system
+  readonly paths: ReadonlySet<string>; // paths of the layout that exist
   readonly accounts: ReadonlySet<string>;
 }
 
-/** Something that stays, with the reason and the command that would remove it. @public */
+/** A thing that stays, with the reason and the command that would remove it. */
 export interface Left {
   readonly what: string;
   readonly why: string;
@@ -30,7 +30,7 @@ export function planRemoval(facts: RemovalFacts, layout: Layout): readonly Step[
   const { unit, program, command, helps } = layout;
   const steps: Step[] = [];
   if (facts.units.length > 0) {
-    // The target first, so that it does not start the others again meanwhile.
+    // The target comes first, so it does not start the others again meanwhile.
     const names = [...facts.units].sort((a, b) => Number(b === unit) - Number(a === unit));
     const acts = [systemctl("disable", "--quiet", "--now", ...names), ...names.map((name) => removed(`${unitFolder}/${name}`))];
     steps.push({
@@ -54,7 +54,7 @@ export function leftBehind(facts: RemovalFacts, { part, folders, users, groups }
     part === "agent"
       ? "the sealed keys and the only record of what was paid: while the agent is paired, whoever deletes it may pay twice"
       : "the service's key, database and configuration: agents know the service by that key";
-  // The outermost folders stand for all inside them.
+  // The outermost folders stand for everything inside them.
   const tops = folders.filter(({ path }) => !folders.some((other) => path.startsWith(`${other.path}/`)));
   const left: Left[] = tops
     .filter(({ path }) => facts.paths.has(path))

@@ -1,6 +1,4 @@
-/**
- * The texts that installing writes: units made to fit this machine, and the short commands. Pure.
- */
+/** The texts that installing writes: units for this machine, and the short commands. Pure. */
 import { installedConfig, installedState } from "../../agent/installed.ts";
 import { gatewayConfig, gatewayState, gatewayUser, type Layout } from "./layout.ts";
 
@@ -19,8 +17,8 @@ unset NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS LD_PRELOAD
 `;
 
 /**
- * The short command, a shell script. Root's call of the gateway's becomes the gateway's user, so
- * that no file of root's gets into its folder.
+ * The short command, a shell script. If root calls the gateway's command, it runs as the gateway's
+ * user, so no file of root gets into this user's folder.
  * @public
  */
 export function commandText(node: string, { part, program, launcher }: Layout): string {

@@ -1,7 +1,7 @@
 /**
- * Completion for a shell, made of the definitions that parse the command line. Pure: definitions
- * in, a script out. Commands, options and an option's choices are completed by name; everything
- * else as a file. Sources: bash(1) Programmable Completion; zshcompsys(1); fish's complete.
+ * Completion for a shell, made from the definitions that parse the command line. Pure: definitions
+ * in, a script out. Commands, options and an option's choices are completed by name; every other
+ * word as a file. Sources: bash(1) Programmable Completion; zshcompsys(1); fish's complete.
  */
 import type { Command, Option } from "commander";
 
@@ -14,12 +14,12 @@ interface Known {
   readonly name: string;
   readonly description: string;
   readonly options: readonly Option[];
-  readonly choices: readonly string[]; // of its first argument
+  readonly choices: readonly string[]; // choices of its first argument
 }
 
 /**
- * The script for one shell. `program`: the command's name as typed; `maker`: what prints the script
- * again. A command within a group is completed in bash alone.
+ * The script for one shell. `program`: the command's name as typed; `maker`: the command that
+ * prints the script again. Only bash completes a command within a group.
  * @public
  */
 export function completionScript(shell: Shell, root: Command, program: string, maker = `${program} completion ${shell}`): string {
@@ -31,7 +31,7 @@ export function completionScript(shell: Shell, root: Command, program: string, m
   return shell === "zsh" ? zsh(program, known) : fish(program, known);
 }
 
-/** Of a group, the first argument is the name of one of its commands. */
+/** For a group, the first argument is the name of one of its commands. */
 function knownOf(command: Command, name: string): Known {
   return {
     name,
@@ -105,7 +105,7 @@ complete -o filenames -F _${program} ${program}
 `;
 }
 
-/** Inside single quotes of zsh and fish; a colon and a bracket end a word of zsh's own. */
+/** For single quotes of zsh and fish. A colon and a bracket would end a word in zsh. */
 const quoted = (text: string): string => text.replaceAll("'", "’").replaceAll(/[[\]:]/g, (sign) => `\\${sign}`);
 
 function zsh(program: string, known: readonly Known[]): string {

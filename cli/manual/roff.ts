@@ -1,5 +1,5 @@
 /**
- * A manual page, made of the definitions that parse the command line, so that nothing is written
+ * A manual page, made from the definitions that parse the command line, so nothing is written
  * twice. Pure: definitions in, roff out. Source: man(7), groff_man(7).
  */
 import type { Argument, Command, Option } from "commander";
@@ -24,7 +24,7 @@ export function manualPage(root: Command, facts: ManualFacts): string {
     ".SH NAME",
     `${inRoff(program)} \\- ${inRoff(root.description().replace(/\.$/, ""))}`,
     ".SH SYNOPSIS",
-    ".nf", // Each form on a line of its own, long ones too.
+    ".nf", // Each form stands on its own line, long ones too.
     ...commands.map(({ words, command }) => `\\fB${inRoff(words)}\\fR ${inRoff(operandsOf(command))}`),
     ".fi",
     ...(commands.length === 1 && commands[0]?.command === root ? optionsSection(root) : commandsSection(commands)),
@@ -36,13 +36,16 @@ export function manualPage(root: Command, facts: ManualFacts): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** A command that acts by itself, and the words to type. */
+/** A command that runs by itself, and the words to type. */
 interface Leaf {
   readonly words: string;
   readonly command: Command;
 }
 
-/** The commands that act. One with subcommands acts only if it takes options, as `agents` does. */
+/**
+ * The commands that run. A command with subcommands runs only if it takes options, as `agents`
+ * does.
+ */
 function leavesOf(command: Command, words: string): readonly Leaf[] {
   const inner = command.commands.flatMap((child) => leavesOf(child, `${words} ${child.name()}`));
   return inner.length === 0 || command.options.length > 0 ? [{ words, command }, ...inner] : inner;
@@ -80,7 +83,7 @@ function optionLines(command: Command): readonly string[] {
 }
 
 /**
- * The words about an option: its description, its choices and its default.
+ * The description of an option with its choices and its default.
  * @public
  */
 export function wordsOf(option: Option): string {

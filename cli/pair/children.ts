@@ -1,5 +1,5 @@
 /**
- * The processes that share pairing's secrets between them: one seals and one proves, both without a
+ * The processes between which pairing divides its secrets. One seals and one proves, both without a
  * network; one registers and has neither mnemonic nor encKey.
  */
 import { AgentError } from "../../protocol/fault.ts";
@@ -9,7 +9,7 @@ import type { Granted, RegisteringAnswer, RegisteringSettings } from "../registe
 import type { BegunLedger, LedgerTask, ProvingAnswer, SealedWallet, SealingAnswer, SealingSettings } from "../sealing/answer.ts";
 
 /**
- * Seals the wallet, or checks it against the keystore that is there; both are the same call.
+ * Seals the wallet, or checks it against an existing keystore, in the same call.
  * @throws AgentError MNEMONIC_*, ENCKEY_WEAK, KEYSTORE_*, PAIRING_READ_BACK, PAIRING_CHILD
  */
 export async function sealWallet(
@@ -25,7 +25,7 @@ export async function sealWallet(
 }
 
 /**
- * What the wallet's own keys make of the transcript.
+ * The signatures of the wallet's own keys over the transcript.
  * @throws AgentError KEYSTORE_*, PAIRING_PROGRESS, PAIRING_TRANSCRIPT, PAIRING_CHILD
  */
 export async function proveWallet(

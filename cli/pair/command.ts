@@ -1,6 +1,4 @@
-/**
- * `pair` on the command line: its options, and what a person or a script gets to see of the result.
- */
+/** `pair` on the command line: its options, and the result as an operator or a script sees it. */
 import { Command, InvalidArgumentError } from "commander";
 import { findConfigFile } from "../../agent/config/place.ts";
 import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
@@ -12,7 +10,7 @@ import { accountsFor } from "./facts.ts";
 import { type PairOptions, type PairResult, pair } from "./pair.ts";
 
 /**
- * The command; `run` gets what it does, so that the caller turns errors into exit codes.
+ * The command. `run` gets its action, so the caller turns errors into exit codes.
  * @public
  */
 export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, isJson: boolean) => Promise<void>): Command {
@@ -87,7 +85,10 @@ function asJson({ progress, state, alreadyPaired, kept }: PairResult): object {
   };
 }
 
-/** The short command of an installed agent sets its state folder; there the units run it. */
+/**
+ * The short command of an installed agent sets its state folder; in that case the units run the
+ * agent.
+ */
 function startCommand(installedState: string | undefined): string {
   return (installedState ?? "") === "" ? "node crypto.js" : "systemctl start autowithdraw.target";
 }

@@ -1,6 +1,6 @@
 /**
- * What pairing binds of config.json: networks and payable currencies, in the order and form the
- * transcript demands; and what a person is shown of the wallet. Pure.
+ * The values of config.json that pairing binds: networks and payable currencies, in the order and
+ * form that the transcript demands. Also the addresses of the wallet for the operator. Pure.
  */
 import type { AgentSettings } from "../../agent/config/settings.ts";
 import { families, familyOf, networkOf } from "../../chains/families.ts";
@@ -13,7 +13,7 @@ export function networksOf({ chains }: AgentSettings): readonly string[] {
   return [...new Set(Object.values(chains).map(networkOf))].sort();
 }
 
-/** The currencies that have a policy, sorted by id: the others are not payable. */
+/** The currencies with a policy, sorted by id. Others are not payable. */
 export function currenciesOf({ chains, currencies, policy }: AgentSettings): readonly PairedCurrency[] {
   return Object.keys(policy)
     .sort()
@@ -30,8 +30,8 @@ export function currenciesOf({ chains, currencies, policy }: AgentSettings): rea
 }
 
 /**
- * The addresses that pay, or the texts that the gateway derives deposit addresses from: one a
- * family, with its networks among these.
+ * The hot wallet addresses, or the texts from which the gateway derives deposit addresses: one for
+ * each family, with the given networks of this family.
  * @public
  */
 export function accountsFor(

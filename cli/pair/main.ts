@@ -1,4 +1,4 @@
-/** What pair.js runs once packages and build are there. */
+/** The entry point of pair.js after packages and build are there. */
 import "../../protocol/no-inspector.ts";
 import { main as autowithdraw } from "../main.ts";
 

@@ -1,8 +1,8 @@
 /**
  * Pairing, step by step: seal the wallet, check it, prove its keys, register, begin the ledger,
- * take the secrets out of config.json. Every step is durable before the next, so a run that was
- * cut, or met a gateway that was away, goes on where it stopped. The mnemonic goes to the sealing
- * process alone, apiKey to the registering one alone; both are wiped here at once.
+ * take the secrets out of config.json. Every step is durable before the next. So a run that was
+ * cut, or found the gateway away, goes on at the same step. Only the sealing process gets the
+ * mnemonic, and only the registering one apiKey; both are wiped here at once.
  */
 import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -48,7 +48,10 @@ export interface PairResult {
   readonly progress: Progress;
   readonly state: StateFolder;
   readonly alreadyPaired: boolean;
-  /** What pairing takes out of config.json and nobody said yes to; empty once all is done. */
+  /**
+   * Secrets of config.json that pairing should remove but that nobody confirmed; empty when all is
+   * done.
+   */
   readonly kept: readonly SecretName[];
 }
 
@@ -59,12 +62,12 @@ interface Run {
   readonly terminal: Terminal;
   readonly steps: Steps;
   readonly credentials: string | undefined; // $CREDENTIALS_DIRECTORY
-  encKey: EncKey | null; // once it was needed; wiped when the run ends
+  encKey: EncKey | null; // set from its first use on; wiped when the run ends
 }
 
 /**
- * Pairs, or goes on with a pairing that was begun. Running it again on a paired folder changes
- * nothing, but takes secrets out of config.json that were put back there.
+ * Pairs, or goes on with an earlier pairing. A second run on a paired folder only removes secrets
+ * that came back into config.json.
  * @throws AgentError CONFIG_*, MNEMONIC_*, ENCKEY_*, KEYSTORE_*, LEDGER_*, LINK_FILE_WRITE,
  * PAIRING_*, STATE_*
  * @public
@@ -74,8 +77,8 @@ export async function pair(options: PairOptions, terminal: Terminal, credentials
   try {
     return await pairIn(state, options, terminal, credentials);
   } finally {
-    // Also where nothing was left to pair: a run that was cut may have left files that only root
-    // can read.
+    // Runs even if nothing was left to pair, because a run that was cut may have left files that
+    // only root can read.
     for (const folder of [state.signer, state.courier]) giveToOwner(folder);
   }
 }
@@ -129,8 +132,8 @@ async function runSteps(run: Run): Promise<PairResult> {
 }
 
 /**
- * Registers what config.json says now; a pairing that was sealed earlier may have been refused over
- * it.
+ * Registers the present values of config.json, because the gateway may have refused an earlier
+ * sealed pairing over them.
  */
 async function granted(run: Run, wallet: SealedWallet): Promise<Progress> {
   const { settings } = run.config;
@@ -150,7 +153,7 @@ async function granted(run: Run, wallet: SealedWallet): Promise<Progress> {
   return progress;
 }
 
-/** Null only when pairing is done and the file is gone: then there is nothing to read in it. */
+/** Null only if pairing is done and the file is gone, because nothing in it is needed then. */
 function openConfig(options: PairOptions, progress: Progress | null, isEncKeyAsked: boolean): Config | null {
   const path = findConfigFile(options.config);
   if (isPast(progress, "scrubbed") && !existsSync(path)) return null;
@@ -167,10 +170,7 @@ function holdsScrubbed(secrets: ConfigSecrets): boolean {
   return secrets.mnemonic !== undefined || secrets.apiKey !== undefined;
 }
 
-/**
- * A folder whose progress was lost but whose ledger was not belongs to an agent that may have paid
- * already.
- */
+/** A folder with a ledger but without progress belongs to an agent that may have paid already. */
 function assertNoForeignLedger(state: StateFolder, progress: Progress | null): void {
   if (isPast(progress, "granted") || ledgerDisk(join(state.signer, "ledger")).list().length === 0) return;
   throw new AgentError("PAIRING_PROGRESS", "none", `${state.signer} holds a ledger, yet pairing never came that far`);
@@ -212,7 +212,7 @@ async function sealed(run: Run, progress: Progress | null): Promise<SealedWallet
   }
 }
 
-/** Found once in a run: whoever types it types it once. */
+/** Found only once in a run, so an operator types it only once. */
 async function encKeyOf(run: Run): Promise<Uint8Array> {
   const { config, options, terminal } = run;
   run.encKey ??= await findEncKey({
@@ -249,8 +249,8 @@ async function registered(run: Run, progress: Progress): Promise<Granted> {
 }
 
 /**
- * The ledger's first record, then the link: `crypto` starts only when both are there. The word is
- * written before either counts.
+ * Begins the ledger, then writes the link: `crypto` starts only if both are there. The ledger's
+ * first record is written before either counts.
  */
 async function begun(run: Run, progress: Progress): Promise<Progress> {
   const { state, terminal } = run;
@@ -273,8 +273,8 @@ async function begun(run: Run, progress: Progress): Promise<Progress> {
 }
 
 /**
- * Gives what stays there: without a yes the agent is paired, and config.json keeps its secrets
- * until the next run.
+ * Returns the secrets that stay there. Without a yes the agent is paired, and config.json keeps its
+ * secrets until the next run.
  */
 async function scrubbedConfig(run: Run, encKeyFrom: EncKey["from"] | null): Promise<readonly SecretName[]> {
   const { config, options, terminal, steps } = run;
@@ -300,7 +300,7 @@ function apiKeyOf({ secrets }: Config, { apiKeyFile }: PairOptions): Uint8Array 
   return apiKeyFile === undefined ? secrets.apiKey : readLine(apiKeyFile, "--api-key-file");
 }
 
-/** Before anything is made on disk: a key copied badly is the likeliest mistake of all. */
+/** Runs before anything is made on disk, because a badly copied key is the most likely mistake. */
 function assertApiKeyForm(config: Config, options: PairOptions): void {
   const apiKey = apiKeyOf(config, options);
   invariant(apiKey !== undefined, "apiKey is required until the gateway granted");

@@ -1,7 +1,7 @@
 /**
- * STATE/pairing.json: how far pairing came, so that a run that was cut goes on where it stopped.
- * Holds nothing secret: public keys, addresses, what the gateway granted. `address` reads it too.
- * From the step "registered" on a word closes the file, which only the wallet's keys can make.
+ * STATE/pairing.json: the progress of pairing, so a run that was cut goes on at the same step.
+ * Holds no secret: public keys, addresses, and the gateway's grant. `address` reads it too. From
+ * the step "registered" on, a seal closes the file, which only the wallet's keys can make.
  */
 import { replaceFile } from "../../agent/files/replace-file.ts";
 import { makePrivateFolder, type StateFolder } from "../../agent/files/state-folder.ts";
@@ -49,9 +49,9 @@ const progress: Reader<Progress> = object({
 });
 
 /**
- * Null when pairing never sealed anything here.
- * @throws AgentError PAIRING_PROGRESS, FILE_*; COMMAND_RIGHT when this user may not look, which
- * says nothing about the file
+ * Null if pairing never sealed anything here.
+ * @throws AgentError PAIRING_PROGRESS, FILE_*; COMMAND_RIGHT if this user may not look, which
+ * proves nothing about the file
  * @public
  */
 export function readProgress(state: StateFolder): Progress | null {
@@ -92,7 +92,7 @@ function bytesOf(path: string): Uint8Array | null {
 }
 
 /**
- * Whether `step` is behind us.
+ * True if pairing has already completed `step`.
  * @public
  */
 export function isPast(progress: Progress | null, step: PairingStep): boolean {
@@ -100,7 +100,7 @@ export function isPast(progress: Progress | null, step: PairingStep): boolean {
 }
 
 /**
- * @throws AgentError STATE_FOLDER; what the disk said.
+ * @throws AgentError STATE_FOLDER; the disk's own error.
  * @public
  */
 export function writeProgress(state: StateFolder, progress: Progress): void {

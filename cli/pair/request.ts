@@ -1,6 +1,6 @@
 /**
- * What pairing asks the gateway for: the transcript of one request, and the link key's seed that
- * lasts until link.json holds it.
+ * Pairing's request to the gateway: the transcript, and the link key's seed, which is kept until
+ * link.json holds it.
  */
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
@@ -15,7 +15,10 @@ import type { Progress } from "./progress.ts";
 
 const seedBytes = 32;
 
-/** New for each request: a gateway refuses one that is not younger than the last it granted. */
+/**
+ * Made again for each request, because a gateway refuses a transcript that is not newer than the
+ * last granted one.
+ */
 export function transcriptOf({ wallet, networks, currencies }: Progress, apiKey: Uint8Array, linkSeed: Uint8Array): string {
   const { keyId, fingerprint, secret } = parseApiKey(apiKey);
   secret.fill(0);
@@ -35,7 +38,7 @@ export function transcriptOf({ wallet, networks, currencies }: Progress, apiKey:
   return JSON.stringify(transcript);
 }
 
-/** Made once and kept until link.json has it, so that a second try registers the same keys. */
+/** Made only once and kept until link.json has it, so a second try registers the same keys. */
 export function linkSeed(state: StateFolder): Uint8Array {
   const path = join(state.courier, "link.seed");
   if (isThere(path)) return readSeed(path);
@@ -46,7 +49,7 @@ export function linkSeed(state: StateFolder): Uint8Array {
 }
 
 /**
- * The folder is the courier's, whom somebody may have taken over.
+ * Reads the seed. The courier owns the folder, and an attacker may control the courier.
  * @throws AgentError PAIRING_PROGRESS, FILE_*
  */
 export function readSeed(path: string): Uint8Array {

@@ -1,7 +1,7 @@
 /**
- * Takes secrets out of config.json: a new file without them takes the old one's name in one step,
- * everything else in it stays byte for byte. The old file's blocks are overwritten as far as a
- * program can; what a disk keeps beyond that, nobody can promise.
+ * Takes secrets out of config.json. A new file without them takes the old one's name in one step,
+ * and every other byte stays the same. The old file's blocks are overwritten as far as a program
+ * can do this; the disk may keep more, and no program can prevent it.
  */
 import { chownSync, closeSync, constants, fstatSync, fsyncSync, openSync, writeSync } from "node:fs";
 import { blanked, withoutMembers } from "../../agent/config/text.ts";
@@ -11,7 +11,7 @@ import { AgentError } from "../../protocol/fault.ts";
 import { type JsonObject, parseJson } from "../../protocol/json.ts";
 
 /**
- * Removes the named secrets. Calling again is harmless.
+ * Removes the named secrets. Calling again does no harm.
  * @throws AgentError PAIRING_SCRUB; CONFIG_*, FILE_* when the file is no longer readable as it was
  * @public
  */
@@ -25,7 +25,7 @@ export function scrub(path: string, names: readonly string[]): void {
       const { uid, gid, mode, nlink, size } = fstatSync(fd);
       replaceFile(path, scrubbed, mode & 0o700);
       if (uid !== process.getuid?.() || gid !== process.getgid?.()) chownSync(path, uid, gid);
-      // Another name for the same file is somebody's own copy.
+      // Another name for the same file is a user's own copy.
       if (nlink === 1) overwrite(fd, size);
     } finally {
       closeSync(fd);
@@ -40,7 +40,7 @@ export function scrub(path: string, names: readonly string[]): void {
   }
 }
 
-/** The old file has no name any more; its descriptor still reaches its blocks. */
+/** The old file has no name any more, but its descriptor still reaches its blocks. */
 function overwrite(fd: number, size: number): void {
   const zeros = new Uint8Array(size);
   for (let at = 0; at < size; ) at += writeSync(fd, zeros, 0, size - at, at);

@@ -1,5 +1,6 @@
 /**
- * Pairing as a person watches it: one line a step, its name first, its outcome when it is there.
+ * Shows the steps of pairing to the operator: one line for each step, its name first, then its
+ * outcome.
  */
 import type { Terminal } from "../terminal.ts";
 
@@ -16,7 +17,7 @@ export class Steps {
     this.#isLive = terminal.isInteractive && !isJson;
   }
 
-  /** On a terminal the name stands there while the work is done. */
+  /** On a terminal the name is shown while the step runs. */
   begin(name: string): void {
     this.#begun = name;
     if (this.#isLive) this.#write(`  ${name.padEnd(nameWidth)}`);
@@ -27,7 +28,7 @@ export class Steps {
     this.#begun = "";
   }
 
-  /** A step that failed leaves its name standing: the line is closed before the error. */
+  /** A failed step leaves its name on the line, so the line is ended before the error. */
   abandon(): void {
     if (this.#begun !== "" && this.#isLive) this.#write("\n");
     this.#begun = "";

@@ -1,6 +1,6 @@
 /**
- * What goes into the registering process beside its secrets, and what comes out: nothing secret.
- * Only types.
+ * Input of the registering process in addition to its secrets, and its answer, which holds no
+ * secret. Only types.
  */
 import type { Code } from "../../protocol/codes.ts";
 import type { TranscriptProofs } from "../../protocol/pairing.ts";
@@ -13,7 +13,7 @@ export interface RegisteringSettings {
 }
 
 /**
- * What the gateway granted, verified against the key that apiKey names.
+ * The gateway's grant, verified against the key that apiKey names.
  * @public
  */
 export interface Granted {

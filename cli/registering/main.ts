@@ -1,8 +1,8 @@
 /**
- * The part of pairing that talks to the gateway: proves the API secret and the link key over the
- * transcript, carries the proofs of the wallet's keys, checks the grant against the key that apiKey
- * names. Never sees mnemonic or encKey. Reads stdin: settings, apiKey, the link key's seed, each
- * u32be length ‖ bytes. Answers one line of JSON that holds nothing secret. Source:
+ * The part of pairing that talks to the gateway. Proves the API secret and the link key over the
+ * transcript, carries the proofs of the wallet's keys, and checks the grant against the key that
+ * apiKey names. Never has the mnemonic or encKey. Reads stdin: settings, apiKey, the link key's
+ * seed, each u32be length ‖ bytes. Answers one line of JSON without a secret. Source:
  * docs/protocol.md, section on pairing.
  */
 import "../../protocol/no-inspector.ts";
@@ -17,7 +17,7 @@ import type { RegisteringAnswer, RegisteringSettings } from "./answer.ts";
 const timeoutMs = 20_000;
 const answerBytesMax = 65_536;
 
-/** The gateway's codes for a no (gateway answers, docs/api.md) and what each means here. */
+/** The gateway's codes for a no (gateway answers, docs/api.md) and their meaning here. */
 const refusals: Readonly<Record<string, Code>> = {
   pairing_key_invalid: "PAIRING_WRONG_SECRET",
   pairing_other_gateway: "PAIRING_GATEWAY_KEY",
@@ -74,7 +74,7 @@ async function readBody(answer: Response): Promise<Uint8Array> {
   }
 }
 
-/** The system's word (ECONNREFUSED, CERT_HAS_EXPIRED …) hides one or two causes deep. */
+/** The system's code (ECONNREFUSED, CERT_HAS_EXPIRED …) is one or two causes deep. */
 function reasonOf(error: unknown): string {
   for (let at = error; at instanceof Error; at = at.cause) {
     const { code } = at as NodeJS.ErrnoException;
@@ -84,9 +84,7 @@ function reasonOf(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";
 }
 
-/**
- * What a gateway says is for people's eyes, so only printable characters of it, and not too many.
- */
+/** A gateway's text for the operator: only printable characters, and not too many. */
 function printable(value: unknown): string {
   return String(value ?? "")
     .replace(/[^\x20-\x7e]/g, "?")

@@ -1,5 +1,6 @@
 /**
- * What goes into the sealing processes beside their secrets, and what comes out: nothing secret.
+ * Input of the sealing processes in addition to their secrets, and their answers, which hold no
+ * secret.
  */
 import { writeSync } from "node:fs";
 import { AgentError } from "../../protocol/fault.ts";
@@ -14,7 +15,7 @@ export interface SealingSettings {
 }
 
 /**
- * What is public about a wallet and the signer that holds it.
+ * The public part of a wallet and of the signer that holds it.
  * @public
  */
 export interface SealedWallet {
@@ -24,7 +25,7 @@ export interface SealedWallet {
 }
 
 /**
- * What pairing knows when a ledger begins, as pairing.json has it.
+ * The facts that pairing has when a ledger begins, as in pairing.json.
  * @public
  */
 export interface PairingFacts {
@@ -39,8 +40,8 @@ export interface PairingFacts {
 }
 
 /**
- * A ledger to begin; `isAnew` where the old one is gone: then the word of pairing.json must be
- * right, and the ledger begins locked.
+ * A ledger to begin. `isAnew` if the old one is gone: then the seal of pairing.json must be right,
+ * and the ledger begins locked.
  * @public
  */
 export interface LedgerTask {
@@ -54,7 +55,7 @@ export interface LedgerTask {
 export interface BegunLedger {
   readonly ok: true;
   readonly word: string; // that closes pairing.json
-  readonly aside: string; // where the old ledger lies now, "" for none
+  readonly aside: string; // present location of the old ledger, "" for none
 }
 
 /** @public */
@@ -64,8 +65,8 @@ export type SealingAnswer = ({ readonly ok: true; readonly made: boolean } & Sea
 export type ProvingAnswer = ({ readonly ok: true } & TranscriptProofs) | ChildFault;
 
 /**
- * Does the child's one piece of work and writes the answer, or the fault, as its one line. A bug
- * passes through.
+ * Does the child's only task and writes the answer, or the fault, as its one line. A bug passes
+ * through.
  * @public
  */
 export function answerWith(act: () => { readonly ok: true }): void {
@@ -77,6 +78,6 @@ export function answerWith(act: () => { readonly ok: true }): void {
     const { code, effect, message, context } = error;
     answer = { ok: false, code, effect, message, ...(typeof context.hint === "string" ? { hint: context.hint } : {}) };
   }
-  // Not process.stdout, which for a pipe would load the network module.
+  // Not process.stdout, because for a pipe it would load the network module.
   writeSync(1, `${JSON.stringify(answer)}\n`);
 }

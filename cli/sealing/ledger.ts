@@ -1,7 +1,7 @@
 /**
- * Begins a ledger, in a process that has the wallet's keys and no network where the machine permits
- * it: at pairing, or anew and locked where the old one is gone. Reads stdin: the task, encKey.
- * Answers one line of JSON that holds nothing secret.
+ * Begins a ledger at pairing, or again and locked if the old one is gone. The process has the
+ * wallet's keys, and no network if the machine permits this. Reads stdin: the task, encKey. Answers
+ * one line of JSON without a secret.
  */
 import "../../protocol/no-inspector.ts";
 import { renameSync } from "node:fs";
@@ -35,15 +35,15 @@ function begin(task: LedgerTask, encKey: Uint8Array): BegunLedger {
 }
 
 /**
- * The facts are read from a file that another could have changed: what they say of the wallet is
- * held against the keystore.
+ * The facts come from a file that another process could have changed, so their wallet is compared
+ * with the keystore.
  */
 function assertItsWallet({ signer, pairing }: LedgerTask, contents: KeystoreContents): void {
   if (JSON.stringify(pairing.wallet) === JSON.stringify(walletIn(contents))) return;
   throw new AgentError("PAIRING_FORGED", "none", `pairing.json names another wallet than ${join(signer, keystoreName)}`);
 }
 
-/** Twice is harmless while the first record is all there is. */
+/** May be repeated while the ledger has only its first record. */
 function beginFirst({ pairing, nowMs }: LedgerTask, folder: string, seal: LedgerSeal): BegunLedger {
   const disk = ledgerDisk(folder);
   if (disk.list().length === 0) createLedger(disk, firstOf(pairing), () => nowMs, seal);
@@ -52,7 +52,7 @@ function beginFirst({ pairing, nowMs }: LedgerTask, folder: string, seal: Ledger
   return { ok: true, word: seal.wordOf(pairingText(pairing)), aside: "" };
 }
 
-/** Nothing is deleted: what was there stays beside the new one. */
+/** Deletes nothing: the old files stay next to the new ones. */
 function beginAnew({ pairing, nowMs }: LedgerTask, folder: string, seal: LedgerSeal): BegunLedger {
   assertPairing(seal, Buffer.from(JSON.stringify(pairing)), "pairing.json");
   const first = firstOf(pairing);

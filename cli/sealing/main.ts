@@ -1,8 +1,8 @@
 /**
- * The one process that ever has the mnemonic: seals the wallet it makes into the keystore, reads
- * the keystore back and compares. Started by `pair` without a network where the machine permits it;
- * imports nothing that could open one. Reads stdin: settings, mnemonic, encKey, each u32be length ‖
- * bytes. Answers one line of JSON that holds nothing secret.
+ * The only process that ever has the mnemonic: makes the wallet and seals it into the keystore,
+ * reads the keystore back and compares. `pair` starts it without a network if the machine permits
+ * this. It imports no module that opens a network connection. Reads stdin: settings, mnemonic,
+ * encKey, each u32be length ‖ bytes. Answers one line of JSON without a secret.
  */
 import "../../protocol/no-inspector.ts";
 import { randomBytes } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * From the words a person typed to a BIP-39 seed, in bytes all the way: which kind of mistake there
- * is, never which word. Source: BIP-39 (English list, no passphrase). Touches nothing.
+ * Turns the typed words into a BIP-39 seed, as bytes in every step. Reports the kind of a mistake,
+ * never the word. Source: BIP-39 (English list, no passphrase). Touches nothing.
  */
 import { createHash, pbkdf2Sync } from "node:crypto";
 import { wordlists } from "bip39";
@@ -12,8 +12,8 @@ const wordBits = 11;
 const wordBytesMax = 8;
 
 /**
- * The 64 bytes of the seed. Words may be apart by any white space; they are lower case. The caller
- * wipes mnemonic and seed.
+ * The 64 bytes of the seed. Words may be separated by any white space; they are lower case. The
+ * caller wipes mnemonic and seed.
  * @throws AgentError MNEMONIC_INVISIBLE, MNEMONIC_COUNT, MNEMONIC_WORD (naming the place, not the
  * word), MNEMONIC_CHECKSUM
  */
@@ -55,8 +55,8 @@ function splitWords(mnemonic: Uint8Array): Uint8Array[] {
 }
 
 /**
- * The list is sorted, its words differ within four letters, and comparing bytes makes no text of
- * what was typed.
+ * The list is sorted and its words differ within four letters. Comparing bytes makes no text of the
+ * typed words.
  */
 function indexOf(word: Uint8Array, place: number): number {
   let from = 0;

@@ -1,9 +1,9 @@
 /**
  * The process that proves, for one pairing, that the keys are here: the signer's key and the key of
- * each account sign the transcript. Started by `pair` without a network where the machine permits
- * it; the registering process only carries what it makes. It signs no transcript that names another
- * wallet or signer than its own. Reads stdin: the signer's folder, encKey, the transcript, each
- * u32be length ‖ bytes. Answers one line of JSON that holds nothing secret.
+ * each account sign the transcript. `pair` starts it without a network if the machine permits this;
+ * the registering process only carries its result. It signs no transcript that names a wallet or
+ * signer other than its own. Reads stdin: the signer's folder, encKey, the transcript, each u32be
+ * length ‖ bytes. Answers one line of JSON without a secret.
  */
 import "../../protocol/no-inspector.ts";
 import { openKeystoreIn } from "../../agent/keystore/file.ts";

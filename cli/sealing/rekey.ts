@@ -1,7 +1,7 @@
 /**
- * Seals the keystore anew under another encKey, in a process that has no network where the machine
- * permits it. Reads stdin: the signer's folder, the old encKey, the new one. Answers one line of
- * JSON that holds nothing secret.
+ * Seals the keystore again under another encKey, in a process that has no network if the machine
+ * permits this. Reads stdin: the signer's folder, the old encKey, the new one. Answers one line of
+ * JSON without a secret.
  */
 import "../../protocol/no-inspector.ts";
 import { randomBytes } from "node:crypto";

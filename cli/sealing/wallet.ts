@@ -1,10 +1,10 @@
-/** What is public about an opened keystore. Touches nothing. */
+/** The public part of an opened keystore. Touches nothing. */
 import type { KeystoreContents } from "../../agent/keystore/keystore.ts";
 import { namedAccounts } from "../../agent/keystore/nodes.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import type { SealedWallet } from "./answer.ts";
 
-/** In the order in which pairing.json has it. */
+/** In the order of pairing.json. */
 export function walletIn({ wallet, accounts, signerSeed }: KeystoreContents): SealedWallet {
   return {
     wallet,

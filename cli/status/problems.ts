@@ -1,6 +1,6 @@
 /**
  * Finds the problems that keep a status from "everything works", each with the line to type. Pure:
- * asks nobody.
+ * asks no process.
  */
 
 import { nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
@@ -12,8 +12,8 @@ import { moment } from "../terminal.ts";
 import { typed } from "../typed.ts";
 
 /**
- * `what` is a sentence in lower case; `hint` the line to type, "" when only time helps. A warning
- * leaves the exit code as it is.
+ * `what` is a sentence in lower case; `hint` the line to type, "" if only time helps. A warning
+ * does not change the exit code.
  * @public
  */
 export interface Problem {
@@ -24,7 +24,7 @@ export interface Problem {
 }
 
 /**
- * Facts beside the status itself.
+ * Facts in addition to the status itself.
  * @public
  */
 export interface Seen {
@@ -33,11 +33,11 @@ export interface Seen {
   readonly config: ConfigOnDisk;
 }
 
-/** The courier sends its view every few seconds; an older view means that it has stopped. */
+/** The courier sends its view every few seconds. An older view means that it has stopped. */
 const courierWordMsMax = 60_000;
-/** A courier that is well has connected by then, and has asked its nodes. */
+/** After this time a healthy courier has connected and has asked its nodes. */
 const startMs = 15_000;
-/** A warning comes below this many times the least room. */
+/** A warning comes below this multiple of the least free space. */
 const roomWarned = 4;
 
 class Findings {
@@ -68,7 +68,7 @@ export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[]
   return findings.problems;
 }
 
-/** Up to here the ledger may be ahead: as far as a clock may be wrong before anybody notices. */
+/** The ledger may be ahead by this time, the largest error of a clock that stays unnoticed. */
 const ledgerAheadMsMax = 600_000;
 
 function clockProblems({ clockAheadMs, ledgerAheadMs }: SignerStatus, findings: Findings): void {
@@ -86,7 +86,7 @@ function clockProblems({ clockAheadMs, ledgerAheadMs }: SignerStatus, findings: 
     );
 }
 
-/** For a person: hours above two of them, else minutes. */
+/** For the operator: hours above two hours, else minutes. */
 function spanOf(ms: number): string {
   const minutes = Math.round(ms / 60_000);
   return minutes >= 120 ? `${Math.round(minutes / 60)} hours` : `${minutes} minutes`;
@@ -127,8 +127,8 @@ function signerProblems(status: SignerStatus, findings: Findings): void {
 }
 
 /**
- * The line to type is for the state: what has no signature waits for something that another line
- * here names.
+ * The line to type depends on the state. A withdrawal without a signature waits for a cause that
+ * another line here names.
  */
 function stuckProblem({ stuck }: SignerStatus, findings: Findings): void {
   if (stuck === null) return;
@@ -160,7 +160,7 @@ function resignProblem({ resign }: SignerStatus, findings: Findings): void {
   );
 }
 
-/** It goes on by itself, when the window has room. */
+/** The withdrawal goes on by itself when the window has room. */
 function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
   if (noRoom === undefined) return;
   const { transactionId, network, slot, versions, code } = noRoom;
@@ -174,7 +174,7 @@ function noRoomProblem({ noRoom }: SignerStatus, findings: Findings): void {
   );
 }
 
-/** It holds up no other address, so it is a warning. */
+/** A warning, because this sweep does not block any other address. */
 function unreachableProblem({ unreachable }: SignerStatus, findings: Findings): void {
   if (unreachable === undefined) return;
   const { transactionId, network, slot, count } = unreachable;
@@ -241,7 +241,7 @@ function configProblems({ config, courier }: SignerStatus, { config: disk, isUnd
 }
 
 /**
- * Such as "64 MiB"; "unknown room" for -1.
+ * For example "64 MiB"; "unknown room" for -1.
  * @public
  */
 export function bytesWords(bytes: number): string {
@@ -287,17 +287,17 @@ function outsideProblems(courier: CourierStatus, seen: Seen, findings: Findings)
     findings.found("COURIER_NOTIFY", `nobody is told of what happens: ${courier.notify.detail}`, remedyIn("COURIER_NOTIFY"));
 }
 
-/** One poor node while the others are enough is a warning: one more, and payments wait. */
+/** One bad node while the others are enough is a warning: after one more, payments would wait. */
 function chainProblems({ chain, ok, isAsking, detail, nodes }: CourierStatus["chains"][number], findings: Findings): void {
   if (isAsking) return;
   if (!ok) findings.found(codeIn(detail) || "NODE_UNREACHABLE", chainWords(chain, detail), remedyIn(detail));
-  // The sentence on the chain names those that it is about.
+  // The sentence about the chain already names some of them.
   for (const { url, detail: why } of nodes.filter((node) => node.since > 0 && (ok || !detail.includes(node.url))))
     findings.found(codeIn(why) || "NODE_UNREACHABLE", `node ${url} of ${chain} ${wordsAfterCode(why)}`, remedyIn(why), true);
 }
 
 /**
- * The trouble of a chain as a sentence without a code. `detail` as in the status.
+ * The problem of a chain as a sentence without a code. `detail` as in the status.
  * @public
  */
 export function chainWords(chain: string, detail: string): string {
@@ -326,7 +326,7 @@ function moneyProblems({ waiting, lowFunds }: CourierStatus, findings: Findings)
     );
 }
 
-/** Bytes that every node refused are in no pool: they wait for a node's setting or another node. */
+/** Bytes that every node refused are in no mempool. They need another setting or another node. */
 function declinedProblems({ waiting }: CourierStatus, findings: Findings): void {
   const declined = waiting.flatMap(({ transactionId, why }) => {
     const words = declinedIn(why);
@@ -341,15 +341,14 @@ function declinedProblems({ waiting }: CourierStatus, findings: Findings): void 
 }
 
 /**
- * The node's words in the reason of a withdrawal that was offered and that no node took; "" in any
- * other reason.
+ * The node's text in the reason of a withdrawal that no node took; "" for any other reason.
  * @public
  */
 export function declinedIn(why: string): string {
   return /^offered, no node took it: (.*)$/s.exec(why)?.[1] ?? "";
 }
 
-/** Reasons that wait for a person, and hold up everything new of the account. */
+/** Reasons that wait for an operator and stop every new withdrawal of the account. */
 const standstills = [
   ["ACCOUNT_BEHIND", "the chain has seen more transactions than the ledger"],
   ["ACCOUNT_WAITS", "behind a lower slot that is quarantined"],
@@ -375,7 +374,7 @@ const closeRemedies: Readonly<Record<string, string>> = {
  */
 export function linkRemedy(detail: string): string {
   const closed = /^LINK_ENDED: closed by the gateway, (\d{4})\b/.exec(detail)?.[1] ?? "";
-  // The signer's own code says more than LINK_REFUSED before it.
+  // The signer's own code explains more than LINK_REFUSED in front of it.
   return closeRemedies[closed] ?? remedyIn(detail.replace(/^LINK_REFUSED: (?=[A-Z])/, ""));
 }
 
@@ -389,8 +388,8 @@ export function codeIn(detail: string): Code | "" {
 }
 
 /**
- * The table's advice for the code at the beginning of `detail`; "" without a code, or when only
- * time helps.
+ * The table's advice for the code at the beginning of `detail`; "" without a code, or if only time
+ * helps.
  * @public
  */
 export function remedyIn(detail: string): string {

@@ -10,7 +10,9 @@ import { bytesWords } from "./problems.ts";
 
 type Row = readonly [name: string, text: string];
 
-/** Names and texts; a row with the name "" goes on the one before. `nowMs` in Unix milliseconds. */
+/**
+ * Names and texts. A row with the name "" continues the one before. `nowMs` in Unix milliseconds.
+ */
 export function rowsOf(status: SignerStatus, nowMs: number): readonly Row[] {
   const { config } = status;
   return [
@@ -44,7 +46,7 @@ const encKeyPlaces: Readonly<Record<string, string>> = {
 function ledgerWords(status: SignerStatus): string {
   const { head, acked, ledgerWritable, ledgerReadOnly } = status;
   const atGateway = recordsAtGateway(status);
-  // The first record says what was paired, and nothing of the gateway.
+  // The first record holds only the pairing, and says nothing about the gateway.
   const isOnlyItsWord = atGateway === String(acked) && acked === head.seq - 1 && acked > 0;
   const gateway = acked === head.seq && atGateway === String(acked) ? "all of them" : atGateway;
   const why = isOnlyItsWord ? " (and the newest says so)" : "";
@@ -53,8 +55,8 @@ function ledgerWords(status: SignerStatus): string {
 }
 
 /**
- * The number of records at the gateway. A ledger put back from a copy has forgotten it; then the
- * lock's words have the number.
+ * The number of records at the gateway. A ledger restored from a copy has forgotten it; then the
+ * detail of the lock has the number.
  */
 function recordsAtGateway({ locked, lockedDetail, acked }: SignerStatus): string {
   const told = locked === "" ? null : /^the gateway holds record (\d+)\b/.exec(lockedDetail);
@@ -79,7 +81,9 @@ function chainRows({ courier, accounts }: SignerStatus): readonly Row[] {
   });
 }
 
-/** Three lines a currency: amounts with their used parts, fees and lists, sweeps and top-ups. */
+/**
+ * Three lines for each currency: amounts with their used parts, fees and lists, sweeps and top-ups.
+ */
 function limitRows(limits: readonly LimitView[]): readonly Row[] {
   if (limits.length === 0) return [["limits", "none: no currency has a policy, so nothing is paid"]];
   return limits.flatMap((one): Row[] => [

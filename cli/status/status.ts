@@ -1,6 +1,4 @@
-/**
- * `status`: tells in one screen of plain words whether everything works, and each problem if not.
- */
+/** `status`: shows in one screen of plain words if everything works, and otherwise each problem. */
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { exitCodes } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
@@ -22,7 +20,7 @@ export interface StatusOptions {
 }
 
 /**
- * 0 when everything works, 1 when something does not, 4 when locked or in recovery. Warnings do not
+ * 0 if everything works, 1 if something does not, 4 if locked or in recovery. Warnings do not
  * count.
  */
 export function exitCodeOf(status: SignerStatus, problems: readonly Problem[]): number {
@@ -31,9 +29,9 @@ export function exitCodeOf(status: SignerStatus, problems: readonly Problem[]): 
 }
 
 /**
- * Prints the status, and resolves with the exit code. With `watch` it prints until the terminal
- * ends the sleep.
- * @throws AgentError COMMAND_DAEMON_AWAY with the reason where one is known, COMMAND_RIGHT,
+ * Prints the status, and resolves with the exit code. With `watch` it repeats this until the
+ * terminal ends the sleep.
+ * @throws AgentError COMMAND_DAEMON_AWAY with the reason if one is known, COMMAND_RIGHT,
  * SOCKET_TIMEOUT, STATE_NOT_PAIRED
  * @public
  */
@@ -83,8 +81,8 @@ function show(state: StateFolder, status: SignerStatus, options: StatusOptions, 
 }
 
 /**
- * For scripts: prints the ids that wait for a person, one a line. Resolves with 1 when there are
- * any.
+ * For scripts: prints the ids that wait for an operator, one on each line. Resolves with 1 if there
+ * are any.
  */
 async function showHeld(state: StateFolder, isJson: boolean, terminal: Terminal, machine: Machine): Promise<number> {
   const status = await ask(state, machine);

@@ -16,8 +16,8 @@ import type { Account, Ask, Asked, Book, Item, Reserve } from "./item.ts";
  */
 const closedMax = 4096;
 /**
- * An end that the gateway has not confirmed after this time is checked again, because the nodes
- * that reported it may have lied.
+ * After this time without the gateway's confirmation an end is checked again, because its nodes may
+ * have lied.
  */
 const recheckMs = 600_000;
 const chainEnds: ReadonlySet<WithdrawalState> = new Set(["paid", "reverted", "lost", "cancelled"]);
@@ -64,9 +64,9 @@ export function clearBook(book: Book): void {
 }
 
 /**
- * Takes a withdrawal's view. Null for a withdrawal that is final, or paid from an account that this
- * agent does not have. If the signer recorded an end on chain, the withdrawal is still watched, and
- * its bytes sent, until this scheduler has seen the end or the gateway has confirmed it.
+ * Takes a withdrawal's view. Null for a final withdrawal, or for an account of another agent. If
+ * the signer recorded an end on chain, the withdrawal is still watched, and its bytes sent, until
+ * this scheduler sees the end or the gateway confirms it.
  */
 export function putView(book: Book, view: WithdrawalView, nowMs: number): Item | null {
   const account = payerOf(book, view);
@@ -239,8 +239,7 @@ export function releasedVersions(view: WithdrawalView): readonly VersionView[] {
 }
 
 /**
- * Attempts that may be in a block: released ones, and those of which a recovery left only the
- * hashes.
+ * Attempts that may be in a block: released ones, and those of which a recovery left only a hash.
  */
 export function outVersions(view: WithdrawalView): readonly VersionView[] {
   return view.versions.filter((version) => version.raw !== undefined || version.isOut === true);

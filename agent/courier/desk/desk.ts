@@ -54,8 +54,8 @@ const inFlightMax = 512;
 const askMsMax = 35_000;
 const refreshMs = 5000;
 /**
- * The signer's complete view is asked for at least this often, because it shows withdrawals that
- * never reached this scheduler.
+ * The longest time between questions for the signer's complete view, which shows withdrawals
+ * unknown to this scheduler.
  */
 const refreshMsMax = 300_000;
 const gasMsMax = 60_000;

@@ -113,8 +113,8 @@ export function takeSent(item: Item, event: SentEvent, nowMs: number, out: DeskE
 }
 
 /**
- * The refusal that still stands after this answer. On a chain with exclusion by expiry, a node that
- * refused bytes calls them known when it sees them again, so "known" does not end a refusal there.
+ * The refusal that still stands after this answer. On a chain with exclusion by expiry, a node
+ * calls bytes known that it refused before, so "known" does not end a refusal there.
  */
 function declinedBy({ account, sent }: Item, { outcome, detail, isIncurable }: SentEvent, isSame: boolean): Declined | null {
   if (outcome === "declined") return { words: detail, isIncurable: isIncurable === true };
@@ -201,9 +201,9 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
 /**
  * A lower slot that the chain waits for and that no withdrawal here has, null if there is none.
  * With such a gap no fee helps. Nodes may count late a transaction of ours that is in a block, so
- * the count is asked for again. A slot that is already used is no gap: a ledger restored from a
- * backup makes its forgotten attempt again, with the same bytes if the fees did not change, and
- * then learns which transaction used the slot.
+ * the count is asked for again. A slot that is already used is no gap. A ledger restored from a
+ * backup makes its forgotten attempt again, with the same bytes if the fees did not change, and so
+ * learns which transaction used the slot.
  */
 function gapBelow({ account, view: { slot } }: Item): string | null {
   const { counters, flight, slots } = account;

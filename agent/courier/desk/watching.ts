@@ -26,7 +26,7 @@ const confirmMax = 64;
 const missesMax = 2;
 /**
  * A nonce counts as lost (conflicted) after the nodes agreed this often, over at least this time,
- * that another transaction used it.
+ * on its use by another transaction.
  */
 const foreignMax = 3;
 const foreignOverMs = 60_000;
@@ -196,8 +196,8 @@ export function observe(item: Item, nowMs: number, out: DeskEffect[]): void {
 }
 
 /**
- * True if the withdrawal is on its way into a block, or in one that is already final (as every
- * block is on some chains) and only waits for agreement of the nodes.
+ * True if the withdrawal is on its way into a block, or already in a final one and only waits for
+ * agreement of the nodes. On some chains every block is final at once.
  */
 function isPassing({ account, verdict, place, placedAtMs, sent }: Item, nowMs: number): boolean {
   if (verdict !== null) return false;

@@ -1,7 +1,7 @@
 /**
- * One chain for the scheduler: puts the scheduler's questions to the chain's interface, keeps
- * answers that were asked for ahead for some seconds, and leaves out those that the nodes could not
- * give. Decides nothing.
+ * One chain for the scheduler. Puts the scheduler's questions to the chain's interface, keeps early
+ * answers for some seconds, and leaves out questions that the nodes could not answer. Decides
+ * nothing.
  */
 import { type ChainHealth, healthOf } from "../../../chains/health.ts";
 import type { BlockFacts, DeadQuestion, PaidFrom, PayerNodes } from "../../../chains/nodes.ts";

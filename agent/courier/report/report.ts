@@ -1,7 +1,7 @@
 /**
- * Carries the signer's statements to the gateway. After each welcome it sends every statement that
- * the gateway does not hold yet, then new ones, in ledger order, never twice on one connection.
- * Holds no durable state: the signer makes every frame again from its ledger when asked. Source:
+ * Carries the signer's statements to the gateway. After each welcome come all statements that the
+ * gateway does not hold yet, then new ones, in ledger order, never twice on one connection. Holds
+ * no durable state: the signer makes every frame again from its ledger when asked. Source:
  * docs/protocol.md section 6 (resuming by sequence).
  */
 import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
