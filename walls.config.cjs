@@ -15,7 +15,7 @@ const only = (name, from, may) => ({
   to: { pathNot: may },
 });
 
-const ours = { path: "^(protocol|outgoing|notices|metrics|notify|chains|agent|cli|client|gateway|simulation|rig|scripts)/" };
+const ours = { path: "^(protocol|outgoing|notices|metrics|notify|chains|agent|cli|client|examples|gateway|simulation|rig|scripts)/" };
 const pure = [...builtin("crypto", "buffer", "util")];
 const chainNodes = "^chains/(connect|read-back|[^/]+/(node|rpc)[^/]*)\\.ts$";
 const offlineChains = "^chains/(?!(connect|read-back)\\.ts$|[^/]+/(node|rpc)[^/]*\\.ts$)";
@@ -239,10 +239,10 @@ module.exports = {
       to: { path: "^gateway/" },
     },
     {
-      name: "nothing-of-the-product-imports-the-simulation-or-the-rig",
+      name: "nothing-of-the-product-imports-the-simulation-the-rig-or-an-example",
       severity: "error",
       from: { path: "^(protocol|notices|metrics|notify|chains|agent|cli|client|gateway)/" },
-      to: { path: "^(simulation|rig)/" },
+      to: { path: "^(examples|simulation|rig)/" },
     },
     {
       name: "the-rig-stands-below-what-tries-the-product-with-it",
@@ -252,6 +252,7 @@ module.exports = {
     },
     only("notify", { path: "^notify/" }, ["^notify/", "^protocol/", ...builtin("child_process")]),
     only("client", { path: "^client/" }, ["^protocol/", "^client/", ...pure]),
+    only("examples", { path: "^examples/" }, ["^client/", ...builtin("fs", "http", "path", "timers/promises")]),
     {
       name: "cli-takes-keystore-and-ledger-and-nothing-of-signer-or-courier",
       severity: "error",

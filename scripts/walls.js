@@ -17,6 +17,7 @@ const rooms = [
   "agent",
   "cli",
   "client",
+  "examples",
   "gateway",
   "simulation",
   "rig",

@@ -20,6 +20,7 @@ const rooms = [
     "agent",
     "cli",
     "client",
+    "examples",
     "gateway",
     "simulation",
     "rig",
