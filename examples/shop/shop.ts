@@ -77,7 +77,7 @@ async function waitForEnd(kind: string, transactionId: string): Promise<number> 
  */
 function keep(event: Callback): boolean {
   const { transactionId } = event.data;
-  if (!/^[A-Za-z0-9_-]{1,64}$/.test(transactionId)) throw new TypeError("transactionId");
+  if (typeof transactionId !== "string" || !/^[A-Za-z0-9_-]{1,64}$/.test(transactionId)) throw new TypeError("transactionId");
   const path = join(records, `${transactionId}.json`);
   if (existsSync(path)) {
     const kept = JSON.parse(readFileSync(path, "utf8")) as Callback;
