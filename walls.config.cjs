@@ -15,7 +15,9 @@ const only = (name, from, may) => ({
   to: { pathNot: may },
 });
 
-const ours = { path: "^(protocol|outgoing|notices|metrics|notify|chains|agent|cli|client|examples|gateway|simulation|rig|scripts)/" };
+const ours = {
+  path: "^(protocol|outgoing|notices|metrics|notify|chains|agent|cli|client|examples|gateway|simulation|rig|scripts)/",
+};
 const pure = [...builtin("crypto", "buffer", "util")];
 const chainNodes = "^chains/(connect|read-back|[^/]+/(node|rpc)[^/]*)\\.ts$";
 const offlineChains = "^chains/(?!(connect|read-back)\\.ts$|[^/]+/(node|rpc)[^/]*\\.ts$)";
