@@ -166,7 +166,7 @@ export interface PayerNodes extends Watched {
   places(account: string, wanted: readonly PlaceQuestion[]): Promise<readonly (Found | null)[]>;
   /** Null until one of the attempts is final. */
   verdict(payment: PaidFrom, versions: readonly SignedVersion[]): Promise<Verdict | null>;
-  /** Whether the chain has this block. */
+  /** True if the chain has this block. */
   holds(block: number, blockHash: string): Promise<boolean>;
   closed(account: string): Promise<Counters>;
   /** Judges all these attempts together; present if attempts exclude each other by expiry. */
@@ -284,7 +284,7 @@ export interface SeenPayment {
  */
 export interface Spend {
   readonly account: string;
-  readonly slot: string; // "" where the chain knows none
+  readonly slot: string; // "" if the chain has none
   readonly txHash: string;
   readonly block: number;
   readonly receiver: string;
@@ -320,7 +320,7 @@ export interface WatcherNodes extends Watched {
    * block as `balance`, agreed.
    */
   wereUsed(accounts: readonly string[], block: number): Promise<readonly boolean[]>;
-  /** True where `balance` may be of a later block. */
+  /** True if `balance` may be of a later block. */
   readonly tellsNewestBalances?: boolean;
   /** The decimals that a token names, agreed. */
   decimals(contract: string): Promise<bigint>;

@@ -30,7 +30,7 @@ export interface Terminal {
    * the process's own user. Proves no identity.
    */
   readonly user: string;
-  /** False when whatever repeats should end. */
+  /** Waits. Resolves with false if the caller must stop its repetition. */
   sleep(ms: number): Promise<boolean>;
 }
 

@@ -85,7 +85,7 @@ export interface RecoveryVersion {
 export interface RecoverySpend {
   readonly network: string;
   readonly account: string;
-  readonly slot: string; // its slot; "" where the chain has none
+  readonly slot: string; // its slot; "" if the chain has none
   readonly txHash: string;
   readonly block: number;
   readonly receiver: string;

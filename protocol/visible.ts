@@ -8,7 +8,7 @@ import type { JsonValue } from "./json.ts";
 const unseen = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /**
- * The same text with U+FFFD in the place of every control, format and line-breaking character.
+ * The same text with U+FFFD instead of every control, format and line-breaking character.
  * @public
  */
 export function visible(text: string): string {

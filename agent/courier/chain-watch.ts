@@ -1,6 +1,6 @@
 /**
- * Watches a chain during a run: gives the scheduler all that the chain's nodes show, and gives
- * their availability to the status.
+ * Watches a chain during a run: passes the nodes' reports to the scheduler, and the nodes'
+ * availability to the status.
  */
 import type { Shared } from "./run-state.ts";
 import { asking, nodesDetail } from "./status.ts";

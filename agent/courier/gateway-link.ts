@@ -84,10 +84,9 @@ export function openLink(shared: Shared, hello: Hello): { readonly link: Link; r
 
 /**
  * Restarts a link without acknowledgements. A statement or its acknowledgement may get lost on a
- * link that stays up, or the signer may refuse the acknowledgement while clocks differ. A new
- * connection repeats both, and also the statement that the signer is locked, which comes in no
- * other way. No acknowledgement answers the statement that the signer took the welcome, so a quiet
- * link repeats that statement.
+ * good link, or the signer may refuse the acknowledgement while clocks differ. A new connection
+ * repeats both, and also the statement about the signer's lock, which comes in no other way. No
+ * acknowledgement answers the statement about the accepted welcome, so a quiet link repeats it.
  */
 export async function checkHeard(shared: Shared, link: Link, reporter: Reporter): Promise<void> {
   const { state, options } = shared;
@@ -103,7 +102,7 @@ export async function checkHeard(shared: Shared, link: Link, reporter: Reporter)
 
 /**
  * Gives the signer the welcome before any other frame of this connection. Then sends the gateway
- * every statement that it has not acknowledged.
+ * every statement without acknowledgement.
  */
 async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
@@ -127,14 +126,14 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
   const { agent, epoch, head } = hello;
   options.log.info({ event: "link-up", agent, epoch, ledger: head.seq }, "the link is up");
   state.stated = { seq: hello.acked, atMs: options.monotonic() };
-  // Uses the head that the signer calls acknowledged, not the gateway's head, because only the
-  // signer knows its own ledger.
+  // Uses the signer's acknowledged head, not the gateway's head, because only the signer knows its
+  // own ledger.
   reporter.resume(hello.acked);
   shared.tellStatus();
 }
 
 /**
- * Gives a recovery order to the signer, which keeps it for its operator. The scheduler stops here.
+ * Gives a recovery order to the signer, where it waits for the operator. The scheduler stops here.
  */
 async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
@@ -203,15 +202,18 @@ export async function release(shared: Shared, link: Pick<Link, "drop">, frame: U
 }
 
 /**
- * A locked signer takes no acknowledgement and does not report one. But before its answer it
- * verified this acknowledgement.
+ * A locked signer takes no acknowledgement and does not report one. But the signer verified this
+ * one before its answer.
  */
 function keepAcknowledged(state: Shared["state"], frame: Uint8Array): void {
   const { head } = parseAck(frame.subarray(envelopeHeaderBytes));
   state.acked = Math.max(state.acked, head.seq);
 }
 
-/** A frame that is not from the gateway ends the connection; a frame out of order restarts it. */
+/**
+ * A frame from another sender than the gateway ends the connection; a frame out of order restarts
+ * it.
+ */
 function refusedFrame({ log, metrics }: RunOptions, link: Pick<Link, "drop">, { code, effect }: DeskNo): void {
   metrics.count("refusals");
   log.warn({ event: "frame-refused", code }, "the signer did not take a frame of the gateway");

@@ -106,7 +106,7 @@ interface InPlay {
 
 type Gathered = Effect<"ask"> & { readonly verb: EachVerb };
 
-/** Joins the requests to the signer in one tick into one line for each verb. */
+/** Joins the signer's requests of one tick into one line for each verb. */
 function createGathering(options: HandsOptions): (effect: Gathered) => Promise<void> {
   let gathered: Gathered[] = [];
   const flush = (): void => {
@@ -239,7 +239,7 @@ async function send(options: HandsOptions, door: ChainDoor, { withdrawal, versio
   if (isOut) metrics.reached(transactionId, "broadcast");
   const fields = { transactionId, txHash: view.txHash, slot: withdrawal.slot, version, outcome, detail: text, node };
   if (isOut) log.debug({ event: "bytes-handed", ...fields }, "handed to the nodes");
-  // A node gives this answer for a payment that another node already has in a block.
+  // A node gives this answer for a payment that is already in a block of another node.
   else if (outcome === "slot-consumed") log.debug({ event: "slot-used", ...fields }, "the nodes know the slot as used");
   else log.warn({ event: "bytes-declined", ...fields }, "the nodes did not say yes");
   const isNamed = outcome === "unsent" || outcome === "slot-consumed" || outcome === "underpriced" || outcome === "expired";

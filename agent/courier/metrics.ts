@@ -38,7 +38,7 @@ export const milestoneBoundsS = [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 30, 60, 180, 6
 
 /** The median is over this number of the newest durations. */
 const timedMax = 256;
-/** Most withdrawals that are timed at the same time; beyond it the oldest is dropped. */
+/** Most withdrawals under timing at the same moment; beyond it the oldest is dropped. */
 const timedAtOnceMax = 10_000;
 
 /** @public */

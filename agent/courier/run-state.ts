@@ -68,7 +68,7 @@ export interface RunState {
   link: "up" | "down";
   linkDetail: string;
   linkUps: number;
-  skewedAtMs: number | null; // time since when the signer refuses frames of this connection because of its clock
+  skewedAtMs: number | null; // time since when the signer refuses this connection's frames because of its clock
   isEnded: boolean;
   /** The gateway offers a recovery over this connection, and the scheduler has this event. */
   isOffered: boolean;

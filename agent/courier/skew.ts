@@ -1,4 +1,4 @@
-/** Statements of the gateway that the signer refused while their two clocks differed. */
+/** Statements of the gateway that the signer refused because of a difference of clocks. */
 import type { Link } from "./link/link.ts";
 import type { Shared } from "./run-state.ts";
 

@@ -35,7 +35,7 @@ export function statusOf({ options, state }: Pick<Shared, "options" | "state">, 
   };
 }
 
-/** The newest block time that min(2, configured) nodes have reached; 0 before they showed one. */
+/** The newest block time that min(2, configured) nodes have reached; 0 before their first. */
 function headAtMs(nodes: readonly NodeStatus[]): number {
   const times = nodes.flatMap(({ head }) => (head === null ? [] : [head.atMs])).sort((a, b) => b - a);
   return Math.max(0, times[Math.min(2, nodes.length) - 1] ?? 0);

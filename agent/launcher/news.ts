@@ -25,7 +25,7 @@ export class News {
     this.#say = say;
   }
 
-  /** Twice is harmless. */
+  /** May be repeated without harm. */
   begin(): void {
     this.#timer ??= setInterval(() => void this.#look(), everyMs);
   }

@@ -27,7 +27,7 @@ export interface Renewal {
 export interface SupervisorOptions extends WatchOptions {
   /** Starts the signer and gives it its settings; null if another launcher runs it. */
   readonly startSigner: (() => ChildProcess) | null;
-  /** Likewise for the courier. */
+  /** Starts the courier in the same way. */
   readonly startCourier: (() => ChildProcess) | null;
   /** Called once, before the promise resolves, when a child ends permanently. */
   readonly verdict: (verdict: Verdict) => void;

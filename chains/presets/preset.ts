@@ -10,7 +10,7 @@ export interface ChainLines {
   readonly family: FamilyName;
   readonly chainId: number | string;
   readonly confirmations: number | "finalized";
-  readonly explorer: string; // an address that ends where a transaction's hash begins
+  readonly explorer: string; // start of an address; the hash of a transaction follows
   readonly [line: string]: JsonValue; // further lines of the family
 }
 

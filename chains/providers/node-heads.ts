@@ -65,7 +65,7 @@ export class Heads {
     return this.#atMs > other.#atMs;
   }
 
-  /** Whether the head is known, and not older than `ms`. */
+  /** True if the head is known, and not older than `ms`. */
   isKnownSince(ms: number, nowMs: number): boolean {
     return this.#first !== null && nowMs - this.#seenAt <= ms;
   }

@@ -36,7 +36,7 @@ export interface Refused {
  */
 export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused): number | null {
   const words = all.slice(0, wordsMax);
-  // "Too many" of a batch or a range is no quota, whatever its status.
+  // "Too many" of a batch or a range is no quota, for any status.
   const isSize = sizeWords.test(words) && !quotaWords.test(words);
   const isStatus = (status === 429 && !isSize) || (status === 503 && retryAfter !== "");
   const isRefusal = status === 403 || rpcCode !== undefined;

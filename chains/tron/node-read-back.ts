@@ -24,7 +24,7 @@ const signatureBytes = 65;
 let loading: Promise<Ethers> | null = null;
 
 /**
- * As the door says.
+ * The expected content, as the interface gives it.
  * @public
  */
 export const readBack: IndependentReading = async (raw, said) => {

@@ -47,7 +47,7 @@ export interface Facts {
     readonly hasPart: boolean; // false in a copy of only the other part
     readonly units: ReadonlyMap<string, string>; // texts to be written, by name
     readonly command: string;
-    readonly helps: ReadonlyMap<string, string>; // by the path where each belongs
+    readonly helps: ReadonlyMap<string, string>; // by the path to which each belongs
   };
   readonly installed: {
     readonly version: string | null; // version of the program

@@ -61,7 +61,8 @@ export async function registerAgent(
 }
 
 /**
- * Begins the ledger under the wallet's keys. At pairing the same call twice is harmless.
+ * Begins the ledger under the wallet's keys. At pairing, the same call may be repeated without
+ * harm.
  * @throws AgentError KEYSTORE_*, LEDGER_*, PAIRING_FORGED, PAIRING_PROGRESS, COMMAND_CHILD
  * @public
  */

@@ -57,9 +57,8 @@ export function putAccount(book: Book, view: AccountView): Account {
 }
 
 /**
- * The account that pays a withdrawal; undefined for a chain that this agent does not have. A
- * deposit address is known from its first sweep on. Its next slot is known after the first question
- * for it.
+ * The account that pays a withdrawal; undefined for a chain without an account of this agent. A
+ * deposit address is known after the first sweep, and the next slot after the first question.
  */
 export function payerOf(book: Book, { mode, chain, network, payer }: WithdrawalView): Account | undefined {
   const isSweep = mode === "sweep" && payer !== "";
@@ -77,7 +76,7 @@ export function forgetIdle(book: Book, account: Account): void {
 
 /**
  * For each account, the range of slots with open withdrawals in the ledger. A gateway that recovers
- * the ledger reports which of them are final.
+ * the ledger reports the final ones among these.
  * @public
  */
 export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {

@@ -1,7 +1,7 @@
 /**
  * The scheduler's memory: every open withdrawal with its known state, grouped by sending account,
- * and the funds that these withdrawals reserve. The signer's `hello` and the chain are enough to
- * rebuild all of it. Pure data; only the scheduler's own steps change it.
+ * and the reserved funds. The signer's `hello` and the chain are enough to rebuild all of it. Pure
+ * data; only the scheduler's own steps change it.
  */
 import { invariant } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
@@ -16,8 +16,8 @@ import type { Account, Ask, Asked, Book, Item, Reserve } from "./item.ts";
  */
 const closedMax = 4096;
 /**
- * After this time without the gateway's confirmation an end is checked again, because its nodes may
- * have lied.
+ * After this time without the gateway's confirmation an end is checked again, because the reporting
+ * nodes may have lied.
  */
 const recheckMs = 600_000;
 const chainEnds: ReadonlySet<WithdrawalState> = new Set(["paid", "reverted", "lost", "cancelled"]);
@@ -64,9 +64,9 @@ export function clearBook(book: Book): void {
 }
 
 /**
- * Takes a withdrawal's view. Null for a final withdrawal, or for an account of another agent. If
- * the signer recorded an end on chain, the withdrawal is still watched, and its bytes sent, until
- * this scheduler sees the end or the gateway confirms it.
+ * Takes a withdrawal's view. Null for a final withdrawal, or for an account of another agent. A
+ * withdrawal with a recorded end on chain is still watched, and its bytes sent, until this
+ * scheduler sees the end or the gateway confirms it.
  */
 export function putView(book: Book, view: WithdrawalView, nowMs: number): Item | null {
   const account = payerOf(book, view);
@@ -104,7 +104,7 @@ function putViewOf(book: Book, account: Account, view: WithdrawalView, nowMs: nu
   return item;
 }
 
-/** Null as well for a withdrawal without a view so far, or one that is final by now. */
+/** Null as well for a final withdrawal, or for one without a view so far. */
 export function putStep(book: Book, step: WithdrawalStep, nowMs: number): Item | null {
   if (step.isOver) book.awaiting.delete(step.transactionId);
   const known = book.items.get(step.transactionId)?.view;
@@ -134,8 +134,7 @@ export function file(item: Item): void {
   else account.unincluded.delete(item);
   if (isBound || view.state !== "approved") dequeue(item);
   else enqueue(item);
-  // A token transaction that is final but odd has already taken its funds, and the balance shows
-  // this.
+  // A final but odd token transaction has already taken its funds, and the balance shows this.
   reserve(item, isBound && item.stopped !== "COURIER_TOKEN_MOVED" ? wanted(item) : nothing);
 }
 
@@ -239,14 +238,14 @@ export function releasedVersions(view: WithdrawalView): readonly VersionView[] {
 }
 
 /**
- * Attempts that may be in a block: released ones, and those of which a recovery left only a hash.
+ * Attempts that may be in a block: released ones, and those known only by hash after a recovery.
  */
 export function outVersions(view: WithdrawalView): readonly VersionView[] {
   return view.versions.filter((version) => version.raw !== undefined || version.isOut === true);
 }
 
 /**
- * True if the signer already recorded an end on chain that this scheduler has not seen.
+ * True if the signer already recorded an end on chain, but this scheduler has not seen it.
  * @public
  */
 export function isToldOver({ state }: Pick<WithdrawalView, "state">): boolean {

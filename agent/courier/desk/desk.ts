@@ -49,7 +49,7 @@ export type {
 const inFlightMax = 512;
 /**
  * After this time without an answer from the signer, the request counts as lost, and the scheduler
- * asks for its view.
+ * asks for the view.
  */
 const askMsMax = 35_000;
 const refreshMs = 5000;
@@ -204,7 +204,7 @@ function takeHello(
   const open = new Set(hello.open.map((view) => view.transactionId));
   for (const item of book.items.values()) {
     if (item.asking?.isDoubtful) item.asking = null;
-    // A withdrawal that the signer no longer calls open has ended, and its end did not reach this
+    // A withdrawal missing in the signer's open ones has ended, and the end did not reach this
     // scheduler.
     if (!open.has(item.view.transactionId) && item.openedAtMs < askedAtMs) closeItem(book, item, nowMs);
   }
@@ -249,7 +249,7 @@ function takeSteps(
   return touched;
 }
 
-/** In order of slot, so the nodes see them in the order in which blocks can take them. */
+/** In order of slot, so the nodes get the transactions in the order of their inclusion. */
 function steerAll(items: readonly Item[], nowMs: number, out: DeskEffect[]): void {
   for (const item of bySlot(items)) steer(item, nowMs, out);
 }
@@ -280,10 +280,7 @@ function takeAnswer(
   return [item.account];
 }
 
-/**
- * An answer with another stage than the reported one belongs to an earlier report, so this report
- * still waits.
- */
+/** An answer with another stage belongs to an earlier report, so the present report still waits. */
 function endAsk(item: Item, asked: Ask, withdrawal: WithdrawalStep): void {
   const { state } = withdrawal;
   const stage = isToldOver({ state }) ? "final" : state;

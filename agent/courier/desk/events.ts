@@ -1,7 +1,7 @@
 /**
  * The events and effects of the scheduler, as types. Events come from the signer, the chains and
- * the clock; effects go back to them. Every effect that asks a question has exactly one event as
- * its answer, also for a fault; a lost answer only costs time. `account` names a deposit address;
+ * the clock; effects go back to them. Every question among the effects has exactly one event as its
+ * answer, also for a fault; a lost answer only costs time. `account` names a deposit address;
  * without it the chain's hot wallet is meant.
  */
 import type { BlockFacts, Counters, DeadQuestion, Death, Found, Verdict } from "../../../chains/nodes.ts";
@@ -15,7 +15,7 @@ import type { AccountView, CourierAnswers, CourierRequests, WithdrawalStep, With
 export type Looked = Found & { readonly transactionId: string };
 
 /**
- * The nodes' answer on attempts of a withdrawal that may be void, all of them together.
+ * The nodes' answer on possibly void attempts of a withdrawal, all of them together.
  * @public
  */
 export interface DeadAnswer {
@@ -35,7 +35,7 @@ export interface DeskNo {
 }
 
 /**
- * The verbs of the signer that are about one withdrawal.
+ * The verbs of the signer about one withdrawal.
  * @public
  */
 export type DeskVerb = "sign" | "replace" | "decline" | "observed";
@@ -166,8 +166,7 @@ export type DeskEffect =
   | { readonly kind: "adopt"; readonly body: CourierRequests["adopt"] }
   | { readonly kind: "account"; readonly body: CourierRequests["account"] }
   /**
-   * Asks for the signer's `hello` again, because the signer has state that this scheduler does not
-   * have.
+   * Asks for the signer's `hello` again, because the signer has newer state than this scheduler.
    */
   | { readonly kind: "refresh" }
   | NodeQuestion

@@ -1,6 +1,6 @@
 /**
  * The types of the scheduler's memory: the known state of one open withdrawal, of one sending
- * account, and of all of them.
+ * account, and of all together.
  */
 
 import type { Slots, Waiting } from "../../../chains/family.ts";
@@ -8,7 +8,7 @@ import type { BlockFacts, Death, Place } from "../../../chains/nodes.ts";
 import type { WithdrawalView } from "../../socket/verbs.ts";
 import type { DeskVerb } from "./events.ts";
 
-/** The last time that bytes of this withdrawal were handed to the nodes, in this run. */
+/** The last hand-over of bytes of this withdrawal to the nodes, in this run. */
 export interface Sent {
   readonly version: number;
   readonly txHash: string;
@@ -17,7 +17,7 @@ export interface Sent {
   readonly firstBlock: number | null; // newest block at that time; null when none was known yet
   readonly isUnderpriced: boolean; // a node said so
   readonly isExpired: boolean; // likewise: its end is past
-  readonly declined: Declined | null; // null after a node has reported that it has the attempt
+  readonly declined: Declined | null; // null after a node has reported the attempt as known
 }
 
 /** The last refusal of an attempt by every node that was asked. */
@@ -40,7 +40,7 @@ export interface Item {
   readonly account: Account;
   readonly amountUnits: bigint;
   readonly openedAtMs: number;
-  /** The one request to the signer that is under way. */
+  /** The request to the signer under way. */
   asking: Ask | null;
   /** Nothing is asked for it before this time, nor while `asideBlock` is the newest block. */
   notBeforeMs: number;
@@ -112,21 +112,18 @@ export interface Account {
   away: string; // code of the nodes' fault, "" when they answer
   /** Approved and waiting for `sign`, by limit group, in order of sequence. */
   readonly queues: Map<string, Item[]>;
-  /** Withdrawals that have a slot or are about to get one. */
+  /** Withdrawals with a slot, or about to get one. */
   readonly flight: Set<Item>;
-  /** Withdrawals of `flight` that are in no block, as far as this scheduler has seen. */
+  /** Withdrawals of `flight` in no block, as far as this scheduler has seen. */
   readonly pending: Set<Item>;
   /**
-   * Withdrawals of `flight` that are in no block as reported to the signer; the signer counts them
-   * against its own limit.
+   * Withdrawals of `flight` in no block, as reported to the signer, which applies a limit to their
+   * number.
    */
   readonly unincluded: Set<Item>;
   reservedNative: bigint;
   readonly reservedTokens: Map<string, bigint>;
-  /**
-   * Final withdrawals that are newer than the known balances; reserved until the balances include
-   * them.
-   */
+  /** Final withdrawals, newer than the known balances; reserved until the balances include them. */
   settling: { readonly block: number; readonly contract: string; readonly reserve: Reserve }[];
   counters: Counted;
   askingDead: number | null; // time of the open question for void attempts

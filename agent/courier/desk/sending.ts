@@ -12,7 +12,7 @@ import type { Account, Declined, Item } from "./item.ts";
 import { askGas, feesOf, gasOf, versionsMax } from "./signing.ts";
 import { byPatience, isPastSending } from "./waiting.ts";
 
-/** The same bytes are sent again after this time, for nodes that have dropped them. */
+/** The same bytes are sent again after this time, for nodes without them. */
 const resendMs = 30_000;
 /**
  * Most withdrawals that are sent again at a time, because all later ones wait for the lowest
@@ -24,8 +24,8 @@ const sendingMsMax = 60_000;
 const unsentRetryMs = 1000;
 const unsentRetryMsMax = 15_000;
 /**
- * An attempt at the head of the line gets a replacement after it stood there this long and no block
- * took it.
+ * An attempt at the head of the line gets a replacement after this many blocks, or this time,
+ * without inclusion.
  */
 const bumpBlocks = 6;
 const bumpMs = 60_000;
@@ -57,8 +57,8 @@ export function send(item: Item, isResend: boolean, nowMs: number, out: DeskEffe
 }
 
 /**
- * Sends the lowest slots in no block again. On a chain where no slot blocks later ones, those come
- * first that were sent longest ago.
+ * Sends the lowest slots in no block again. On a chain where no slot blocks later ones, those sent
+ * longest ago come first.
  */
 export function resend(account: Account, nowMs: number, out: DeskEffect[]): void {
   const { pending, slots } = account;
@@ -122,7 +122,7 @@ function declinedBy({ account, sent }: Item, { outcome, detail, isIncurable }: S
   return isDoubtful && isSame ? (sent?.declined ?? null) : null;
 }
 
-/** The start of the reason for bytes that no node took; the command line recognises these words. */
+/** The start of the reason for bytes that no node took; the command line recognises the text. */
 const declinedReason = "offered, no node took it";
 
 /**
@@ -133,7 +133,7 @@ export function declinedWords({ sent, place, verdict }: Item): string {
   return `${declinedReason}: ${sent.declined.words}`;
 }
 
-/** Looks for every attempt that was ever released, because a block may hold any of them. */
+/** Looks for every released attempt, because a block may hold any of them. */
 export function lookFor(item: Item): { readonly withdrawal: Item["view"]; readonly txHashes: readonly string[] } {
   return { withdrawal: item.view, txHashes: outVersions(item.view).map((version) => version.txHash) };
 }

@@ -1,7 +1,7 @@
 /**
- * Decides when `sign` is asked, and with which facts. The account's final funds must cover all
- * reservations that are not final, plus this withdrawal with its fee. The order is that of sequence
- * within a currency, so an unpayable nonce never stands in front of payable ones.
+ * Decides when `sign` is asked, and with which facts. The account's final funds must cover every
+ * reservation before finality, plus this withdrawal with its fee. The order is by sequence within a
+ * currency, so an unpayable nonce never stands in front of payable ones.
  */
 import { familyOf } from "../../../chains/families.ts";
 import type { Facts, Fees } from "../../../chains/family.ts";
@@ -15,8 +15,8 @@ const prefetchMax = 64;
 /** An older estimate is made again, because the cost of a call changes with the chain's state. */
 const gasValidMs = 60_000;
 /**
- * A call that would revert although the funds are there is declined after this many estimates over
- * at least this time.
+ * A call that would revert in spite of enough funds is declined after this many estimates over at
+ * least this time.
  */
 const revertsMax = 3;
 const revertsOverMs = 30_000;
@@ -158,9 +158,9 @@ function askSign(item: Item, facts: Facts, nowMs: number, out: DeskEffect[]): vo
 }
 
 /**
- * Finishes an intent without a signature, which a crash or a recovered ledger leaves. After a crash
- * the signer uses the figures that it recorded. A recovered ledger has none, so the signer checks
- * these figures against its fee caps.
+ * Finishes an intent without a signature, after a crash or in a recovered ledger. After a crash the
+ * signer uses its recorded figures. A recovered ledger has none, so the signer checks the given
+ * figures against its fee caps.
  */
 export function finishIntent(item: Item, nowMs: number, out: DeskEffect[]): void {
   const price = item.account.facts?.price ?? null;
@@ -234,10 +234,10 @@ export function takeRefusal(item: Item, code: string, nowMs: number): boolean {
   // The estimate is asked for again, because the nodes' figure was too low for any such
   // transaction.
   if (code === "POLICY_FEE_BELOW_FLOOR") item.gas = null;
-  // A tip over its cap comes from the higher of the nodes' figures, so the lower one is used from
-  // now on.
+  // A tip over its cap comes from the higher of the nodes' figures, so the lower figure is used
+  // from now on.
   if (code === "POLICY_TIP_ABOVE_MAX") item.isTipLow = true;
-  // A fee over its cap depends on the fee market, so it is offered again at each block.
+  // A fee over its cap depends on the fee market, so the scheduler offers it again at each block.
   if (isPrice(code) && item.account.facts !== null) {
     setAside(item, `fee ${code}`, "next block");
     return false;

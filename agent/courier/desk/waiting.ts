@@ -1,9 +1,9 @@
 /**
  * The scheduler for chains on which no slot excludes a second payment: an attempt ends by expiry.
- * After the chain's own time has passed its end and no block has it, the nodes are asked if it is
- * void. The signer gets this answer, and the same statement from the gateway. Only an attempt that
- * both call void gets a replacement, with the transaction parameters of that moment. An inclusion
- * that appears later counts more than this answer. Our own clock decides none of this.
+ * After chain time has passed the end and no block has the attempt, the scheduler asks the nodes if
+ * it is void. The signer gets the nodes' answer, and the same statement from the gateway. Only an
+ * attempt that both call void gets a replacement, with new transaction parameters. A later
+ * inclusion counts more than the nodes' answer. Our own clock decides none of this.
  */
 import type { DeadQuestion } from "../../../chains/nodes.ts";
 import type { VersionView, WithdrawalStep } from "../../socket/verbs.ts";
@@ -14,13 +14,13 @@ import type { Account, Book, Item } from "./item.ts";
 import { askGas, feesOf, gasOf, versionsMax } from "./signing.ts";
 
 /**
- * Most attempts in one question. Each account has one question at a time, because its attempts
+ * Most attempts in one question. Each account has one question at a time, because all attempts
  * share the blocks to be read.
  */
 const deadAskedMax = 64;
 /** After this time without an answer from the nodes, the question counts as lost. */
 const deadMsMax = 120_000;
-/** An attempt that is not void yet is asked for again after this time. */
+/** An attempt that is not yet void is asked for again after this time. */
 const againMs = 15_000;
 /** After this time in no block, `status` says what the withdrawal waits for. */
 const patienceMs = 60_000;
@@ -109,7 +109,7 @@ function say(item: Item, chainMs: number, nowMs: number): void {
   if (isLong || chainMs > newest.until) item.waiting = item.deadTrouble === "" ? wait : `${wait}; ${item.deadTrouble}`;
 }
 
-/** Both times, so an operator sees how long it takes, and sees a chain that stands still. */
+/** Both times, so an operator sees the length of the wait, or a chain that stands still. */
 function waitOf(pastMs: number, chainMs: number): string {
   return `waits for chain time ${timeOf(pastMs)} (UTC), now ${timeOf(chainMs)}`;
 }
@@ -130,7 +130,7 @@ export function takeDead(book: Book, account: Account, found: readonly DeadAnswe
 }
 
 function takeDeadOf(item: Item, { txHashes, answer }: DeadAnswer): void {
-  // An inclusion that appeared meanwhile counts more than this answer.
+  // An inclusion that appeared meanwhile counts more than the answer.
   if (isSeen(item)) return;
   item.deadTrouble = answer.ok ? "" : answer.code;
   if (!answer.ok || !answer.isDead) return;
@@ -141,8 +141,8 @@ function takeDeadOf(item: Item, { txHashes, answer }: DeadAnswer): void {
 export function death({ view, dead, place, isAbsent }: Item) {
   if (place !== null) return null;
   const newest = outVersions(view).at(-1);
-  // The attempt was called void, then a late answer showed it in a block, and now it is in none.
-  // The signer must record this.
+  // The attempt was called void, then a late answer showed a block with it, and now no block has
+  // it. The signer must record this.
   if (view.state === "included" && isAbsent && newest !== undefined && isTold(newest.dead))
     return { stage: "broadcast", outcome: "", txHash: newest.txHash, block: 0 } as const;
   for (const { txHash, dead: said } of outVersions(view)) {
@@ -155,7 +155,7 @@ export function death({ view, dead, place, isAbsent }: Item) {
   return null;
 }
 
-/** True if the signer's answer shows that it has recorded this attempt as void. */
+/** True if the signer's answer shows the attempt as void in its record. */
 export function isRecorded({ versions }: Pick<WithdrawalStep, "versions">, key: string): boolean {
   const [, txHash] = key.split(" ");
   return versions.some((one) => one.txHash === txHash && isTold(one.dead));

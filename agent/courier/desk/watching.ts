@@ -20,8 +20,8 @@ const lookMin = 32;
 const lookMax = 256;
 const confirmMax = 64;
 /**
- * A transaction counts as out of its block only after this many look-ups in a row, because nodes
- * lag behind each other.
+ * A transaction counts as out of its block only after this many look-ups in a row, because some
+ * nodes lag.
  */
 const missesMax = 2;
 /**
@@ -33,8 +33,8 @@ const foreignOverMs = 60_000;
 const suspectRecheckMs = 15_000;
 const accountMs = 60_000;
 /**
- * A stage that the next one may soon replace is reported only after this time, because each report
- * costs a record, a sync and a statement.
+ * A stage that may soon change is reported only after this time, because each report costs a
+ * record, a sync and a statement.
  */
 const patienceMs = 500;
 const adoptRetryMs = 5000;
@@ -113,7 +113,8 @@ export function takePlaces(book: Book, account: Account, found: readonly Looked[
     item.isAbsent = place === null && !isDoubtful;
     if (isDoubtful) item.waiting = doubt;
     else if (item.waiting === doubt) item.waiting = "";
-    // Some nodes show it and some do not, so it is neither out of the chain nor in it.
+    // Some nodes show the transaction and some do not, so it counts as neither in the chain nor out
+    // of it.
     if (place === null && isDoubtful) continue;
     if (place === null) missed(item);
     else {
@@ -161,7 +162,7 @@ export function recheck(account: Account, out: DeskEffect[]): void {
 
 /**
  * Too few nodes show these transactions in the block that one node named, although the block is
- * final. That node may have invented the receipt, so they are looked for again.
+ * final. The node may have invented the receipt, so the search begins again.
  */
 export function searchAgain(unproven: readonly Item[], out: DeskEffect[]): void {
   const [first] = unproven;
@@ -259,8 +260,7 @@ export function takeCounters(book: Book, account: Account, answer: Counters, now
     if (agree) out.push({ kind: "adopt", body: { ...of, slot: `${final}`, witnesses } });
     return;
   }
-  // While no slot was ever assigned, the signer may take another first slot; later it keeps its
-  // own.
+  // While no slot was ever assigned, the signer may take another first slot, but never later.
   const isFree = account.flight.size === 0 && book.locked === "";
   const isOther = isFree && agree && `${final}` !== account.nextSlot;
   if (isOther) out.push({ kind: "adopt", body: { ...of, slot: `${final}`, witnesses } });

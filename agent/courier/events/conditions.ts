@@ -8,8 +8,7 @@ import type { Outlook, OutlookItem } from "./outlook.ts";
 
 const minuteMs = 60_000;
 /**
- * The disk counts as low below this multiple of the space that the signer needs before it begins
- * anything.
+ * The disk counts as low below this multiple of the space that the signer needs for any new work.
  */
 const roomFactor = 4;
 /** Fees that fall again within this time cause no alert. */

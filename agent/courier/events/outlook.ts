@@ -1,6 +1,6 @@
 /**
- * The courier's snapshot: its complete view at one moment, gathered once for alerts and metrics.
- * Only types.
+ * The courier's snapshot: a complete view of one moment, gathered once for alerts and metrics. Only
+ * types.
  */
 import type { ChainHealth } from "../../../chains/health.ts";
 import type { NodeStatus } from "../../../chains/nodes.ts";
@@ -16,7 +16,7 @@ export interface OutlookChain {
   readonly block: number; // newest
   readonly balances: ReadonlyMap<string, bigint>; // base units by contract, "" for the native coin; empty when unknown
   readonly nodes: readonly NodeStatus[];
-  readonly health: ChainHealth | null; // null where no nodes are configured
+  readonly health: ChainHealth | null; // null if no nodes are configured
 }
 
 /**

@@ -29,7 +29,7 @@ export interface Watchman {
 /** @public */
 export interface WatchmanOptions {
   readonly settings: Pick<CourierSettings, "notify" | "currencies">;
-  readonly deliver: Deliver | null; // null where config.json has no `notify`
+  readonly deliver: Deliver | null; // For `status`: null if config.json has no `notify`.
   readonly clock: () => number; // Unix milliseconds
   readonly monotonic: () => number; // milliseconds
   readonly log: AgentLog;

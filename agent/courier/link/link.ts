@@ -159,7 +159,7 @@ function connect(options: LinkOptions, times: LinkTimes, events: ConnectionEvent
     if (isDown) return;
     isDown = true;
     timers.stop();
-    // A peer that does not answer the close within closeMs is cut off; the next try does not wait
+    // A peer without an answer to the close within closeMs is cut off; the next try does not wait
     // for it.
     socket.close(1000);
     const cut = setTimeout(() => socket.terminate(), times.closeMs);

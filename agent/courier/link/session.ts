@@ -1,8 +1,8 @@
 /**
  * The messages of one connection, without its bytes: challenge, hello, welcome, then jobs, acks and
- * heartbeats until one does not fit. Synchronous, with clock and keys passed in; `link.ts` owns the
- * socket. docs/protocol.md sections 2 and 4. The signer verifies jobs and acks itself and trusts no
- * other check. A second check here would double the most expensive step of a job.
+ * heartbeats, until a message does not fit. Synchronous, with clock and keys passed in; `link.ts`
+ * owns the socket. docs/protocol.md sections 2 and 4. The signer verifies jobs and acks itself and
+ * trusts no other check. A second check here would double the most expensive step of a job.
  */
 import type { KeyObject } from "node:crypto";
 import { agentFrameBytesMax, frameKind, openEnvelope, sealEnvelope } from "../../../protocol/envelope.ts";

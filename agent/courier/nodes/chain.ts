@@ -73,7 +73,7 @@ export function createChainDoor(nodes: PayerNodes, clock: () => number, blockMs:
 }
 
 /**
- * Asks for all in one question, because they share the blocks to be read. If the answer is no, asks
+ * Asks for all in one question, because all share the blocks to be read. If the answer is no, asks
  * for each separately.
  */
 async function dead(nodes: PayerNodes, wanted: readonly DeadWanted[]): Promise<readonly DeadAnswer[]> {
@@ -82,8 +82,8 @@ async function dead(nodes: PayerNodes, wanted: readonly DeadWanted[]): Promise<r
   const { account } = first.withdrawal;
   const ofAll = wanted.flatMap(({ versions }) => versions);
   const answer = await askDead(nodes, account, ofAll);
-  // One attempt may have a node's answer that stops the complete question. A node out of reach
-  // concerns all attempts.
+  // A node's answer about one attempt may stop the complete question. A node out of reach concerns
+  // all attempts.
   const isForAll = answer.ok ? answer.isDead : !answer.code.startsWith("NODE_DISAGREE");
   if (others.length === 0 || isForAll) return wanted.map((one) => deadAnswer(one, answer));
   const found: DeadAnswer[] = [];
@@ -147,7 +147,7 @@ function versionsOf({ withdrawal, txHashes }: Wanted): Parameters<PayerNodes["ve
 }
 
 /**
- * A fault of the nodes in a sentence: its code, the node that gave it, and the node's own text.
+ * A fault of the nodes in a sentence: its code, the node, and the node's own text.
  * @public
  */
 export function troubleWords(error: AgentError): string {

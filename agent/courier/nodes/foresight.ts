@@ -1,5 +1,5 @@
 /**
- * Reads a jobs frame that the signer has not verified yet, only to ask the nodes early for the gas
+ * Reads a jobs frame before its verification by the signer, only to ask the nodes early for the gas
  * of its payments. The answers are kept for seconds and used only if the signer approves the same
  * payment. Decides nothing.
  */

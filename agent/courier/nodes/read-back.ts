@@ -1,6 +1,6 @@
 /**
  * Compares a signed attempt with this courier's own table, and its bytes with an independent
- * reading of them, before a byte reaches a node.
+ * reading, before a byte reaches a node.
  */
 
 import { families, networkOf } from "../../../chains/families.ts";

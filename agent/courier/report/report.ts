@@ -1,8 +1,8 @@
 /**
  * Carries the signer's statements to the gateway. After each welcome come all statements that the
- * gateway does not hold yet, then new ones, in ledger order, never twice on one connection. Holds
- * no durable state: the signer makes every frame again from its ledger when asked. Source:
- * docs/protocol.md section 6 (resuming by sequence).
+ * gateway lacks, then new ones, in ledger order, never twice on one connection. Holds no durable
+ * state: the signer makes every frame again from its ledger when asked. Source: docs/protocol.md
+ * section 6 (resuming by sequence).
  */
 import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
 import type { Head } from "../../../protocol/messages.ts";
@@ -51,7 +51,7 @@ export interface Reporter {
   resume(after: number): void;
   /** A statement the signer pushed. */
   push(statement: Stated): void;
-  /** The signer has a statement that it gives when asked. */
+  /** The signer has a statement, which it gives when asked. */
   ask(): void;
   /** The link went down, so all statements on their way are forgotten. */
   pause(): void;
@@ -88,7 +88,7 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   let pushes: Stated[] = [];
   const outbox = createOutbox(link);
 
-  /** Returns false if this statement does not begin at the end of the last one sent. */
+  /** Returns false if a gap lies between the last sent statement and this one. */
   const take = (statement: Stated): boolean => {
     if (statement.head.seq <= sentSeq) return true;
     if (statement.after !== sentSeq) return false;
@@ -111,8 +111,8 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
       for (const frame of frames) {
         const { greeted, ...statement } = placed(frame);
         const { seq } = statement.head;
-        // A statement without new entries says only that the signer took the welcome. It is sent
-        // unless an earlier one said the same.
+        // A statement without new entries only confirms the accepted welcome. It is sent unless an
+        // earlier statement confirmed the same.
         if (seq < sentSeq || (seq === sentSeq && greeted === said)) continue;
         // The gateway takes only a statement that begins exactly at its own head. If the signer
         // cannot close a gap, the gateway judges it and will close the link.

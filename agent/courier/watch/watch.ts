@@ -1,7 +1,6 @@
 /**
- * Notices new blocks of one chain and gathers the data that the scheduler needs of each, before it
- * asks. Polls; the interval follows the chain's own pace. A fault of the nodes is reported once,
- * and so is its end.
+ * Notices new blocks of one chain and gathers their data for the scheduler in advance. Polls; the
+ * interval follows the chain's own pace. A fault of the nodes is reported once, and so is its end.
  */
 import type { BlockFacts } from "../../../chains/nodes.ts";
 import { AgentError } from "../../../protocol/fault.ts";
