@@ -1,7 +1,7 @@
 /**
- * Writes one record as one line: numbered, linked to the line before, closed by the record's hash
- * and by the seal's MAC of that hash. Reads such lines strictly. Touches no disk. docs/ledger.md
- * section 2 describes the bytes; fields.ts checks the fields of each kind.
+ * Writes a record as a line: numbered, linked to the line before, closed by the record's hash and
+ * by the seal's MAC of the hash. Reads such lines strictly. Touches no disk. docs/ledger.md section
+ * 2 describes the bytes; fields.ts checks the fields of each kind.
  */
 import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../protocol/fault.ts";

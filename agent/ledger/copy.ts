@@ -2,7 +2,7 @@
  * Copies a ledger while its signer appends: complete files up to a record that is durable. The same
  * files are checked again at their destination, without anything from their source. The check uses
  * only the hashes, because a copy is made without the wallet's keys. The MACs go with the copy, and
- * the signer that starts on it checks them. Reads only. docs/backup.md section 3.
+ * a signer that starts on the copy checks them. Reads only. docs/backup.md section 3.
  */
 import { createHash } from "node:crypto";
 import { AgentError } from "../../protocol/fault.ts";

@@ -124,7 +124,7 @@ export function isReadOnly(path: string): boolean {
  * it.
  */
 const unfinishedSuffix = ".tmp";
-/** The lines are no secret, but a user who can change them decides what counts as paid. */
+/** The lines are no secret, but a user with write access decides what counts as paid. */
 const trust: Trust = { owner: "folder", isSecret: false };
 
 /**

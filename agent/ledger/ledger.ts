@@ -63,9 +63,9 @@ export function createLedger(
 
 /**
  * As `createLedger`, for an agent whose ledger is lost, and only by its operator's own command. The
- * ledger is locked from the start, because it would pay again what it does not know; only a
- * recovery ends the lock. Its time is 0: no clock here was compared with the gateway's yet, and a
- * first record with a future time would count all payments for that day.
+ * ledger is locked from the start, because it would repeat forgotten payments; only a recovery ends
+ * the lock. Its time is 0: no clock here was compared with the gateway's yet, and a first record
+ * with a future time would count all payments for that day.
  * @throws AgentError as `createLedger`
  * @public
  */

@@ -143,10 +143,7 @@ export type RecordBody =
       readonly txHash: string;
       readonly block: number;
     }
-  /**
-   * The gateway's signed statement that these withdrawals have ended; their bytes are forgotten
-   * only then.
-   */
+  /** The gateway's signed statement on ended withdrawals; their bytes are forgotten only then. */
   | { readonly kind: "ENDED"; readonly ended: readonly string[] }
   /**
    * The gateway's signed statement that these transactions are dead: in no block, and no block can

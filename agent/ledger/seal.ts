@@ -65,7 +65,7 @@ export class LedgerSeal {
     return Buffer.concat([nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()]);
   }
 
-  /** Returns the bytes of a box; null if this key did not make it for this place. */
+  /** Returns the bytes of a box; null for a box of another key or another place. */
   open(place: string, box: Uint8Array): Uint8Array | null {
     const end = box.length - tagBytes;
     if (end < nonceBytes) return null;

@@ -1,6 +1,6 @@
 /**
- * One immutable file of rows in the order of their keys: written once, searched by halving, and
- * merged with others into a larger one. Its end (first key and hash of every block, and a filter)
+ * An immutable file of rows in the order of their keys: written once, searched by halving, and
+ * merged with others into a larger file. Its end (first key and hash of every block, and a filter)
  * stays in memory, and the ledger names it by a hash. Each read of a block is checked against the
  * block's hash. Bytes: docs/ledger.md section 9.
  */
@@ -26,8 +26,7 @@ const filterBitsPerRow = 10;
 const filterProbes = 7;
 
 /**
- * A key and its value. A value shorter than the longest one of its file is read back with zeros at
- * its end.
+ * A key and its value. A value shorter than the file's longest is read back with zeros at the end.
  * @public
  */
 export interface Row {
@@ -225,8 +224,8 @@ export class SortedFile {
   }
 
   /**
-   * Returns the block of the first row with the prefix, if there is one: the last block that begins
-   * before it.
+   * Returns the block of the first row with the prefix, if any: the last block that begins before
+   * the prefix.
    */
   #firstBlock(prefix: Buffer): number {
     let low = 0;

@@ -41,7 +41,7 @@ const lockDescriptor = 3;
 const tickMs = 1_000;
 /** Ticks between two liveness messages to the launcher, which kills a silent process. */
 const aliveTicks = 5;
-/** The longest delay of records that hold nobody up, before they get a sync of their own. */
+/** The longest delay before records without waiting clients get a sync of their own. */
 const lateMs = 15;
 const courierConnectionsMax = 2;
 const courierOutstandingMax = 1_024;
@@ -133,9 +133,9 @@ function open({ settings, encKey }: Bootstrap, current: Run): Opened {
 }
 
 /**
- * Checks the file that pairing wrote next to the signer's folder, if this user may read it; a
- * missing file proves nothing. Its MAC proves the content, and the check of the file's type
- * prevents a wait on a pipe.
+ * Checks pairing's file next to the signer's folder, if this user may read it; a missing file
+ * proves nothing. Its MAC proves the content, and the check of the file's type prevents a wait on a
+ * pipe.
  */
 function assertPairingIn(stateDir: string, seal: LedgerSeal): void {
   const path = join(dirname(stateDir), "pairing.json");

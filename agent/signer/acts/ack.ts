@@ -1,9 +1,9 @@
 /**
  * Reads the gateway's acknowledgement of our ledger. The gateway's database durably holds the
  * ledger up to a head, so the signed bytes below that head may leave. An acknowledgement also names
- * withdrawals that the chain has ended, dead transactions, sweeps that the chain cannot reach, and
- * the highest deposit address that may be given out soon. Bytes are forgotten only on the gateway's
- * statement that a withdrawal has ended. Touches nothing; records go through the `Turn`. Source:
+ * withdrawals ended by the chain, dead transactions, sweeps out of the chain's reach, and the
+ * highest deposit address for the near future. Bytes are forgotten only on the gateway's statement
+ * that a withdrawal has ended. Touches nothing; records go through the `Turn`. Source:
  * docs/protocol.md sections 6.5, 6.6 and 7.
  */
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
@@ -17,9 +17,8 @@ import { recordDead } from "./waiting.ts";
 import { greet } from "./welcome.ts";
 
 /**
- * Takes an ack envelope. Returns the withdrawals whose bytes it releases and the withdrawals that
- * it ends. An older or repeated envelope releases nothing, but the withdrawals that it names as
- * ended have ended.
+ * Takes an ack envelope. Returns the released and the ended withdrawals. An older or repeated
+ * envelope releases nothing, but the withdrawals that it names as ended have ended.
  * @throws AgentError ENVELOPE_*, JSON_* as `admit`
  * @public
  */

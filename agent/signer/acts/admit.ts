@@ -1,8 +1,8 @@
 /**
  * The entry point for envelopes: a welcome, jobs or a recovery order is taken or refused. The
- * signer accepts only envelopes that the pinned gateway key signed for this agent, wallet and
- * epoch, and checks the signature before it parses anything. Touches nothing; records go through
- * the `Turn`. Source: docs/protocol.md sections 5 to 7.
+ * signer accepts only envelopes signed by the pinned gateway key for this agent, wallet and epoch,
+ * and checks the signature before parsing. Touches nothing; records go through the `Turn`. Source:
+ * docs/protocol.md sections 5 to 7.
  */
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
 import { refuse } from "../../../protocol/fault.ts";

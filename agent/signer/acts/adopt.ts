@@ -17,8 +17,8 @@ const aheadLockMs = 60_000;
 /** Limits the changes of a recorded first slot in one run; honest nodes agree long before. */
 const adoptionsMax = 100;
 /**
- * A claim of fewer nodes is ignored for so long after a claim of more nodes. Without this end, a
- * courier that once invented nodes could silence all honest couriers after it.
+ * A claim of fewer nodes is ignored for so long after a claim of more nodes. Without such an end, a
+ * courier that once invented nodes could silence all honest couriers afterwards.
  */
 const witnessesMs = 120_000;
 /** The nodes that must agree on a claim about the chain, if so many are known. */
@@ -209,7 +209,8 @@ export function checkChainCount(
   const account = core.accounts.find(network, address);
   if (key !== network && account === undefined) return refuse("ACCOUNT_NOT_ADOPTED", address);
   const known = mostWitnesses(turn, chain.name, witnesses);
-  // Recovery shows these counts and uses them as a floor, and a new slot is refused below them.
+  // A recovery shows the counts and uses them as a floor; `end` and the check of a new slot use
+  // them too.
   if (witnesses >= Math.min(witnessesWanted, known)) run.counts.set(key, count);
   if (!run.greeted) return refuse("SIGNER_NOT_GREETED");
   if (account === undefined || core.locked !== null || witnesses < Math.min(witnessesWanted, known)) return { ok: true };

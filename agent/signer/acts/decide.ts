@@ -1,7 +1,7 @@
 /**
  * Turns policy's decision into a record, and ends or reconsiders withdrawals by time. A withdrawal
- * that ran out ends, and one that a delay held is judged again. The signer records either only
- * after the handshake. Touches nothing; records go through the `Turn`.
+ * that ran out ends, and after a delay a held withdrawal is judged again. The signer records either
+ * only after the handshake. Touches nothing; records go through the `Turn`.
  */
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Decision } from "../policy/policy.ts";
@@ -31,7 +31,8 @@ export function decisionBody(transactionId: string, decision: Decision): RecordB
  * was dead (`hasRunOut`). Returns the ended withdrawals.
  *
  * Time ends nothing during the hold of a recovery, nor a withdrawal that a recovery held. Ledger
- * and gateway may both have forgotten its payment, and an end would state that it is never paid.
+ * and gateway may both have forgotten a payment, and an end would state that none will ever be
+ * made.
  * @public
  */
 export function expire(turn: Turn): readonly Withdrawal[] {

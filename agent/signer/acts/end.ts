@@ -1,9 +1,9 @@
 /**
  * An operator ends a sweep whose slot the chain's final count cannot reach. Two sides must confirm
- * that. The courier's nodes count below the slot, and no withdrawal here fills the gap. The gateway
- * has named the sweep in this run by its own nodes, or has reported its end. The slot belongs to
- * the sweep permanently, because the signed bytes may still use it. Those bytes pay the hot wallet.
- * Touches nothing; records go through the `Turn`.
+ * that. The courier's nodes count below the slot, and no withdrawal here fills the gap. The
+ * gateway, with its own nodes, has named the sweep in this run, or has reported the sweep's end.
+ * The slot belongs to the sweep permanently, because the signed bytes may still use it. Those bytes
+ * pay the hot wallet. Touches nothing; records go through the `Turn`.
  */
 import { familyOf, saySlot } from "../../../chains/families.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";

@@ -1,7 +1,8 @@
 /**
- * INTENT: builds bytes from the approval, reads them back, compares and clears them by policy, then
- * records them. The courier's parameters set only fees and gas, within the ceilings. A cancel is
- * built only from the slot. Touches nothing; the record and the vault's work go through the `Turn`.
+ * INTENT: builds bytes from the approval, reads the bytes back, has policy compare and clear them,
+ * then records them. The courier's parameters set only fees and gas, within the ceilings. A cancel
+ * is built only from the slot. Touches nothing; the record and the vault's work go through the
+ * `Turn`.
  */
 import type { Description, Facts } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
@@ -175,8 +176,8 @@ function intentBody(
 
 /**
  * Prepares an intent from before a crash, or one whose signature is under way: the same bytes,
- * whatever the parameters, but judged again. If policy does not allow it and it was never signed,
- * the withdrawal is held on its slot for an operator.
+ * whatever the parameters, but judged again. If policy refuses an unsigned first version, the
+ * withdrawal is held on its slot for an operator.
  */
 export function recorded(turn: Turn, withdrawal: Withdrawal, made: Version): Prepared {
   const { transactionId, account } = withdrawal;

@@ -7,7 +7,7 @@ import type { Withdrawal } from "../state/withdrawal.ts";
 import type { Turn } from "./run.ts";
 
 /**
- * Judges a withdrawal that a recovered ledger keeps on its slot like any other job, because its own
+ * Judges a withdrawal that a recovered ledger keeps on its slot like any other job, because the
  * payment is to be signed again. An approval in the ledger stands for exactly the same payment, and
  * no operator is asked again. A refusal ends nothing: the withdrawal waits for an operator.
  */

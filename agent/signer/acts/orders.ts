@@ -19,7 +19,7 @@ export interface Shown {
 }
 
 /**
- * Holds the order that is being gathered and the newest complete one, so its size is bounded
+ * Holds only the order being gathered and the newest complete order, so the size is bounded
  * whatever the courier sends.
  * @public
  */

@@ -21,8 +21,8 @@ export function release(turn: Turn, held: Head): readonly string[] {
   const bodies: RecordBody[] = [];
   for (let from = 0; from < releasable.length; from += releasedPerRecordMax) {
     const part = releasable.slice(from, from + releasedPerRecordMax);
-    // Each record but the last acknowledges only the versions that it releases, so a record lost in
-    // a torn write loses no version that waits.
+    // Each record but the last acknowledges only the released versions, so a record lost in a torn
+    // write loses no waiting version.
     const acked = from + part.length === releasable.length ? held : headAt(turn, part.at(-1)?.seq ?? 0);
     const released = part.map(({ transactionId, version }) => ({ transactionId, version }));
     bodies.push({ kind: "RELEASED", acked: { seq: acked.seq, hash: acked.hash }, released });

@@ -28,7 +28,8 @@ export function record(turn: Turn, { job, hash, text, signature }: FreshJob): vo
   const { transactionId, sequence } = job;
   const place = { transactionId, sequence, jobHash: hash };
   const known = core.book.contentOf(transactionId);
-  // An id that does not follow from its own order contradicts the withdrawal with that id here.
+  // An id that does not follow from its own order contradicts the known withdrawal with the same
+  // id.
   const code = known === undefined ? "" : differenceIn(turn, known, job) || (isOwnId(turn, job) ? "" : "JOB_ID_MISMATCH");
   if (known === undefined) {
     core.expectJob(hash, job);
@@ -42,7 +43,7 @@ export function record(turn: Turn, { job, hash, text, signature }: FreshJob): vo
 }
 
 /**
- * Decides withdrawals that a crash left without a decision, and those that a recovered ledger
+ * Decides withdrawals left without a decision by a crash, and withdrawals that a recovered ledger
  * keeps. Done only after the handshake, because a restored ledger may have forgotten a decision and
  * more. Harmless if there are none.
  */
@@ -90,8 +91,8 @@ function sweepEnds(turn: Turn, job: Job, { kind, ...decision }: RecordBody): rea
 
 /**
  * Returns the difference between a repeated order and the known one. An order without an address
- * may come again with the address that an operator gave it at a copy of this ledger. If it ended
- * here unsigned, that end is the answer.
+ * may come again with an address, given by an operator at a copy of this ledger. If it ended here
+ * unsigned, that end is the answer.
  */
 function differenceIn({ core }: Turn, known: string, job: Job): ReturnType<typeof differenceOf> {
   const state = core.book.stateOf(job.transactionId);

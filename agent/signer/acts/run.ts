@@ -129,9 +129,7 @@ export interface Turn {
   readonly monotonicMs: number;
   /** Returns the hot wallet's address on a network. */
   accountOn(network: string): string;
-  /**
-   * Returns the code with which the ledger's disk refuses new withdrawals; null if it accepts them.
-   */
+  /** Returns the code of the disk's refusal to take new withdrawals; null without a refusal. */
   fullDisk(): Code | null;
   /** Returns the hash of any record; null beyond the head. */
   hashAt(seq: number): string | null;

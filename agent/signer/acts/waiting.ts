@@ -107,7 +107,7 @@ export function hasRunOut(turn: Turn, withdrawal: Withdrawal): boolean {
 
 /**
  * True if the gateway has called every version dead in this run and since its last resync. A
- * restored database takes nothing that depends on a statement that it has forgotten.
+ * restored database takes nothing that depends on a forgotten statement.
  */
 function isHeardDead({ run }: Turn, { versions }: Withdrawal): boolean {
   return versions.every(({ txHash }) => txHash === "" || run.deadHeard.has(txHash));
@@ -171,9 +171,9 @@ export function warnDeadIncluded(turn: Turn, { transactionId, versions }: Withdr
 }
 
 /**
- * Records the gateway's statement that these transactions are dead, once for each released version
- * past its own end by ledger time. Other hashes are ignored, and the gateway sends them again.
- * Returns the withdrawals.
+ * Records the gateway's statement on dead transactions, once for each released version past its own
+ * end by ledger time. Other hashes are ignored, and the gateway sends them again. Returns the
+ * withdrawals.
  */
 export function recordDead({ core, run, nowMs, commit }: Turn, said: readonly string[]): readonly string[] {
   if (said.length === 0) return [];

@@ -1,5 +1,5 @@
 /**
- * The gateway's welcome for this run: it names the ledger head and the jobs that the gateway holds.
+ * The gateway's welcome for this run, with the ledger head and the jobs in the gateway's database.
  * The signer locks if they show that the ledger was restored from a backup. A rolled-back gateway
  * gets a resync first, and the handshake is done once it has everything. Touches nothing; records
  * go through the `Turn`. Source: docs/protocol.md section 4.

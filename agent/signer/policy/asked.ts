@@ -111,8 +111,8 @@ export function payerOf(rules: Rules, question: Pick<Question, "mode" | "network
 }
 
 /**
- * True if a job that names its destination names another than this. For a job without a
- * destination, an operator decides. A sweep and a top-up never name one.
+ * True if a job names another destination. For a job without a destination, an operator decides. A
+ * sweep and a top-up never name one.
  */
 export function isElsewhere(rules: Rules, question: Question, destination: string): boolean {
   const { network, address, mode } = question;
@@ -127,7 +127,7 @@ export function isElsewhere(rules: Rules, question: Question, destination: strin
 }
 
 /**
- * Returns the deposit address that a job names, if its index in the account gives exactly that
+ * Returns the deposit address in a job, if the job's index in the account gives exactly this
  * address.
  */
 function depositOf(rules: Rules, question: Question): { readonly ok: true; readonly address: string } | Refusal {

@@ -27,7 +27,7 @@ const feeCeilings = ["maxFee", "maxFeePerDay"];
 const meanings = ["network", "contract", "decimal"];
 
 /**
- * Returns one line for each currency with limits, ordered by name, and one each for its sweeps and
+ * Returns a line for each currency with limits, ordered by name, and a line each for its sweeps and
  * top-ups. Amounts are in base units, lists are shown by length and hash.
  * @public
  */

@@ -1,8 +1,8 @@
 /**
- * The destinations that this agent has paid, by network. Recognises a new destination, and one that
- * resembles a paid one (address poisoning). Built from observations of final payments; payments
- * before the newest checkpoint are in the ledger's sorted files. Neither the cost of a question nor
- * memory grows with their number. Touches only those files, through `Past`.
+ * The destinations that this agent has paid, by network. Recognises new destinations, and
+ * destinations that resemble a paid one (address poisoning). Built from observations of final
+ * payments; payments before the newest checkpoint are in the ledger's sorted files. Neither the
+ * cost of a question nor memory grows with their number. Touches only those files, through `Past`.
  */
 import { domainHash } from "../../../protocol/identity.ts";
 import type { Past } from "../../ledger/past.ts";
@@ -123,8 +123,8 @@ function lastOf(known: readonly Known[]): Known | undefined {
 }
 
 /**
- * Returns a key that begins the same for all look-alikes, so one read finds them; the rest of the
- * key is the address's own.
+ * Returns a key with the same beginning for all look-alikes, so a single read finds all; the rest
+ * of the key is the address's own.
  */
 function keyOf(network: string, lower: string): Uint8Array {
   const own = domainHash("destination", Buffer.from(`${network} ${lower}`));

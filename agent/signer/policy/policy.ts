@@ -173,8 +173,8 @@ export class Policy {
 
   /**
    * Judges an operator's yes to a held withdrawal: every limit applies except the one that held it.
-   * A withdrawal that a recovered ledger keeps on its slot does not expire, and its amount is not
-   * counted twice. `needsTwo`: the amount also needs the yes of a second person.
+   * A withdrawal on its slot in a recovered ledger does not expire, and the amount is not counted
+   * twice. `needsTwo`: the amount also needs the yes of a second person.
    */
   judgeHeld(
     question: Question,

@@ -1,7 +1,8 @@
 /**
- * Signs in order: INTENT on disk, the key, SIGNED on disk, the answer. Many requests wait for one
- * sync and then for the one core that signs. A few are signed at a time, so that the first are on
- * disk and reported while the next are made. Reaches disk and keys only through ledger and vault.
+ * Signs in order: INTENT on disk, the key, SIGNED on disk, the answer. Many requests wait for a
+ * shared sync and then for the single core that signs. A few are signed at a time, so that the
+ * first are on disk and reported while the next are made. Reaches disk and keys only through ledger
+ * and vault.
  */
 import { transactionsOf } from "../../../chains/transactions.ts";
 import { AgentError, refuse } from "../../../protocol/fault.ts";
@@ -39,8 +40,8 @@ interface SignaturesOptions {
 export class Signatures {
   readonly #options: SignaturesOptions;
   /**
-   * All requests that wait for a signature, by withdrawal and version; requests for the same one
-   * share it.
+   * All requests that wait for a signature, by withdrawal and version; requests for the same
+   * version share it.
    */
   readonly #waiting = new Map<string, SignReply[]>();
   /** Work whose INTENT is on disk, oldest first. */

@@ -18,7 +18,7 @@ export interface SignerOptions {
   readonly core: Core; // with the complete ledger replayed
   readonly ledger: Ledger;
   readonly vault: Vault;
-  /** A new run of this process; it also gives the ledger its time. */
+  /** A new run of this process; the ledger's time comes from the same run. */
   readonly run: Run;
   readonly clock: () => number; // local
   readonly monotonic: () => number; // milliseconds
@@ -28,13 +28,11 @@ export interface SignerOptions {
   readonly log: Log;
   /** The mark outside the ledger for pause and lock; absent in tests without such a file. */
   readonly mark?: StopMark;
-  /**
-   * Calls back once, at the end of this turn of the event loop, when its answers are on their way.
-   */
+  /** Calls back once, at the end of this turn of the event loop, after the answers. */
   readonly soon: (act: () => void) => void;
   /**
-   * Calls back once, a little later, so that records that hold nobody up share a sync with later
-   * ones.
+   * Calls back once, a little later, so that records without waiting clients share a sync with
+   * later records.
    */
   readonly later: (act: () => void) => void;
   /** Calls back once, after the requests that arrived meanwhile; long work continues then. */

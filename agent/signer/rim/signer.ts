@@ -130,10 +130,7 @@ export class Signer {
     });
   }
 
-  /**
-   * As `whenDurable`, for records that hold nobody up: they do not request a sync of their own at
-   * once.
-   */
+  /** As `whenDurable`, for records without waiting clients: no sync is requested at once. */
   #whenDurableLater(act: () => void): void {
     this.#late.push(act);
     if (this.#late.length > 1) return;

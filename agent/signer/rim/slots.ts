@@ -3,7 +3,7 @@ import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
 
-/** Refuses a chain that is not configured, and a slot that is not in its canonical spelling. */
+/** Refuses an unknown chain, and a slot that is not in canonical spelling. */
 export function slotOn(
   chain: ConfiguredChain | undefined,
   name: string,

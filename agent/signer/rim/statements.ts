@@ -47,7 +47,7 @@ export class Statements {
   speak(isDue = false): void {
     const { core, ledger, push, later, run } = this.#options;
     if (ledger.durableHead.seq <= this.#statedSeq) return;
-    // During a resync the courier asks for these records in their order; new records follow them.
+    // During a resync the courier asks for these records in order; new records follow.
     if (run.telling !== null && this.#statedSeq < run.telling.to) return;
     const batches = this.#batches(Math.max(this.#statedSeq, core.heads.acked.seq));
     // An approval is usually followed by its signature, so one statement for both saves half of the
@@ -124,9 +124,9 @@ export class Statements {
   }
 
   /**
-   * Returns the challenge of the handshake that a statement up to `head` may confirm. The
-   * confirmation tells the gateway that it lacks nothing, so a locked signer does not send it, nor
-   * a signer during a resync.
+   * Returns the challenge of the handshake that a statement up to `head` may confirm. A
+   * confirmation means that the gateway lacks nothing, so neither a locked signer nor a signer
+   * during a resync sends one.
    */
   #greetingAt(head: Head): string {
     const { core, run } = this.#options;

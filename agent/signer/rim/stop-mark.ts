@@ -37,7 +37,7 @@ export class StopMark {
     this.#marked = readStop(disk);
   }
 
-  /** Returns the stops that the mark knows and the ledger lacks, as the records that it lost. */
+  /** Returns the stops that are in the mark but not in the ledger, as the lost records. */
   lost(core: Core): readonly RecordBody[] {
     const now = stopOf(core);
     const { paused, isLocked } = this.#marked;

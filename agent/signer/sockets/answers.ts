@@ -24,8 +24,8 @@ export function verb<T>(name: string, reader: Reader<T>, act: (fields: T, reply:
 }
 
 /**
- * Answers many requests of one verb on one line. Each gets the answer that it would get alone; all
- * are sent together after the last one.
+ * Answers many requests of one verb on one line. Each request gets the same answer as alone; all
+ * answers are sent together after the last.
  */
 export function each(verbs: ReadonlyMap<string, Verb>, most: number, ...of: readonly EachVerb[]): Verb {
   const read = object({ of: oneOf(...of), bodies: list(anyJson, most) });

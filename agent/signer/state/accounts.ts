@@ -74,7 +74,7 @@ export class Accounts {
     if (record.kind === "INTENT" && record.version === 1) {
       const account = this.find(record.network, record.account);
       const { slots } = familyOf(record.network);
-      // A withdrawal that a recovered ledger keeps has its slot already, and was counted with it.
+      // A withdrawal that a recovered ledger keeps has its slot already, and was counted then.
       if (account !== undefined && isKept && slots.compare(record.slot, account.next) < 0) return;
       invariant(account !== undefined && account.next === record.slot, "slots are allocated in order, without gaps");
       account.next = slots.next(record.slot);

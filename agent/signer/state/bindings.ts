@@ -1,7 +1,7 @@
 /**
  * Assigns slots to withdrawals for a recovered ledger, by comparing the gateway's order with the
- * old ledger. A contradiction is no refusal: each withdrawal in it keeps its slot, and nothing is
- * signed for it. Pure.
+ * old ledger. A contradiction is no refusal: each withdrawal involved keeps its slot and gets no
+ * signature. Pure.
  */
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { Recovery, RecoveryWithdrawal } from "../../../protocol/recovery.ts";
@@ -90,7 +90,7 @@ export function bindings(
     const isOther = rival !== "" || (item !== undefined && !isAgreed);
     if (isOther && !mayBeOut) {
       free.add(slot);
-      // Its own slot, if the gateway has one for it, is in `bound` already.
+      // The gateway's slot for the withdrawal, if any, is in `bound` already.
       continue;
     }
     if (isOther) {

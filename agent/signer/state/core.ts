@@ -88,7 +88,7 @@ export interface CoreSnapshot {
 }
 
 /**
- * How a recovery began this ledger, if it did not begin with its pairing.
+ * The beginning of this ledger by a recovery instead of a pairing.
  * @public
  */
 export interface OpenedLedger {
@@ -101,7 +101,7 @@ export interface OpenedLedger {
 }
 
 /**
- * The state.
+ * The signer's state.
  * @public
  */
 export class Core {
@@ -121,7 +121,7 @@ export class Core {
   #paired: Paired | null;
   #locked: Lock | null = null;
   #opened: OpenedLedger | null = null;
-  /** Jobs that the gateway issued before this time belong to the hold, whenever they arrive. */
+  /** Jobs that the gateway issued before this time belong to the hold at any time of arrival. */
   #heldBefore = 0;
   #ruled: Ruled | null = null;
   #paused: Paused | null = null;
@@ -327,7 +327,7 @@ export class Core {
     this.#opened = { ...this.#opened, seq: record.seq };
     this.book.hear(record.at);
     this.outbox.fold(record, undefined);
-    // It is not known which pause the gateway has recorded, so the present one is stated.
+    // The gateway may have recorded another pause, so the present state is sent.
     this.outbox.push({ kind: "paused", seq: record.seq, at: record.at, paused: this.#paused !== null });
     // The same holds for the ceiling, which is the higher one of the ledger's and the order's.
     if (this.#ceiling > 0) this.outbox.push({ kind: "ceiling", seq: record.seq, at: record.at, ceiling: this.#ceiling });

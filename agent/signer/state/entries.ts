@@ -1,6 +1,6 @@
 /**
- * The entries that the gateway must receive, in ledger order, until it acknowledges them. They come
- * only from records, so a restart sends exactly the same entries again. Touches nothing. Source:
+ * The entries for the gateway, in ledger order, until their acknowledgement. They come only from
+ * records, so a restart sends exactly the same entries again. Touches nothing. Source:
  * docs/protocol.md section 6.
  */
 import { invariant } from "../../../protocol/fault.ts";

@@ -4,8 +4,8 @@
  * newest signed time. So a clock that jumps begins no new day, and leaves no ledger permanently
  * ahead.
  *
- * The chains' blocks are the third clock, in case both others jump: they never advance ledger time,
- * they only stop it. Pure: clocks and reports are passed in. Source: docs/ledger.md section 2.
+ * The chains' blocks are the third clock, in case both others jump: blocks never advance ledger
+ * time, but can stop it. Pure: clocks and reports are passed in. Source: docs/ledger.md section 2.
  */
 
 /**

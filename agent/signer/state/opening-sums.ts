@@ -19,7 +19,7 @@ import { isOver, type Withdrawal } from "./withdrawal.ts";
 export interface Weighable {
   readonly kept: Withdrawal;
   readonly isUnknown: boolean; // the old ledger had no record of it
-  readonly wasBound: boolean; // it had a slot in the old ledger, so its windows count it
+  readonly wasBound: boolean; // the old ledger had given it a slot, and counts it
   readonly wasApproved: boolean; // … or was checked there against the sums of approved amounts
   readonly isContested: boolean;
 }
@@ -43,9 +43,8 @@ export interface Weighed {
 }
 
 /**
- * Computes the sums. Bound amounts count, and amounts that were only approved do not; for a day
- * that this ledger has forgotten, the gateway's sum counts. An amount above a limit counts too,
- * because it may have been paid.
+ * Computes the sums. Bound amounts count, amounts without a slot do not; for a forgotten day, the
+ * gateway's sum counts. An amount above a limit counts too, because it may have been paid.
  */
 export function weigh(weighing: Weighing): Weighed {
   const { each, nowMs } = weighing;

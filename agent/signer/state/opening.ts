@@ -117,9 +117,7 @@ function problemOf({ old, order, payerOf, nowMs }: Opening): Refusal | null {
   return null;
 }
 
-/**
- * Returns a kept withdrawal with what the old ledger knew of it, which decides how limits apply.
- */
+/** Returns a kept withdrawal with the old ledger's knowledge, which decides how limits apply. */
 function weighable(bound: Bound, opening: Opening): Weighable {
   const { own, isContested } = bound;
   const kept = keptOf(bound, opening);

@@ -17,8 +17,8 @@ import type { Confirmation, Version } from "./version.ts";
 export type { Confirmation, Dead, Version } from "./version.ts";
 
 /**
- * True if nothing will ever happen to this withdrawal again: it ended unsigned, or the gateway has
- * confirmed its end as well.
+ * True if nothing will ever happen to this withdrawal again, because of an unsigned end or an end
+ * confirmed by the gateway.
  * @public
  */
 export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">): boolean {
@@ -26,9 +26,9 @@ export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">
 }
 
 /**
- * Marks the time of a withdrawal that a recovered ledger keeps and the old one did not know; the
- * time of the OPENED record replaces it. A job's `issuedAt` is the gateway's statement, and would
- * end a delay for new destinations before an operator here could see the withdrawal.
+ * Marks the time of a withdrawal that is in a recovered ledger but not in the old one, until the
+ * time of the OPENED record replaces the mark. A job's `issuedAt` is the gateway's statement, and
+ * would end a delay for new destinations before an operator here could see the withdrawal.
  * @public
  */
 export const unheard = 0;
@@ -48,7 +48,8 @@ export function isCancelling({ versions, ordered }: Pick<Withdrawal, "versions" 
 export const unreachableCode = "SWEEP_UNREACHABLE";
 
 /**
- * True if an operator ended the sweep because the chain could not reach its slot, which it keeps.
+ * True if an operator ended the sweep because the chain could not reach the slot. The sweep keeps
+ * the slot.
  * @public
  */
 export function isEndedByPerson({ ordered }: Pick<Withdrawal, "ordered">): boolean {
@@ -74,8 +75,8 @@ export function isLate(withdrawal: Pick<Withdrawal, "job" | "versions">): boolea
 }
 
 /**
- * True if a version is past its own end and the family's margin, by ledger time: no statement that
- * it is dead is accepted before. False on a chain with nonces.
+ * True if a version is past its own end and the family's margin, by ledger time: earlier statements
+ * of death are not accepted. False on a chain with nonces.
  * @public
  */
 export function isPastEnd(network: string, { until }: Pick<Version, "until">, nowMs: number): boolean {
@@ -318,8 +319,8 @@ function confirm(withdrawal: Withdrawal, { approver, digest, address, at }: Extr
 }
 
 /**
- * Resumes a quarantined withdrawal after a yes: it continues on its slot, from as far as its
- * versions had come.
+ * Resumes a quarantined withdrawal after a yes, on its slot and from as far as its versions had
+ * come.
  */
 function resume(withdrawal: Withdrawal, at: number): void {
   const { versions } = withdrawal;

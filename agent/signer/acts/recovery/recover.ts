@@ -18,9 +18,9 @@ const shownMax = 1_000;
 type Planned = { readonly ok: true; readonly plan: RecoveryPlan; readonly opened: OpenedState } | Refusal;
 
 /**
- * Returns the ledger that the newest order would begin, and remembers it as shown: an operator's
- * yes is to this plan, whatever arrives in between. Refuses with RECOVERY_NONE, RECOVERY_ORDER or
- * RECOVERY_SLOT, and with RECOVERY_BOTH if the gateway was restored too and `both` is false.
+ * Returns the ledger that the newest order would begin, and remembers the plan: an operator's yes
+ * is to exactly this plan, whatever arrives in between. Refuses with RECOVERY_NONE, RECOVERY_ORDER
+ * or RECOVERY_SLOT, and with RECOVERY_BOTH if the gateway was restored too and `both` is false.
  * @throws AgentError LEDGER_DAMAGED if an older segment has changed
  * @public
  */
@@ -119,7 +119,7 @@ function tellFrom({ core }: Turn, isHere: boolean, both: boolean, held: number):
 }
 
 /**
- * True if the gateway has acknowledged this ledger since its recovery but now stands before that
+ * True if the gateway acknowledged this ledger after the recovery but now stands before the
  * recovery.
  */
 function wentBackPastOpening({ core }: Turn, held: number): boolean {
