@@ -219,10 +219,19 @@ function waitingOutlook(why: string, judged: Judged): Outlook {
       `look ${gap} up in a block explorer, then docs/operations.md, section 7`,
     );
   const code = codeIn(why);
+  if (code === "SWEEP_OR_TOPUP_OPEN") return oneAtATimeOutlook(code);
   if (code === "WITHDRAWAL_WAITS_FOR_PERSON") return personsOutlook(judged);
   if (code !== "") return stuck(`${codes[code][3]} (${code})`, remedyIn(code) || seeStatus);
   if (why === wouldRevert && one.versions.length > 0) return revertingOutlook(one);
   return stuck(why, waitRemedies[why] ?? seeStatus);
+}
+
+function oneAtATimeOutlook(code: "SWEEP_OR_TOPUP_OPEN"): Outlook {
+  return {
+    verdict: "waits",
+    why: `${codes[code][3]} (${code})`,
+    what: `nothing: it is signed by itself when the other one has ended; ${typed("withdrawals --open")} lists both`,
+  };
 }
 
 /**

@@ -189,6 +189,7 @@ export const codes = {
   WITHDRAWAL_STUCK: ["alarm", "none", "operator", "the oldest open withdrawal waits longer than stuckAfterMinutes", "show it, then replace or cancel it"],
   UNSTICK_UNBOUND: ["refusal", "none", "operator", "the withdrawal has no slot yet, so there is nothing to replace or to cancel", "refuse it, when it should not be paid"],
   UNSTICK_REACHABLE: ["refusal", "none", "operator", "the sweep is not ended: its slot can still be reached, or the gateway or the courier's nodes have not said in this run that it cannot", "wait until status names it, then give the command again; else replace or cancel it"],
+  SWEEP_OR_TOPUP_OPEN: ["refusal", "none", "operator", "on this chain an address has only one sweep or top-up at a time, and the other one has not ended", "none: it is signed by itself when the other one has ended; withdrawals --open lists both"],
   SWEEP_UNREACHABLE: ["alarm", "none", "operator", "the chain's final count stands below the slot of a sweep and nothing fills the gap, so no block takes it", "on the agent's server: end ID; the gateway then orders another sweep"],
   UNSTICK_FEES: ["refusal", "none", "operator", "these fees cannot replace the versions that are out", "give --max-fee, --tip and --work, at least as high as the message says"],
   UNSTICK_OTHER_PLAN: ["refusal", "none", "operator", "the withdrawal got another version since this one was shown", "give the command again"],

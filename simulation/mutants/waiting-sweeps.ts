@@ -55,6 +55,15 @@ export const waitingSweepMutants: readonly Mutant[] = [
     when: (plan) => pays(plan) && plan.rates.hostileCourier + plan.helps > 0,
   },
   {
+    name: "sweep-beside-its-top-up",
+    file: "agent/signer/acts/top-up.ts",
+    find: '    return topUp === undefined || isOver(topUp) ? null : other(topUp, "is open");',
+    replace: '    return topUp === undefined || topUp.state !== "requested" ? null : other(topUp, "is open");',
+    sentence: "A courier that lies has a sweep signed while its top-up may still come into a block (one at a time).",
+    world,
+    when: (plan) => paysTokens(plan) && plan.rates.hostileCourier > 0,
+  },
+  {
     name: "sweep-to-an-address-not-derived",
     file: asked,
     find: ends,

@@ -86,8 +86,8 @@ describe("asking for a signature", () => {
     expect(asked(driver.feed({ kind: "answered", verb: "observed", transactionId: idOf(1), answer }))).toEqual([]);
   });
 
-  it.each(["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND"])(
-    "asks again after a pause when the account takes nothing new: %s",
+  it.each(["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "SWEEP_OR_TOPUP_OPEN"])(
+    "asks again after a pause when nothing new is taken for now: %s",
     (code) => {
       const driver = drive([viewOf(2, "approved")]);
       driver.block(10);

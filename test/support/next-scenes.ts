@@ -131,6 +131,10 @@ export const internalScenes: Scenes = {
     };
   },
   "a sweep that a person ended": shown({ ...beyond, state: "expired", isOver: true }),
+  "a sweep waits for its top-up": shown(
+    { ...sweep, ...unsigned, state: "approved", code: "", transactionId },
+    waitsBy("SWEEP_OR_TOPUP_OPEN", ""),
+  ),
   "a sweep waits for lower fees": shown(
     { ...sweep, ...unsigned, state: "approved", code: "", transactionId },
     waitsBy("fee POLICY_FEE_ABOVE_DAY", ""),

@@ -23,10 +23,10 @@ export const waitingSettings: SignerSettings = {
   policy: { trx: limits, usdt: { ...limits, resignAbove: "100" } },
 };
 
-/** As the market offers for a token's transfer, by a block of that time. */
-export function offerAt(blockMs: number, block = 7): Facts {
+/** As the market offers for a token's transfer, or one of so much work, by a block of that time. */
+export function offerAt(blockMs: number, block = 7, work = 64_285n): Facts {
   const reference = { refBlockBytes: BigInt(block), refBlockHash: 0xb21ace8d6ac20e7en, blockMs: BigInt(blockMs) };
-  return families.tron.fees.first({ ...reference, energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n }, 64_285n);
+  return families.tron.fees.first({ ...reference, energySun: 100n, byteSun: 1_000n, activationSun: 1_100_000n }, work);
 }
 
 export class WaitingRig extends Rig {

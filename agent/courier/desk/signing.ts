@@ -28,10 +28,10 @@ const refusalRetryMsMax = 60_000;
 
 /**
  * Refusals that pass without this withdrawal: new blocks make room, an operator approves the nonce
- * below, and the ledger's lock ends a difference with the chain.
+ * below, a top-up ends before its sweep, and the ledger's lock ends a difference with the chain.
  */
 const waitingCodes: ReadonlySet<string> = new Set([
-  ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SIGNER_PAUSED"],
+  ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SWEEP_OR_TOPUP_OPEN", "SIGNER_PAUSED"],
 ]);
 
 /**

@@ -16,6 +16,7 @@ import type { Account } from "../state/accounts.ts";
 import { step } from "../state/machine.ts";
 import type { Version, Withdrawal } from "../state/withdrawal.ts";
 import { closedToNew, type Turn } from "./run.ts";
+import { oneAtATime } from "./top-up.ts";
 
 /**
  * A recorded intent, to be signed once it is on disk.
@@ -59,6 +60,10 @@ export function intend(
   facts: Facts,
   { before = [], tipAllowedUnits = 0n }: Beside = {},
 ): Prepared {
+  const withdrawal = turn.core.book.find(approval.transactionId);
+  invariant(withdrawal !== undefined, "an approved withdrawal is in the book");
+  const waits = oneAtATime(turn, withdrawal);
+  if (waits !== null) return waits;
   const built = clearPayment(turn, approval, account, slot, version, facts, tipAllowedUnits);
   return built.ok ? record(turn, account, version, built, before) : built;
 }

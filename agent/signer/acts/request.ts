@@ -8,11 +8,12 @@ import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import { contentOf, differenceOf } from "../state/content.ts";
-import { isFinal, step, unsignedEnds } from "../state/machine.ts";
-import { isUnjudged, type Withdrawal } from "../state/withdrawal.ts";
+import { step, unsignedEnds } from "../state/machine.ts";
+import { isUnjudged } from "../state/withdrawal.ts";
 import { decisionBody } from "./decide.ts";
 import { judgeKept } from "./kept.ts";
 import type { Turn } from "./run.ts";
+import { sweepOf } from "./top-up.ts";
 
 /** The next job in the sequence, with its exact text. */
 export interface FreshJob {
@@ -64,17 +65,6 @@ function decide(turn: Turn, job: Job, requestedAt: number): RecordBody {
   const judged = decisionBody(transactionId, turn.core.policy.judge(job, requestedAt, turn.nowMs));
   if (judged.kind === "REFUSED" || job.mode !== "topup" || sweepOf(turn, job) !== null) return judged;
   return { kind: "REFUSED", transactionId, by: "policy", approver: "", code: "JOB_TOPUP_SWEEP" };
-}
-
-/**
- * The open sweep that a top-up is for: of the same currency, from the very address that it fills.
- * Without one nobody would look for the coins at that place.
- */
-function sweepOf({ core }: Turn, topUp: Job): Withdrawal | null {
-  const sweep = core.book.find(topUp.orderId);
-  if (sweep === undefined || isFinal(sweep.state)) return null;
-  const fields = ["network", "currency", "depositIndex", "depositAddress"] as const;
-  return sweep.job.mode === "sweep" && fields.every((field) => sweep.job[field] === topUp[field]) ? sweep : null;
 }
 
 /**

@@ -1,0 +1,53 @@
+/**
+ * A sweep and its top-up, whose orderId is the sweep's id. On a chain that excludes only by
+ * waiting, no version of one is begun while a block may still take the other: an address has only
+ * one of the two at a time. Touches nothing.
+ */
+import { saySlot, waitingOf } from "../../../chains/families.ts";
+import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import { transactionIdOf } from "../../../protocol/identity.ts";
+import { operationOf } from "../../../protocol/job-mode.ts";
+import type { Job } from "../../../protocol/messages.ts";
+import { isFinal } from "../state/machine.ts";
+import { isOver, type Withdrawal } from "../state/withdrawal.ts";
+import type { Turn } from "./run.ts";
+
+/**
+ * The open sweep that a top-up is for: of the same currency, from the very address that it fills.
+ * Without one nobody would look for the coins at that place.
+ */
+export function sweepOf({ core }: Turn, topUp: Job): Withdrawal | null {
+  const sweep = core.book.find(topUp.orderId);
+  if (sweep === undefined || isFinal(sweep.state)) return null;
+  const fields = ["network", "currency", "depositIndex", "depositAddress"] as const;
+  return sweep.job.mode === "sweep" && fields.every((field) => sweep.job[field] === topUp[field]) ? sweep : null;
+}
+
+/**
+ * Gives the reason why a sweep or a top-up gets no new version yet, or null. A sweep waits for the
+ * end of its top-up. A top-up waits only for recorded versions of its sweep, so the two never wait
+ * for each other without end. An end counts only if the gateway has reported it too, because a
+ * courier may lie. Always null on a chain with excluding slots: no block takes a sweep before its
+ * coins are there.
+ */
+export function oneAtATime(turn: Turn, { job, transactionId }: Withdrawal): Refusal | null {
+  if (waitingOf(job.network) === null) return null;
+  if (job.mode === "sweep") {
+    const topUp = turn.core.book.openOne(topUpIdOf(turn, transactionId));
+    return topUp === undefined || isOver(topUp) ? null : other(topUp, "is open");
+  }
+  const sweep = job.mode === "topup" ? turn.core.book.openOne(job.orderId) : undefined;
+  if (sweep === undefined || isOver(sweep)) return null;
+  // A recorded version without a signature counts too: the signer will still sign it.
+  return sweep.versions.every(({ dead }) => dead === "both") ? null : other(sweep, "may come into a block");
+}
+
+function topUpIdOf({ core }: Turn, orderId: string): string {
+  const { merchant } = core.paired;
+  return transactionIdOf({ merchant, operation: operationOf("topup"), orderId });
+}
+
+function other({ transactionId, job, slot }: Withdrawal, why: string): Refusal {
+  const place = slot === "" ? "" : ` on ${saySlot(job.network, slot)}`;
+  return refuse("SWEEP_OR_TOPUP_OPEN", `${job.mode} ${transactionId}${place} ${why}`);
+}
