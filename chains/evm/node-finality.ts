@@ -61,6 +61,7 @@ export function createFinality(pool: NodePool, confirmations: number | "finalize
           pool.ask(node, {
             method: "eth_getBlockByNumber",
             params: [hexOf(number), false],
+            block: number,
             read: (result) => blockHash(result, number),
           }),
         (hash) => hash,

@@ -25,6 +25,7 @@ export interface Question<T> {
   readonly params: readonly unknown[];
   readonly read: (result: unknown) => T;
   readonly answerBytesMax?: number;
+  readonly block?: number; // number of the block that is asked for; the result is null if the node lacks it
 }
 
 export type Job<T> = (node: PoolNode) => Promise<T>;
@@ -43,6 +44,12 @@ export interface NodePool extends Omit<Pool<Rpc>, "exchange"> {
 
 const callsMax = 64; // most calls in one batch, below the default limits of every client (erigon's 100 is the lowest)
 const batchBytesMax = 16 * 1024 * 1024;
+/**
+ * Most further questions for a block that the node lacks below a head that it has shown. The
+ * machines of a balancer answer in turns, so a program that asks equally often in each pass can
+ * reach the same lagging machine with the same question each time.
+ */
+const missedMax = 2;
 /** Bound for answers with one quantity, one hash or one small object. */
 const smallAnswerBytesMax = 64 * 1024;
 
@@ -76,7 +83,9 @@ export function createPool(options: PoolOptions): NodePool {
   }
 
   async function ask<T>(node: PoolNode, question: Question<T>): Promise<T> {
-    const envelope = await exchangeOnce(node, question);
+    let envelope = await exchangeOnce(node, question);
+    for (let missed = 0; missed < missedMax && isMissed(node, question, envelope, clock()); missed += 1)
+      envelope = await exchangeOnce(node, question);
     try {
       return readResult(node.rpc, question, envelope);
     } catch (error) {
@@ -98,6 +107,12 @@ const prunedWords =
 
 export function isPruned(message: string): boolean {
   return prunedWords.test(message);
+}
+
+/** Whether the node lacks a block below a head that it has shown: another machine of it lags. */
+function isMissed({ heads }: PoolNode, { block }: Question<unknown>, envelope: Envelope, nowMs: number): boolean {
+  if (block === undefined || !envelope.ok || envelope.result !== null) return false;
+  return (heads.view(nowMs)?.highest ?? -1) >= block;
 }
 
 const chainQuestion: Question<bigint> = {

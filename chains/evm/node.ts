@@ -157,6 +157,7 @@ function createReads(pool: NodePool, answerBytesMax: number): Reads {
       const question = {
         method: "eth_getBlockByNumber",
         params: [hexOf(number), full],
+        block: number,
         answerBytesMax,
         read: (result: unknown) => (result === null ? null : blockAt(readBlock(result, full), number)),
       };

@@ -69,6 +69,40 @@ describe("a body that nobody can read", () => {
   });
 });
 
+describe("a block that a node lacks below a head that it has shown", () => {
+  /** A balancer with one machine that is up to date and `behind` that are not, in turns. */
+  async function balancer(behind: number) {
+    let turn = 0;
+    const answer = ({ method, params }: RpcCall): FakeAnswer => {
+      if (method !== "eth_getBlockByNumber" || params[0] === "latest") return { result: results[method] ?? null };
+      turn += 1;
+      return { result: turn % (behind + 1) === 0 ? { ...block, number: params[0] } : null };
+    };
+    const fake = await fakeNode({ answer });
+    return { fake, nodes: nodesOf([fake.url], { confirmations: 1 }) };
+  }
+
+  it.each([0, 1, 2])("is asked for again where %s machines behind the same name lag", async (behind) => {
+    const { nodes } = await balancer(behind);
+    await nodes.head();
+    // As often in each pass: the turns never come to another machine by themselves.
+    for (let pass = 0; pass < 3; pass += 1) {
+      expect((await nodes.finalBlock()).number).toBe(100);
+      expect((await nodes.block(99, { full: false })).number).toBe(99);
+    }
+  });
+
+  it("is asked for three times and no more, and above that head once", async () => {
+    const { fake, nodes } = await balancer(9);
+    await nodes.head();
+    const before = fake.count("eth_getBlockByNumber");
+    expect(await codeOf(nodes.block(100, { full: false }))).toBe("NODE_NO_BLOCK");
+    expect(fake.count("eth_getBlockByNumber") - before).toBe(3);
+    expect(await codeOf(nodes.block(101, { full: false }))).toBe("NODE_NO_BLOCK");
+    expect(fake.count("eth_getBlockByNumber") - before).toBe(4);
+  });
+});
+
 describe("a body of Tron that nobody can read", () => {
   let town: Town | null = null;
   let door: TronPayer | null = null;
