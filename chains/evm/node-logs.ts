@@ -6,7 +6,7 @@
  * block hash); Ethereum yellow paper, section 4.3.1.
  */
 import { AgentError } from "../../protocol/fault.ts";
-import { Span } from "../providers/node-span.ts";
+import { isRefusedSize, Span } from "../providers/node-span.ts";
 import { inWaves } from "../waves.ts";
 import type { Block, FoundLog } from "./answers.ts";
 import { mayHold } from "./bloom.ts";
@@ -20,6 +20,9 @@ const provenAtOnce = 4;
  * #1389.
  */
 const cutLengths = new Set([100, 500, 1_000, 2_000, 5_000, 10_000, 20_000, 50_000]);
+
+/** JSON-RPC 2.0, section 5.1: the method does not exist. */
+const methodUnknown = -32_601;
 
 export type Transfers = (blocks: readonly Block[], contracts: readonly string[]) => Promise<readonly FoundLog[]>;
 
@@ -53,14 +56,34 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
   async function proofOf(block: Block, contracts: readonly string[]): Promise<readonly FoundLog[]> {
     const byHash = await nodes.logs({ blockHash: block.hash, address: contracts, topics: [transferTopic] }).catch(unanswered);
     if (byHash !== null && isProven(block, contracts, byHash)) return byHash;
+    return ofReceipts(block, contracts);
+  }
+
+  async function ofReceipts(block: Block, contracts: readonly string[]): Promise<readonly FoundLog[]> {
     const all = await nodes.blockLogs(block);
     return all.filter(({ address, topics }) => contracts.includes(address) && topics[0] === transferTopic);
   }
 
+  /** The receipts of a block answer if the node refuses even the list of this one block. */
+  async function askOne(block: Block, contracts: readonly string[]): Promise<readonly FoundLog[]> {
+    const filter = { fromBlock: block.number, toBlock: block.number, address: contracts, topics: [transferTopic] };
+    try {
+      return await nodes.logs(filter);
+    } catch (fault) {
+      if (!isRefusedSize(fault) || isWithoutLogs(fault)) throw fault;
+      return ofReceipts(block, contracts).catch((other) => {
+        throw unanswered(other) ?? fault;
+      });
+    }
+  }
+
   async function ask(part: readonly Block[], contracts: readonly string[]): Promise<readonly FoundLog[]> {
-    const [fromBlock, toBlock] = [part[0]?.number ?? 0, part.at(-1)?.number ?? 0];
+    const [first, last = first] = [part[0], part.at(-1)];
+    if (first === undefined || last === undefined) return [];
+    if (part.length === 1) return askOne(first, contracts);
+    const [fromBlock, toBlock] = [first.number, last.number];
     const logs = await nodes.logs({ fromBlock, toBlock, address: contracts, topics: [transferTopic] });
-    if (part.length === 1 || !cutLengths.has(logs.length)) return logs;
+    if (!cutLengths.has(logs.length)) return logs;
     throw new AgentError("NODE_ERROR", "none", `the node's list of logs may be cut at ${logs.length}`, { fromBlock, toBlock });
   }
 
@@ -83,6 +106,11 @@ export function createTransfers(nodes: Pick<EvmNodes, "logs" | "blockLogs">): Tr
 function unanswered(fault: unknown): null {
   if (fault instanceof AgentError && fault.code !== "NODE_CLOSED") return null;
   throw fault;
+}
+
+/** A node without this method is a fault to report: the receipts of every block cost too much. */
+function isWithoutLogs(fault: unknown): boolean {
+  return fault instanceof AgentError && fault.context.rpcCode === methodUnknown;
 }
 
 export function notTogether(block: number, what: string): AgentError {

@@ -16,6 +16,14 @@ const answersToGrow = 16;
 const mendable = new Set(["NODE_ERROR", "NODE_HTTP", "NODE_ANSWER", "NODE_ANSWER_SIZE"]);
 const suspect = new Set(["NODE_TIMEOUT", "NODE_UNREACHABLE", "NODE_QUOTA"]);
 
+/**
+ * Whether a smaller question may help at once.
+ * @public
+ */
+export function isRefusedSize(fault: unknown): boolean {
+  return fault instanceof AgentError && mendable.has(fault.code);
+}
+
 /** @public */
 export class Span {
   readonly #max: number;
@@ -47,7 +55,7 @@ export class Span {
         if (!(fault instanceof AgentError)) throw fault;
         const isTooLarge = part.length > 1 && (mendable.has(fault.code) || suspect.has(fault.code));
         if (isTooLarge) this.#refused(part.length);
-        if (!isTooLarge || !mendable.has(fault.code)) throw fault;
+        if (!isTooLarge || !isRefusedSize(fault)) throw fault;
       }
     }
     return found;

@@ -172,10 +172,7 @@ export class Node implements RpcDoor {
     for (let number = Number(fromBlock); number <= Math.min(Number(toBlock), this.#top.number); number += 1) {
       const block = this.#chain.blocks[number];
       for (const one of block?.included ?? []) {
-        for (const log of logsOf(one) as object[]) {
-          const place = { blockNumber: quantity(number), blockHash: block?.hash, transactionHash: one.transaction.hash };
-          found.push({ ...log, ...place, transactionIndex: "0x0", removed: false });
-        }
+        found.push(...placedLogsOf(block as Block, one));
       }
     }
     return found;
@@ -260,7 +257,8 @@ function receiptJson(block: Block, one: Included): object {
   const { hash, from, to } = one.transaction;
   return {
     ...{ transactionHash: hash, blockNumber: quantity(block.number), blockHash: block.hash, status: quantity(one.status) },
-    ...{ from, to, gasUsed: quantity(one.gasUsed), effectiveGasPrice: quantity(one.gasPriceWei), logs: logsOf(one) },
+    ...{ from, to, gasUsed: quantity(one.gasUsed), effectiveGasPrice: quantity(one.gasPriceWei) },
+    logs: placedLogsOf(block, one),
   };
 }
 
@@ -306,6 +304,12 @@ function wordsOf(block: Block, full: boolean): object {
     ...{ number: quantity(number), hash, parentHash, timestamp: quantity(timestamp), baseFeePerGas: quantity(baseFeeWei) },
     ...{ logsBloom, transactions },
   };
+}
+
+/** As a list and a receipt show them. */
+function placedLogsOf(block: Block, one: Included): readonly unknown[] {
+  const place = { blockNumber: quantity(block.number), blockHash: block.hash, transactionHash: one.transaction.hash };
+  return (logsOf(one) as object[]).map((log) => ({ ...log, ...place, transactionIndex: "0x0", removed: false }));
 }
 
 function logsOf({ transaction, status }: Included): readonly unknown[] {

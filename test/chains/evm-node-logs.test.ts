@@ -201,7 +201,38 @@ group("a question that is too large", () => {
     expect(await found(reader, 1, 8)).toHaveLength(8);
   });
 
-  it("that a node refuses for one block as well is the node's fault, in its own words", async () => {
+  // base/base #2421: a limit of results that a single block exceeds.
+  it("that a node refuses for one block as well is answered by the receipts of this block", async () => {
+    pays(1n);
+    const transfers = Array.from({ length: 4 }, (_, at) => ({
+      contract: token,
+      from: stranger,
+      to: address,
+      units: BigInt(at + 2),
+    }));
+    chain.mine({ hash: hashOf("four"), from: stranger, to: token, transfers });
+    const many: Bend = (call, honest) =>
+      call.method === "eth_getLogs" && (honest as unknown[]).length > 3
+        ? { error: { code: -32005, message: "query returned more than 3 results" } }
+        : null;
+    const { nodes, reader } = await watchedBy(many);
+    expect(unitsOf(await found(reader, 1, 2))).toEqual([1n, 2n, 3n, 4n, 5n]);
+    expect(nodes[0]!.count("eth_getBlockReceipts")).toBe(1);
+  });
+
+  it("that a node refuses for one block as well, and has no receipts for, is the node's fault, in its own words", async () => {
+    pays(1n);
+    const { reader } = await watchedBy((call) =>
+      call.method === "eth_getLogs"
+        ? { error: { code: 35, message: "no" } }
+        : call.method.endsWith("Receipts") || call.method.endsWith("Receipt")
+          ? { result: null }
+          : null,
+    );
+    await expect(found(reader, 1, 1)).rejects.toMatchObject({ code: "NODE_ERROR", message: "no" });
+  });
+
+  it("is the node's fault, in its own words, if the node has no such method", async () => {
     pays(1n);
     pays(2n);
     const { reader } = await watchedBy((call) =>
