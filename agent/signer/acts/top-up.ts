@@ -1,7 +1,7 @@
 /**
- * A sweep and its top-up, whose orderId is the sweep's id. On a chain that excludes only by
- * waiting, no version of one is begun while a block may still take the other: an address has only
- * one of the two at a time. Touches nothing.
+ * A sweep and its top-up, whose orderId is the sweep's id. On a chain with exclusion by expiry, no
+ * version of one is begun while a block may still take the other: an address has only one of the
+ * two at a time. Touches nothing.
  */
 import { saySlot, waitingOf } from "../../../chains/families.ts";
 import { type Refusal, refuse } from "../../../protocol/fault.ts";
@@ -13,8 +13,8 @@ import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import type { Turn } from "./run.ts";
 
 /**
- * The open sweep that a top-up is for: of the same currency, from the very address that it fills.
- * Without one nobody would look for the coins at that place.
+ * Returns the open sweep of a top-up: of the same currency, from exactly the address that the top-up
+ * fills. Without such a sweep, the coins would stay at the address unnoticed.
  */
 export function sweepOf({ core }: Turn, topUp: Job): Withdrawal | null {
   const sweep = core.book.find(topUp.orderId);
