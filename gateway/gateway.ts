@@ -1,7 +1,7 @@
 /**
- * Starts one gateway process: database, HTTP server, hub and watcher, and stops them in the order
- * that loses nothing: whoever waits for an agent is answered, then the links end, without which the
- * server would not, then the watcher, the database last.
+ * Starts one gateway process: database, HTTP server, hub and watcher. Stops them in the order that
+ * loses nothing. First all waiting requests are answered. Then the links end, because open links
+ * would keep the server open, then the watcher, and the database last.
  */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
@@ -42,15 +42,15 @@ import { createWaiters } from "./withdrawals/waiters.ts";
 export interface GatewayDeps {
   readonly log: GatewayLog;
   readonly clock: () => number; // milliseconds since 1970
-  readonly onPoisoned: () => void; // the disk failed while committing: end the process
+  readonly onPoisoned: () => void; // the disk failed during a commit: end the process
 }
 
 /** @public */
 export interface Gateway {
-  readonly url: string; // where it listens, with the port it got
+  readonly url: string; // the listening address, with the real port
   readonly store: Store;
   readonly key: GatewayKey;
-  close(): Promise<void>; // harmless twice
+  close(): Promise<void>; // harmless to call twice
 }
 
 function storeProbe(store: Store): Probe {
@@ -64,7 +64,7 @@ function storeProbe(store: Store): Probe {
   };
 }
 
-/** Room on the disk of the database, as the agent's signer watches its ledger's. */
+/** Free space on the disk of the database, with the same limit as the signer's ledger. */
 function roomProbe(database: string): Probe {
   return () => {
     const free = freeBytesOf(database);
@@ -75,9 +75,10 @@ function roomProbe(database: string): Probe {
 }
 
 /**
- * How a chain does. For anybody: the code of the fault or the words that stand for it, how many
- * nodes do well, and which of them does what wrong, by its place in the configuration. For the
- * operator also the node's address without its path, and its own words. "" where all is well.
+ * The state of a chain, "" if all is well. The public text has the fault's code or a fixed text,
+ * and the number of good nodes. It names each bad node by its position in the configuration, with
+ * the problem. The operator's text also has the node's address without its path, and the node's own
+ * message.
  */
 function chainDetail({ ok, detail, plain, nodes }: ChainStatus, isFull: boolean): string {
   const wrong = nodes.flatMap((node, at) => {
@@ -91,7 +92,7 @@ function chainDetail({ ok, detail, plain, nodes }: ChainStatus, isFull: boolean)
   return [...(ok ? [] : [`not read: ${words}`]), answering, ...unsaid].join("; ");
 }
 
-/** One check per chain. */
+/** One check for each chain. */
 function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): readonly Probe[] {
   return Object.keys(config.chains).map((name) => () => {
     const status = watcher()
@@ -103,10 +104,7 @@ function chainProbes(config: GatewayConfig, watcher: () => Watcher | null): read
   });
 }
 
-/**
- * One check per token. A token that is out of service takes nothing else out: the gateway is ready
- * all the same.
- */
+/** One check for each token. If a token is out of service, the gateway is still ready. */
 function currencyProbes(config: GatewayConfig, outOfService: (currency: string) => string): readonly Probe[] {
   return Object.values(config.currencies)
     .filter(({ contract }) => contract !== "")
@@ -118,8 +116,8 @@ function currencyProbes(config: GatewayConfig, outOfService: (currency: string) 
 }
 
 /**
- * One check of each chain's books. A difference there waits for a person, and takes nothing else
- * out.
+ * One check for each chain's books. A difference waits for an operator, and the gateway is still
+ * ready.
  */
 function booksProbes(config: GatewayConfig, store: Store, clock: () => number): readonly Probe[] {
   return Object.entries(config.chains).map(([name, { network }]) => () => {
@@ -133,7 +131,7 @@ function urlOf(config: GatewayConfig, port: number): string {
   return `${tls === null ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** Sums that stand beside the rows they are made of: counted again at each start. */
+/** Corrects the sums that are kept in addition to their rows: counts them again at each start. */
 function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
   const wrong = store.write(mendReserved);
   const words = "reserved sums were not what the withdrawals make; they were counted again";
@@ -148,7 +146,8 @@ function mendSums(store: Store, config: GatewayConfig, log: GatewayLog): void {
 }
 
 /**
- * The marks of deposit addresses beside the database, which is compared with them first.
+ * Opens the marks of deposit addresses next to the database, after comparing the database with
+ * them.
  * @throws AgentError GATEWAY_MARKS
  */
 function takeMarks(store: Store, config: GatewayConfig, { log, clock }: GatewayDeps): AddressMarks {
@@ -160,7 +159,9 @@ function takeMarks(store: Store, config: GatewayConfig, { log, clock }: GatewayD
   return openMarks(path, marksOf(store.database, known));
 }
 
-/** Deposits are taken again once every chain was read since a database was put back. */
+/**
+ * Accepts deposits again after every chain was read since the database was restored from a backup.
+ */
 function endPutBack(store: Store, log: GatewayLog, isReadSince: (atMs: number) => boolean): void {
   if (putBackOf(store.database) === null) return;
   const ended = store.write((database) => endIfCaughtUp(database, isReadSince));
@@ -175,7 +176,7 @@ interface Taken {
   close(): void;
 }
 
-/** The database, when it is this key's and no other gateway runs on it. */
+/** Opens the database, if it belongs to this key and no other gateway runs on it. */
 function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): Taken {
   const { log } = deps;
   const { store, times } = timed(openStore(config.database, log), () => performance.now());
@@ -202,9 +203,9 @@ function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): T
 }
 
 /**
- * Starts the gateway and answers when it listens; port 0 takes any free one.
+ * Starts the gateway and resolves when it listens; port 0 takes any free port.
  * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_TLS, GATEWAY_LISTEN,
- * GATEWAY_LISTEN_TAKEN; nothing is left running then.
+ * GATEWAY_LISTEN_TAKEN; then nothing is left running
  * @public
  */
 export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
@@ -222,7 +223,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   let hub: Hub | null = null;
   let server: FastifyInstance | null = null;
   let watcher: Watcher | null = null;
-  const besides: { close(): void }[] = []; // what needs neither requests nor links
+  const besides: { close(): void }[] = []; // parts that need neither requests nor links
   let callbacks: Callbacks | null = null;
   let books: Books | null = null;
   const stop = async (): Promise<void> => {
@@ -230,7 +231,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     for (const one of besides) one.close();
     await hub?.close();
     await server?.close();
-    const booksClosed = books?.close(); // before the nodes' door, so that its end is no fault
+    const booksClosed = books?.close(); // before the nodes close, so that its end is no fault
     await watcher?.close();
     await booksClosed;
     callbacks?.close();
@@ -288,12 +289,15 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
 }
 
 /**
- * What passes by itself: the port is another process's now, or the address is not this machine's
- * yet.
+ * Faults that pass by themselves: another process has the port now, or the address is not this
+ * machine's yet.
  */
 const passing = ["EADDRINUSE", "EADDRNOTAVAIL"];
 
-/** The port it got. @throws AgentError GATEWAY_LISTEN, GATEWAY_LISTEN_TAKEN */
+/**
+ * Returns the port.
+ * @throws AgentError GATEWAY_LISTEN, GATEWAY_LISTEN_TAKEN
+ */
 async function listen(server: FastifyInstance, config: GatewayConfig): Promise<number> {
   const { host, port } = config.listen;
   try {

@@ -1,6 +1,6 @@
 /**
- * What the gateway's rooms work with in one process: configuration, database, signals, own key,
- * clock and randomness. Made in gateway.ts; the rooms take no more of it than they need.
+ * The shared parts of one gateway process: configuration, database, signals, the gateway's key,
+ * clock and randomness. Made in gateway.ts; each module takes only the necessary parts.
  */
 import type { GatewayLog } from "../protocol/log.ts";
 import type { GatewayKey } from "./auth/gateway-key.ts";
@@ -17,9 +17,9 @@ import type { Database, Store } from "./store/store.ts";
 export interface Waiters {
   online(agentId: string): boolean;
   /**
-   * Resolves when the agent has answered this withdrawal, went offline, `waitMs` have passed, or
-   * the gateway closes; at once when one of these holds already. Call it before the hub is woken,
-   * or after: nothing is missed.
+   * Resolves when the agent has answered this withdrawal or went offline, when `waitMs` have
+   * passed, or when the gateway closes. Resolves at once if that is already so. May be called
+   * before or after the hub is woken.
    */
   decided(
     database: Database,
@@ -32,7 +32,7 @@ export interface Waiters {
 
 /** @public */
 export interface Price {
-  readonly price: bigint; // of one whole unit, in 10^-18 (prices/decimal.ts)
+  readonly price: bigint; // price of one unit, in 10^-18 (prices/decimal.ts)
   readonly atMs: number; // when it was last right
   readonly isStale: boolean;
   readonly origin: "typed" | "markets";
@@ -40,9 +40,9 @@ export interface Price {
 
 /** @public */
 export interface Prices {
-  /** The last good price; null when there never was one. */
+  /** The last good price; null if there never was one. */
   of(currency: GatewayCurrency, fiat: Fiat): Price | null;
-  /** Whether a price can ever come: somebody typed one, or two markets at least are asked. */
+  /** True if a price is possible: an operator typed one, or at least two markets are asked. */
   canHave(currency: GatewayCurrency, fiat: Fiat): boolean;
 }
 
@@ -58,9 +58,9 @@ export interface Service {
   readonly waiters: Waiters;
   readonly prices: Prices;
   readonly run: string; // names this process (store/owner.ts)
-  /** Blocks on a payment that is not final yet; null when nothing is known. */
+  /** The number of blocks on a payment that is not final yet; null if unknown. */
   readonly confirmations: (transactionId: string) => number | null;
-  /** The marks of deposit addresses beside the database. */
+  /** The marks of deposit addresses next to the database. */
   readonly addressMarks: AddressMarks;
   /** Whether all of a network was read by a pass that began at this time or later. */
   readonly isRead: (network: string, sinceMs: number) => boolean;

@@ -1,8 +1,8 @@
 /**
- * createTransactionRequest: one fresh address per request (payee.ts); its place is taken in the
- * same transaction that makes the record, so that no two requests ever share one. The same orderId
- * gives the same address for ever. Sources: docs/api.md, Deposit request; docs/keystore.md section
- * 1 (whose addresses).
+ * createTransactionRequest: one new address for each request (payee.ts). The transaction that makes
+ * the record also takes the index, so that two requests never share an address. The same orderId
+ * gives the same address permanently. Sources: docs/api.md, Deposit request; docs/keystore.md
+ * section 1 (whose addresses).
  */
 import { createHash } from "node:crypto";
 import { parseAmount } from "../../protocol/amount.ts";
@@ -28,13 +28,13 @@ import { type Payee, takeAddress } from "./payee.ts";
 export interface DepositRequest {
   readonly merchant: string;
   readonly body: Uint8Array;
-  readonly write: <T>(fn: (database: Database) => T) => Promise<T>; // durable when it resolves
+  readonly write: <T>(fn: (database: Database) => T) => Promise<T>; // resolves when it is durable
 }
 
 const minuteMs = 60_000;
 
 /**
- * What was asked for, and not what it came to: the same sum asked for again is the same order at
+ * Hash of the requested amount, not of its conversion: the same fiat amount is the same order at
  * any price.
  */
 function contentHashOf({ currency, amount, fiat }: Order): string {
@@ -47,12 +47,12 @@ interface Fresh {
   readonly currency: GatewayCurrency;
   readonly amount: string;
   readonly amountUnits: bigint;
-  readonly quote: string; // JSON; "" where the order names the amount itself
+  readonly quote: string; // JSON; "" if the order names the amount itself
 }
 
 /**
- * The amount of an order, which a sum of money becomes by the price of now. Only such an order
- * looks at prices.
+ * The amount of an order. A fiat amount is converted at the present price; only such an order uses
+ * prices.
  */
 function amountOf({ config, prices }: Service, order: Order): Pick<Fresh, "amount" | "quote"> | Answer {
   if (order.fiat === null) return { amount: order.amount, quote: "" };
@@ -64,7 +64,7 @@ function amountOf({ config, prices }: Service, order: Order): Pick<Fresh, "amoun
   return say(quoted.code, { field: "fiatCurrency" }, later);
 }
 
-/** As the configuration says now: a later change concerns later requests alone. */
+/** The tolerance in the present configuration; a later change affects only later requests. */
 function toleranceOf({ paymentTolerance, decimal }: GatewayCurrency): string {
   const parsed = parseAmount(paymentTolerance, decimal);
   return parsed.ok ? parsed.units.toString() : "0";
@@ -118,9 +118,9 @@ function askForCeiling({ store, signals }: Service, merchant: string): void {
 }
 
 /**
- * Makes the deposit request, or finds the one this orderId made before; 400 and 503 when nothing
- * was made, 409 when the orderId was used with other content. Calling twice is harmless, and gives
- * the first quote again.
+ * Makes the deposit request, or finds the one that this orderId made before. Answers 400 or 503 if
+ * nothing was made, 409 if the orderId was used with other content. Harmless to call twice; the
+ * answer has the first quote again.
  * @public
  */
 export async function requestDeposit(service: Service, request: DepositRequest): Promise<Answer> {

@@ -1,8 +1,8 @@
 /**
- * Whose account takes a merchant's next deposit: that of its paired agent where it has one of the
- * chain's family, else the one of that family that the merchant was created with to receive alone.
- * Each place in an account is taken inside the transaction that makes the request. Sources:
- * docs/api.md, Deposit request; docs/keystore.md section 1.
+ * Chooses the account for a merchant's next deposit: the paired agent's account in the chain's
+ * family, else the receiving account of that family that the merchant was created with. Each index
+ * is taken inside the transaction that makes the request. Sources: docs/api.md, Deposit request;
+ * docs/keystore.md section 1.
  */
 import { familyOf } from "../../chains/families.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
@@ -17,15 +17,15 @@ import type { Database } from "../store/store.ts";
 import { liveAgent, pays } from "../withdrawals/checks.ts";
 import { type Place, placeUnderAgent, placeUnderKey } from "./ceilings.ts";
 
-/** A fresh address: `agent` is null where no agent has its key. */
+/** A new address. `agent` is null if no agent has its key. */
 export interface Payee {
   readonly agent: string | null;
-  readonly account: string; // its address at place 0
+  readonly account: string; // the account's address at index 0
   readonly addressIndex: number;
   readonly address: string;
 }
 
-/** Parties beside the database that are asked before an address leaves. */
+/** Sources outside the database that are checked before an address leaves. */
 export interface Beside {
   readonly marks: AddressMarks;
   readonly isRead: (network: string, sinceMs: number) => boolean;
@@ -33,17 +33,18 @@ export interface Beside {
   readonly run: string; // names this process (store/owner.ts)
 }
 
-/** A while after which the same order may find what it lacks now, in seconds. */
+/** Seconds after which the same order may succeed. */
 const retrySeconds = "5";
 
 /**
- * Takes the next address for a deposit of this currency, or says why there is none. Must run inside
- * the request's transaction. @throws AgentError GATEWAY_MARKS
+ * Takes the next address for a deposit of this currency, or returns the reason why there is none.
+ * Must run inside the request's transaction.
+ * @throws AgentError GATEWAY_MARKS
  */
 export function takeAddress(database: Database, merchant: string, currency: GatewayCurrency, beside: Beside): Payee | Answer {
   const family = familyOf(currency.network);
   const agent = liveAgent(database, merchant, "deposits_not_ready");
-  // An agent has accounts of the families of its own chains alone.
+  // An agent has accounts only of the families of its own chains.
   const account = isAnswer(agent) ? undefined : depositsAccountOn(agent, currency.network);
   if (!isAnswer(agent) && account !== undefined) return underAgent(database, agent, account, currency, beside);
   const key = receivingKeyOf(database, merchant, family.name);
@@ -89,8 +90,8 @@ function underAgent(
 }
 
 /**
- * Places of one order that are passed over at the most: fewer than the ceiling lies above the first
- * of them (ceilings.ts).
+ * Largest number of indexes that one order skips: fewer than the distance from the first of them to
+ * the ceiling (ceilings.ts).
  */
 const passedOverMax = 100;
 

@@ -1,8 +1,8 @@
 /**
- * Knowledge of the balances of deposit addresses, by network: since which block an address is
- * compared, what lay there before anybody could pay (its baseline), and what of its balance this
- * database explains. Addresses that have not left yet are looked at ahead, so that one that was
- * ever used is passed over.
+ * Known balances of deposit addresses, by network. An address has the block since which it is
+ * compared, a baseline (the balance before any customer could pay), and the balance that this
+ * database explains. Addresses that have not left yet are read ahead, so that a used address is
+ * skipped.
  */
 import type { Statements as Database } from "./statements.ts";
 
@@ -17,19 +17,19 @@ export interface BalancePlace {
 }
 
 /**
- * An address with the request that it was given out for.
+ * An address with its deposit request.
  * @public
  */
 export interface IssuedAddress {
   readonly place: number; // order in which addresses left
   readonly address: string;
   readonly transactionId: string;
-  readonly agent: string | null; // null: nobody here has its key
+  readonly agent: string | null; // null: no agent here has its key
 }
 
 /**
- * `run` names the process that looked at an address ahead; "" once it left, and then no baseline
- * row means that nothing lay there.
+ * `run` names the process that read the address ahead. It is "" after the address left, and then a
+ * missing baseline row means that the balance was zero.
  * @public
  */
 export interface AddressStateRow {
@@ -56,7 +56,8 @@ export function readAddressState(database: Database, network: string, address: s
 }
 
 /**
- * The place of the newest address that left before baselines were kept: their baseline is nothing.
+ * The row of the newest address that left before baselines were kept; addresses up to there have no
+ * baseline.
  * @public
  */
 export function lastWithoutBaseline(database: Database): number {
@@ -64,7 +65,7 @@ export function lastWithoutBaseline(database: Database): number {
 }
 
 /**
- * An address that left was compared. Twice is harmless.
+ * Records that an address that has left was compared. Harmless to call twice.
  * @public
  */
 export function keepCompared(
@@ -79,7 +80,7 @@ export function keepCompared(
 }
 
 /**
- * An address that has not left was looked at.
+ * Records a look at an address that has not left.
  * @public
  */
 export function keepAhead(database: Database, state: AddressStateRow): void {
@@ -101,7 +102,7 @@ export function wasLookedAt(state: AddressStateRow | undefined, run: string, sin
 }
 
 /**
- * Whether an address was used on the chain before it left.
+ * True if an address was used on the chain before it left.
  * @public
  */
 export function wasUsed(database: Database, address: string): boolean {
@@ -119,7 +120,8 @@ export function issueAddress(database: Database, address: string, run: string, s
 }
 
 /**
- * A balance beside all payments: its baseline, less what the owner of the key took out.
+ * The balance that no payment explains: the baseline minus the amount that the owner of the key
+ * took out.
  * @public
  */
 export function baselineOf(database: Database, { network, address, currency }: BalancePlace): bigint {
@@ -129,7 +131,8 @@ export function baselineOf(database: Database, { network, address, currency }: B
 }
 
 /**
- * Keeps the baseline: the balance before anybody could pay. Once for each balance.
+ * Keeps the baseline: the balance before any customer could pay. Only the first call for a balance
+ * has an effect.
  * @public
  */
 export function keepBaseline(
@@ -143,7 +146,7 @@ export function keepBaseline(
 }
 
 /**
- * The owner of the key took out so much more. Not for calling twice.
+ * Adds an amount that the owner of the key took out. Must not be called twice.
  * @public
  */
 export function keepTaken(database: Database, { network, address, currency }: BalancePlace, units: bigint, block: number): void {
@@ -160,8 +163,8 @@ export function issuedAddress(database: Database, address: string): IssuedAddres
 }
 
 /**
- * Addresses of a family that were never compared on a network, of the next `window` places after
- * one; `start` begins each of the family's networks.
+ * Addresses of a family that were never compared on a network, among the next `window` rows after
+ * `after`; `start` begins each of the family's networks.
  * @public
  */
 export function listNeverCompared(
@@ -184,7 +187,7 @@ export function newestPlace(database: Database): number {
 }
 
 /**
- * Addresses that were compared last before a time, the longest ago first.
+ * Addresses that were last compared before a time, oldest comparison first.
  * @public
  */
 export function listComparedBefore(database: Database, network: string, before: number, most: number): readonly IssuedAddress[] {
@@ -197,8 +200,9 @@ export function listComparedBefore(database: Database, network: string, before: 
 }
 
 /**
- * Addresses of the places after `after` that are due again: since the last comparison half as much
- * time has passed as between it and the request, and at least `leastMs`. The longest ago first.
+ * Addresses after row `after` that are due again, oldest comparison first. An address is due when
+ * the time since its last comparison is at least half the time from its request to this comparison,
+ * and at least `leastMs`.
  * @public
  */
 export function listDueByAge(
@@ -218,8 +222,8 @@ export function listDueByAge(
 }
 
 /**
- * The balance of an address beside its baseline at the end of a block: final payments and
- * top-ups in, sweeps and their fees out. `native`: the currency is the coin that pays fees.
+ * The balance of an address without its baseline at the end of a block: final payments and top-ups
+ * in, sweeps and their fees out. `native`: the currency is the coin that pays fees.
  * @public
  */
 export function explainedUnits(
@@ -248,8 +252,8 @@ export function explainedUnits(
 }
 
 /**
- * Whether a sweep from the address or its top-up is open, or ended in a block after `block`: its
- * balance then says nothing of payments.
+ * True if a sweep from the address or its top-up is open, or ended in a block after `block`; then
+ * its balance proves nothing about payments.
  * @public
  */
 export function isBeingSwept(database: Database, network: string, address: string, block: number): boolean {

@@ -1,21 +1,21 @@
 /**
- * Knowledge of a database that was put back: since when, and from which blocks its chains are
- * to be read again. `vouched` are the cursors of the newest moment at which every paired agent had
- * said that this database lacks nothing.
+ * State of a database restored from a backup: the time when the restore was noticed, and the blocks
+ * from which the chains are read again. `vouched` are the cursors of the newest time at which every
+ * paired agent had stated that this database lacks nothing.
  */
 import type { Database } from "./store.ts";
 
 /** @public */
 export interface PutBack {
   readonly at: number; // when it was noticed, milliseconds
-  readonly reason: string; // for people
+  readonly reason: string; // for operators
 }
 
-/** The name of no run. */
+/** Equal to the name of no run. */
 const noRun = "none";
 
 /**
- * Null unless the database was put back and has not caught up since.
+ * Null unless the database was restored from a backup and has not caught up since.
  * @public
  */
 export function putBackOf(database: Database): PutBack | null {
@@ -24,9 +24,9 @@ export function putBackOf(database: Database): PutBack | null {
 }
 
 /**
- * From here no address leaves before every chain was read after `at`, and before the agents said
- * how far their ledgers hold addresses. Not asked again are those who were heard in the run of the
- * gateway that `heardIn` names: this database lacks nothing of theirs.
+ * Marks the database as restored. No address leaves until every chain was read after `at`, and
+ * until the agents have reported the ceilings in their ledgers. Agents that have caught up in the
+ * gateway's run `heardIn` are not asked again, because this database lacks nothing of theirs.
  * @public
  */
 export function markPutBack(database: Database, putBack: PutBack, heardIn = noRun): void {
@@ -36,8 +36,8 @@ export function markPutBack(database: Database, putBack: PutBack, heardIn = noRu
 }
 
 /**
- * From now on every chain is to be read once more: addresses are watched that were not before. Does
- * nothing where the database was not put back.
+ * Requires that every chain is read again after `atMs`, because new addresses are watched. Does
+ * nothing if the database was not restored.
  * @public
  */
 export function putBackSince(database: Database, atMs: number): void {
@@ -53,7 +53,7 @@ export function endPutBack(database: Database): void {
 }
 
 /**
- * Whether the database is a copy that `backup` made and no gateway has run on.
+ * True if the database is a copy that `backup` made and no gateway has run on.
  * @public
  */
 export function isCopy(database: Database): boolean {
@@ -61,7 +61,7 @@ export function isCopy(database: Database): boolean {
 }
 
 /**
- * Whether a file of address marks was made for this database, so that one must be there.
+ * True if a file of address marks was made for this database, so that the file must exist.
  * @public
  */
 export function hasMarksFile(database: Database): boolean {
@@ -69,7 +69,7 @@ export function hasMarksFile(database: Database): boolean {
 }
 
 /**
- * Twice is harmless.
+ * Harmless to call twice.
  * @public
  */
 export function keepHasMarksFile(database: Database): void {
@@ -77,7 +77,7 @@ export function keepHasMarksFile(database: Database): void {
 }
 
 /**
- * The chains as they are read now: nobody doubts what lies below. Twice is harmless.
+ * Vouches for the chains as read up to now: no earlier block is in doubt. Harmless to call twice.
  * @public
  */
 export function vouchForCursors(database: Database): void {
@@ -85,7 +85,7 @@ export function vouchForCursors(database: Database): void {
 }
 
 /**
- * For chains of which nothing was vouched for yet.
+ * Vouches for chains that have no vouched block yet.
  * @public
  */
 export function beginVouched(database: Database): void {
@@ -93,7 +93,8 @@ export function beginVouched(database: Database): void {
 }
 
 /**
- * Has every chain read again from where it was vouched for. Twice is harmless.
+ * Moves every chain's cursor back to its vouched block, so that the blocks after it are read again.
+ * Harmless to call twice.
  * @public
  */
 export function rewindCursors(database: Database): void {

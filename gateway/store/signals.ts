@@ -1,7 +1,7 @@
 /**
- * Words between the rooms of one gateway process: who should look at the database again. A signal
- * carries no truth of its own, is sent after the commit it speaks of, and may be lost without harm:
- * every listener also looks by itself from time to time.
+ * Signals between the modules of one gateway process: a listener should read the database again. A
+ * signal carries no data of its own, is sent after its commit, and may be lost without harm,
+ * because every listener also reads the database from time to time.
  */
 
 /** @public */
@@ -14,15 +14,14 @@ export interface Signal {
   readonly changed: { readonly transactionId: string };
   /** A version of this withdrawal is dead. */
   readonly dead: { readonly transactionId: string };
-  /** An address for deposits left, or waits, that the agent's ledger should hold a ceiling for. */
+  /** A deposit address left or waits, for which the agent's ledger should hold a ceiling. */
   readonly ceiling: { readonly agent: string };
   /** The agent's link opened or closed. */
   readonly agent: { readonly agent: string; readonly online: boolean };
 }
 
 /**
- * `on` answers the function that stops listening; calling that twice is harmless. Listeners must
- * not throw.
+ * `on` returns a function that stops listening, harmless to call twice. Listeners must not throw.
  * @public
  */
 export interface Signals {

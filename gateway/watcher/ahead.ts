@@ -20,7 +20,7 @@ const places = 32;
 /** Accounts of one pass, in turn, and addresses that are derived in it: each costs milliseconds. */
 const accountsMax = 16;
 const derivedAtOnce = 32;
-/** Addresses of one pass, and where each is a question of its own. */
+/** Addresses of one pass, and the same if each address is its own question. */
 const addressesMax = 128;
 const addressesMaxEach = 8;
 
@@ -61,8 +61,8 @@ export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final:
 }
 
 /**
- * Null where the nodes do not say alike: the balance alone tells then, and the next look asks
- * again. Nothing else of the chain waits for it.
+ * Null if the nodes disagree; then only the balance decides, and the next look asks again. The
+ * other work on the chain does not wait.
  */
 async function usedOf(
   { reader }: WatchedChain,
@@ -106,7 +106,7 @@ function nextAddresses(chain: WatchedChain, memory: AheadMemory): readonly strin
 
 interface Account {
   readonly id: string;
-  readonly next: number; // the first place that has not left
+  readonly next: number; // the first index that has not left
 }
 
 function accountsOf({ network }: WatchedChain, database: Database): readonly Account[] {

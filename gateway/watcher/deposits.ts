@@ -1,7 +1,7 @@
 /**
- * Reads every block once as final and, while an address is watched, once before that as seen. The
- * cursor in the database moves only together with everything found up to it; what lies above the
- * final block is remembered here and given up when its parents change. Sources:
+ * Reads every block as final, only once, and while an address is watched also before that as seen.
+ * The cursor in the database moves only together with everything found up to it. Blocks above the
+ * final block are remembered here and dropped when their parents change. Sources:
  * docs/architecture.md section 8; docs/api.md, stages of a deposit.
  */
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
@@ -25,15 +25,15 @@ import { applyVerdict } from "./withdrawals.ts";
 
 const blocksAtOnce = 32;
 const runsPerPass = 8;
-/** How far to go back when a block thought final turned out not to be. */
+/** How far to go back if a final block turns out not to be final. */
 const rewindBlocks = 256;
 /**
- * Clocks of chain and gateway differ; a request made this long after a block cannot have been paid
- * in it.
+ * Clocks of chain and gateway differ. A request made this long after a block cannot have been paid
+ * in the block.
  */
 const clockSkewMs = 15 * 60_000;
 
-/** What is not in the tables because reading again tells it anew. */
+/** State that is not in the tables, because reading again gives it again. */
 export interface DepositMemory {
   readonly list: WatchList;
   seen: BlockId[]; // blocks above the cursor read as seen, rising without gaps
@@ -46,9 +46,9 @@ export function newDepositMemory(network: string): DepositMemory {
 }
 
 /**
- * One pass: final blocks, coins that came without a transaction, seen blocks, expiries.
- * @returns false when there is more to read at once. @throws AgentError NODE_*; the cursor then
- * stands where it was.
+ * Runs one pass: final blocks, coins that came without a transaction, seen blocks, expiries.
+ * @returns false if there is more to read at once
+ * @throws AgentError NODE_*; the cursor is then not moved
  */
 export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: DepositMemory): Promise<boolean> {
   memory.list.refresh(chain.store.database);
@@ -57,7 +57,7 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
     if (run === runsPerPass) return false;
     cursor = await readFinal(chain, memory, cursor, tip.final);
   }
-  if (cursor.number > tip.final.number) return true; // the nodes are behind what was read before
+  if (cursor.number > tip.final.number) return true; // the nodes are behind the blocks read before
   if (cursor.hash !== tip.final.hash) {
     await rewind(chain, memory, cursor);
     return false;
@@ -73,8 +73,8 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
 }
 
 /**
- * Asks the tokens that have not confirmed their decimals, and judges what was paid in those that
- * came back into service, in this run or between two.
+ * Asks the tokens that have not confirmed their decimals. Judges payments in tokens that came back
+ * into service, in this run or between two runs.
  * @throws AgentError NODE_CLOSED
  */
 export async function checkTokens(chain: WatchedChain): Promise<void> {
@@ -90,7 +90,7 @@ export async function checkTokens(chain: WatchedChain): Promise<void> {
   });
 }
 
-/** Writes, then tells: the ids that `fn` gives are of rows that changed. */
+/** Writes, then emits signals for the rows that changed, whose ids `fn` returns. */
 function commit(chain: WatchedChain, fn: (database: Database) => readonly string[]): void {
   const changed = chain.store.write(fn);
   for (const transactionId of changed) chain.signals.emit("changed", { transactionId });
@@ -108,7 +108,7 @@ async function openCursor(chain: WatchedChain, tip: Tip): Promise<BlockId> {
   return cursor;
 }
 
-/** The newest block up to `top` made at or before a time; 0 when all are younger. */
+/** The newest block up to `top` made at or before a time; 0 if all are newer. */
 async function lastBefore(chain: WatchedChain, top: number, atMs: number): Promise<number> {
   let low = 0;
   let high = top;
@@ -145,8 +145,8 @@ async function readFinal(chain: WatchedChain, memory: DepositMemory, cursor: Blo
 }
 
 /**
- * An alarm for each payment that was seen in one of these very blocks and that the final reading of
- * the block does not show: a node has not told everything, the one then or those now.
+ * Raises an alarm for each payment that was seen in one of these same blocks and is missing from
+ * the block's final reading. A node has withheld data, then or now.
  */
 function tellGone(
   chain: WatchedChain,
@@ -169,7 +169,7 @@ function tellGone(
   }
 }
 
-/** Everything found up to `reached` and the cursor, in one transaction. */
+/** Keeps everything found up to `reached`, and the cursor, in one transaction. */
 function keepReached(
   chain: WatchedChain,
   memory: DepositMemory,
@@ -180,7 +180,7 @@ function keepReached(
 ): BlockId {
   let isOverturned = false;
   commit(chain, (database) => {
-    // An agent told meanwhile of addresses that these blocks were not searched for.
+    // Meanwhile an agent reported addresses that these blocks were not searched for.
     isOverturned = memory.list.lacks(database) || readCursor(database, chain.network)?.block !== cursor.number;
     if (isOverturned) return [];
     const others = also(database);
@@ -202,7 +202,7 @@ function keepReached(
   return reached;
 }
 
-/** Blocks of `from` to `to`, each the parent of the next. */
+/** Blocks `from` to `to`, each the parent of the next. */
 async function readRun(chain: WatchedChain, from: number, to: number, agreed: boolean): Promise<readonly WatchedBlock[]> {
   const numbers = Array.from({ length: to - from + 1 }, (_, index) => from + index);
   const blocks = await inWaves(numbers, blocksAtOnce, (number) => chain.reader.block(number, agreed));
@@ -218,8 +218,8 @@ async function readRun(chain: WatchedChain, from: number, to: number, agreed: bo
 }
 
 /**
- * The chain's finality was weaker than configured: nothing credited is taken back, all that follows
- * is read again.
+ * Goes back, because the chain's finality was weaker than configured. No credit is taken back; all
+ * later blocks are read again.
  */
 async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): Promise<BlockId> {
   const back = await chain.reader.block(Math.max(0, cursor.number - rewindBlocks), true);
@@ -234,14 +234,14 @@ async function rewind(chain: WatchedChain, memory: DepositMemory, cursor: BlockI
 }
 
 /**
- * Coins that a contract sent on by a receipt: seen until the final balance bears it out, also in a
- * final block.
+ * Coins that a contract sent on, by a receipt: only seen until the final balance confirms them,
+ * even in a final block.
  */
 const isClaim = ({ logIndex }: PaymentRow): boolean => logIndex < nativeLogIndex;
 
 /**
- * Ends requests whose time is over. One in the native coin ends when the block of its end is final
- * and the balance there is known: what a contract sent in time counts.
+ * Ends requests whose time is over. A request in the native coin ends when the block of its end is
+ * final and the balance there is known, because coins that a contract sent in time count.
  */
 function endOverdue(chain: WatchedChain, memory: DepositMemory, { head, final, askedAt }: Tip): void {
   const { database } = chain.store;
@@ -263,18 +263,18 @@ function endOverdue(chain: WatchedChain, memory: DepositMemory, { head, final, a
 }
 
 /**
- * Blocks above the cursor up to the head, as seen; none while there is no address to find in them.
- * @returns false when there is more to read at once.
+ * Reads the blocks above the cursor up to the head as seen; none while no address is watched.
+ * @returns false if there is more to read at once
  */
 async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: BlockId, head: BlockId): Promise<boolean> {
   if (memory.list.size === 0) {
-    // The first address has them read from the cursor on.
+    // When the first address is watched, they are read from the cursor on.
     memory.seen = [];
     return true;
   }
   for (let run = 0; ; run += 1) {
     const last = memory.seen.at(-1) ?? cursor;
-    if (last.number > head.number) return true; // a node that lags says nothing new
+    if (last.number > head.number) return true; // a node that lags shows nothing new
     if (last.number === head.number && last.hash === head.hash) return true;
     if (run === runsPerPass) return false;
     const isSide = last.number === head.number;
@@ -298,8 +298,8 @@ async function readSeen(chain: WatchedChain, memory: DepositMemory, cursor: Bloc
 }
 
 /**
- * An everyday reorganisation. Of the block the cursor stands on, only the next agreed final block
- * can say that.
+ * Drops the newest seen block after an ordinary reorganisation. For the block of the cursor, only
+ * the next agreed final block can decide.
  */
 function giveUp(chain: WatchedChain, memory: DepositMemory, cursor: BlockId): void {
   const block = memory.seen.pop();

@@ -25,7 +25,7 @@ import { checkWithdrawals, newWithdrawalMemory, type WithdrawalMemory } from "./
 
 const pollMsDefault = 1000;
 const staleMs = 60_000;
-const hungMs = 10_000; // below the nodes' own time-out: whoever asks whether the chain is read hears it first
+const hungMs = 10_000; // below the nodes' own time-out, so that `ok` turns false first
 
 /**
  * @public
@@ -37,10 +37,8 @@ export interface WatcherOptions {
   readonly log: GatewayLog;
   readonly clock: () => number;
   readonly run: string; // names this process (store/owner.ts)
-  readonly pollMs?: number; // pause between two passes, 1000 unless told
-  /**
-   * Called at the end of each pass that could name the tip, and waited for; rejects for bugs alone.
-   */
+  readonly pollMs?: number; // pause between two passes; default 1000
+  /** Called and awaited at the end of each pass that could read the tip; rejects only for bugs. */
   readonly onPass?: (chain: WatchedChain, tip: Tip) => Promise<void>;
 }
 
@@ -50,12 +48,12 @@ export interface WatcherOptions {
 export interface ChainStatus {
   readonly chain: string; // its name in the configuration
   readonly network: string;
-  readonly ok: boolean; // the last pass was complete and not long ago, and its nodes are well
-  readonly detail: string; // what is wrong, "" when ok; may hold a node's own words
-  readonly plain: string; // the same as anybody may read it
+  readonly ok: boolean; // the last pass was complete and recent, and its nodes are well
+  readonly detail: string; // the problem, "" when ok; may have a node's own message
+  readonly plain: string; // the problem as public text
   readonly head: number | null;
   readonly final: number | null;
-  readonly headAgeMs: number | null; // of the newest block, by its own time
+  readonly headAgeMs: number | null; // age of the newest block, by its own time
   readonly nodes: readonly ChainNode[]; // in the order of the configuration
 }
 
@@ -66,33 +64,34 @@ export interface ChainNode {
   readonly url: string;
   readonly ok: boolean;
   readonly detail: string;
-  readonly since: number | null; // Unix milliseconds of its first failure in a row, or of its old head; null when ok or not asked yet
-  readonly plain: string; // the detail without any word of the node's own
-  readonly lagBlocks: number | null; // behind the best node of the chain
+  readonly since: number | null; // Unix milliseconds of its first failure in a row or old head; null if ok or not asked yet
+  readonly plain: string; // the detail without the node's own text
+  readonly lagBlocks: number | null; // how far it is behind the chain's best node
 }
 
 /**
  * @public
  */
 export interface Watcher {
-  /** True once every chain had a complete pass, and while none is stale. */
+  /** True after every chain had a complete pass, and while none is stale. */
   ready(): boolean;
   chainStatus(): readonly ChainStatus[];
   /**
-   * Of a payment that is in a block and not final yet: blocks from its own to the head; null when
-   * nothing is known.
+   * For a payment in a block that is not final yet: the number of blocks from its own to the head;
+   * null if unknown.
    */
   confirmations(transactionId: string): number | null;
   /**
-   * Why currencies are out of service, by their ids: their contracts do not confirm their decimals.
+   * The reasons why currencies are out of service, by their ids: their contracts do not confirm
+   * their decimals.
    */
   outOfService(): ReadonlyMap<string, string>;
   /**
-   * When the newest pass that read all of a network asked its nodes for the tip; null before the
+   * When the newest complete pass over a network asked its nodes for the tip; null before the
    * first.
    */
   readAt(network: string): number | null;
-  /** Ends the loops; resolves when nothing more is written. Calling again is harmless. */
+  /** Ends the loops; resolves when nothing more is written. Harmless to call again. */
   close(): Promise<void>;
 }
 
@@ -124,7 +123,7 @@ export function startWatcher(options: WatcherOptions): Watcher {
 
 class ChainWatch {
   readonly #chain: WatchedChain;
-  readonly #blockMs: number | null; // by the preset
+  readonly #blockMs: number | null; // from the preset
   readonly #pollMs: number;
   readonly #onPass: NonNullable<WatcherOptions["onPass"]>;
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
@@ -133,12 +132,12 @@ class ChainWatch {
   readonly #deaths: DeathMemory = newDeathMemory();
   #tip: Tip | null = null;
   #detail = "not read yet";
-  #code = ""; // of the last pass' fault
+  #code = ""; // code of the last pass's fault
   #completeAt: number | null = null;
   #readAt: number | null = null;
-  // since when the nodes were asked for the tip, while they have not answered
+  // Since when the nodes have not answered the question for the tip.
   #askedAt: number | null = null;
-  #isAway = false; // a pass failed, and that was told
+  #isAway = false; // a pass failed, and this was logged
   #timer: NodeJS.Timeout | null = null;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
@@ -216,7 +215,7 @@ class ChainWatch {
     this.#timer = setTimeout(() => this.start(), isAllRead ? this.#pollMs : 0);
   }
 
-  /** @returns false when there is more to read at once. */
+  /** @returns false if there is more to read at once. */
   async #readAll(): Promise<boolean> {
     const faults: AgentError[] = [];
     const chain = this.#chain;
@@ -234,7 +233,7 @@ class ChainWatch {
     }
     this.#note(faults[0] ?? null, isAllRead);
     if (tip !== null && isAllRead && faults.length === 0) this.#readAt = tip.askedAt;
-    // What is not all read yet says nothing of what an address holds.
+    // Skipped after an incomplete pass, because balances are then unknown.
     if (tip !== null && isAllRead && faults.length === 0 && !this.#closed) await this.#onPass(chain, tip);
     return isAllRead;
   }
@@ -286,7 +285,7 @@ function faultWords({ code, message, context }: AgentError): string {
   return `${code}: ${node} answers${typeof method === "string" ? ` ${method}` : ""}: ${message}`;
 }
 
-/** Null when the world failed; a bug goes on upwards. */
+/** Null after a fault; a bug is thrown on. */
 async function attempt<T>(faults: AgentError[], job: () => Promise<T>): Promise<T | null> {
   try {
     return await job();
