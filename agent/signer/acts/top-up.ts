@@ -13,8 +13,8 @@ import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import type { Turn } from "./run.ts";
 
 /**
- * Returns the open sweep of a top-up: of the same currency, from exactly the address that the top-up
- * fills. Without such a sweep, the coins would stay at the address unnoticed.
+ * Returns the open sweep of a top-up: of the same currency, from exactly the address that the
+ * top-up fills. Without such a sweep, the coins would stay at the address unnoticed.
  */
 export function sweepOf({ core }: Turn, topUp: Job): Withdrawal | null {
   const sweep = core.book.find(topUp.orderId);
