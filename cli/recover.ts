@@ -5,9 +5,9 @@
  */
 
 import { join } from "node:path";
+import { keystoreName } from "../agent/files/keystore-name.ts";
 import { becomeOwner } from "../agent/files/owner.ts";
 import { isThere, type StateFolder } from "../agent/files/state-folder.ts";
-import { keystoreName } from "../agent/keystore/file.ts";
 import { lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";

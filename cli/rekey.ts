@@ -5,9 +5,9 @@
 import { fchownSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { findConfigFile } from "../agent/config/place.ts";
+import { keystoreName } from "../agent/files/keystore-name.ts";
 import { isThere, type StateFolder } from "../agent/files/state-folder.ts";
 import { installedCredential, installedState } from "../agent/installed.ts";
-import { keystoreName } from "../agent/keystore/file.ts";
 import type { Rekeyed } from "../agent/keystore/rekey.ts";
 import type { EncKey } from "../agent/launcher/enc-key.ts";
 import { type Lock, lockWaitMs, takeLock } from "../agent/launcher/lock.ts";

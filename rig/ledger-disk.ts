@@ -3,7 +3,7 @@
  * keeps any part of what was not synced. Callbacks run only inside `sync`, so a test decides every
  * moment.
  */
-import type { LedgerDisk, LedgerFile } from "../agent/ledger/disk.ts";
+import type { LedgerDisk, LedgerFile } from "../agent/ledger/folder.ts";
 
 export class MemoryDisk implements LedgerDisk {
   readonly files = new Map<string, Uint8Array>();

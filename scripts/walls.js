@@ -1,60 +1,100 @@
 /**
- * The walls between the rooms, whole transitive reach included (docs/architecture.md, table of
- * rooms). A cruise that saw fewer modules than there are source files is no proof, so it fails.
+ * The walls between the rooms, any number of hops included: imports are held against the table of
+ * rooms (rooms.config.json) and a few rules of their own (walls.config.cjs), and section 5 of
+ * docs/architecture.md against the table; `--write` makes that section anew. A cruise that saw
+ * fewer modules than there are source files is no proof, so it fails. An argument names another
+ * root, for its test.
  */
-import { spawnSync } from "node:child_process";
-import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { cruise } from "dependency-cruiser";
+import extractTSConfig from "dependency-cruiser/config-utl/extract-ts-config";
+import ts from "typescript";
+import { bareName, breachesOf } from "./reach.js";
+import { filesIn, readRooms, roomFinder, rootsOf, tableProblems, tableText } from "./rooms.js";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
-const rooms = [
-  "protocol",
-  "notices",
-  "outgoing",
-  "metrics",
-  "chains",
-  "agent",
-  "cli",
-  "client",
-  "examples",
-  "gateway",
-  "simulation",
-  "rig",
-  "scripts",
-];
+const marks = ["<!-- rooms.config.json -->", "<!-- end -->"];
+const named = process.argv.slice(2).find((argument) => !argument.startsWith("--"));
+const root = resolve(named ?? fileURLToPath(new URL("..", import.meta.url)));
 
-function countSources(folder) {
-  let count = 0;
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    if (entry.name === "node_modules") continue;
-    if (entry.isDirectory()) count += countSources(join(folder, entry.name));
-    else if (entry.name.endsWith(".ts")) count += 1;
-  }
-  return count;
+async function modulesOf(roots) {
+  const { options, forbidden } = createRequire(import.meta.url)("../walls.config.cjs");
+  const { enhancedResolveOptions, tsConfig, ...others } = options;
+  const how = { ...others, baseDir: root, validate: true, ruleSet: { forbidden } };
+  const { output } = await cruise(roots, how, enhancedResolveOptions, {
+    tsConfig: extractTSConfig(join(root, tsConfig.fileName)),
+  });
+  return output;
 }
 
-const cruiser = join(root, "node_modules", "dependency-cruiser", "bin", "dependency-cruise.mjs");
-const args = [cruiser, "--config", join(root, "walls.config.cjs"), "--output-type", "json", ...rooms];
-const done = spawnSync(process.execPath, args, { cwd: root, encoding: "utf8", maxBuffer: 256 * 1024 * 1024 });
-if (done.error !== undefined || done.stdout === "") {
-  process.stderr.write(`walls: the cruise did not run\n${done.stderr ?? done.error?.message}\n`);
-  process.exit(1);
-}
-const { modules, summary } = JSON.parse(done.stdout);
-const ours = modules.filter(
-  (module) => rooms.some((room) => module.source.startsWith(`${room}/`)) && module.source.endsWith(".ts"),
-);
-const expected = rooms.reduce((sum, room) => sum + countSources(join(root, room)), 0);
-for (const violation of summary.violations) {
-  const via = (violation.via ?? []).map((step) => step.name ?? step).join(" → ");
-  process.stderr.write(
-    `walls: ${violation.rule.name}: ${violation.from} → ${violation.to}${via === "" ? "" : ` (via ${via})`}\n`,
+/** The names that a file imports of a builtin module; null when it takes the module as a whole. */
+function namesIn(file, builtin) {
+  const source = ts.createSourceFile(file, readFileSync(join(root, file), "utf8"), ts.ScriptTarget.Latest);
+  const imports = source.statements.filter(
+    (line) => ts.isImportDeclaration(line) && bareName(line.moduleSpecifier.text) === builtin && !line.importClause?.isTypeOnly,
+  );
+  const lists = imports.map(({ importClause }) => importClause?.namedBindings);
+  const isPlain = imports.length > 0 && imports.every(({ importClause }) => importClause?.name === undefined);
+  if (!isPlain || !lists.every((list) => list !== undefined && ts.isNamedImports(list))) return null;
+  return lists.flatMap((list) =>
+    list.elements.filter((each) => !each.isTypeOnly).map((each) => (each.propertyName ?? each.name).text),
   );
 }
-if (ours.length < expected) {
-  process.stderr.write(`walls: saw ${ours.length} modules where ${expected} source files exist\n`);
-  process.exit(1);
+
+/**
+ * Whether every import of a module is `import type` or `export type`. Any other one loads it, also
+ * `import { type T }`.
+ */
+function onlyTypes(file, module) {
+  if (!sources.has(file)) sources.set(file, readFileSync(join(root, file), "utf8"));
+  const name = module.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return !new RegExp(
+    `^\\s*(?:import|export)\\b(?!\\s+type(?:\\s*[{*]|\\s+(?!from\\s*["'])\\w))[^;]*?["'](?:node:)?${name}["']`,
+    "m",
+  ).test(sources.get(file));
 }
-if (summary.violations.length > 0) process.exit(1);
-process.stdout.write(`walls: ${ours.length} modules, ${summary.ruleSetUsed.forbidden.length} rules, no violation\n`);
+
+/** The page with the tables of today between its two marks; the page itself without the marks. */
+function pageWith(table, page) {
+  const [start, end] = [page.indexOf(marks[0]) + marks[0].length, page.indexOf(marks[1])];
+  return end < start ? page : `${page.slice(0, start)}\n${tableText(table)}\n${page.slice(end)}`;
+}
+
+/** Folders at the top that hold sources and stand in no list of the table. */
+function foldersWithoutPart(table) {
+  const skipped = ["node_modules", "dist", ...Object.values(table.roots).flat()];
+  const folders = readdirSync(root, { withFileTypes: true }).filter(
+    (entry) => entry.isDirectory() && !entry.name.startsWith("."),
+  );
+  return folders.map(({ name }) => name).filter((name) => !skipped.includes(name) && filesIn(root, [name]).length > 0);
+}
+
+const sources = new Map();
+const problems = [];
+const table = readRooms(root);
+const roots = rootsOf(table, "product", "examples", "laboratory");
+const files = filesIn(root, roots);
+problems.push(...foldersWithoutPart(table).map((folder) => `the folder ${folder} stands under no roots`));
+problems.push(...tableProblems(table, files));
+
+const place = join(root, "docs", "architecture.md");
+const page = readFileSync(place, "utf8");
+if (process.argv.includes("--write")) writeFileSync(place, pageWith(table, page));
+else if (pageWith(table, page) !== page || !page.includes(tableText(table)))
+  problems.push("docs/architecture.md, section 5, is not the table of rooms: node scripts/walls.js --write");
+
+const { modules, summary } = await modulesOf(roots);
+const find = roomFinder(table);
+const seen = new Set(modules.map(({ source }) => source));
+problems.push(...files.filter((file) => !seen.has(file)).map((file) => `${file} was not seen`));
+for (const { room, kind, path } of breachesOf(table, modules, { namesIn, onlyTypes }))
+  problems.push(`${room}: ${kind}: ${path.join(" → ")}`);
+for (const { rule, from, to, via = [] } of summary.violations) {
+  const way = via.length === 0 ? "" : ` (via ${via.map((step) => step.name ?? step).join(" → ")})`;
+  problems.push(`${rule.name}: ${from} → ${to}${way}`);
+}
+process.stderr.write(problems.map((problem) => `walls: ${problem}\n`).join(""));
+if (problems.length > 0) process.exitCode = 1;
+else process.stdout.write(`walls: ${files.length} files in ${new Set(files.map(find)).size} rooms, no breach\n`);

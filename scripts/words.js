@@ -8,9 +8,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
+import { readRooms, rootsOf } from "./rooms.js";
 
 const root = resolve(process.argv[2] ?? fileURLToPath(new URL("..", import.meta.url)));
-const rooms = ["protocol", "notices", "outgoing", "metrics", "notify", "agent", "cli", "client", "gateway", "chains"];
+const rooms = rootsOf(readRooms(fileURLToPath(new URL("..", import.meta.url))), "product");
 /** Each is looked for in names and in texts; a name's parts are told apart by their capitals. */
 const words = {
   gas: /(?:^|[^a-z])gas(?:[^a-z]|$)|(?:^|[a-z])Gas(?:[^a-z]|$)/,

@@ -7,8 +7,9 @@
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
+import { keystoreName } from "../files/keystore-name.ts";
 import { assertEncKey } from "./enckey.ts";
-import { keystoreName, readText, removeQuietly, syncFolder } from "./file.ts";
+import { readText, removeQuietly, syncFolder } from "./file.ts";
 import { type KeystoreContents, openKeystore, sealKeystore, wipeKeystore } from "./keystore.ts";
 import { namedAccounts } from "./nodes.ts";
 

@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { AgentError } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { damaged } from "./codec.ts";
-import type { LedgerDisk } from "./disk.ts";
+import type { LedgerDisk } from "./folder.ts";
 import { shelves } from "./past.ts";
 import { isBeginning, type NamedFile, type NamedFiles } from "./records.ts";
 import { type ChainPlace, chainStart, checkpointName, newestSegment, readSegment, segmentName } from "./segment.ts";

@@ -1,8 +1,7 @@
 /**
- * The ledger's small interface to its folder, and the real one over node:fs. Files are 0600 in a
- * folder of 0700, opened without following links. A name appears only after its bytes are durable,
- * and is itself durable when the call returns. Sources: fsync(2), rename(2); docs/ledger.md section
- * 4.
+ * The ledger's folder on a real disk, over node:fs. Files are 0600 in a folder of 0700, opened
+ * without following links. A name appears only after its bytes are durable, and is itself durable
+ * when the call returns. Sources: fsync(2), rename(2); docs/ledger.md section 4.
  */
 import {
   accessSync,
@@ -24,86 +23,9 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { AgentError, invariant, reasonOf } from "../../protocol/fault.ts";
+import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { isTrustedFolder, openTrusted, type Trust } from "../files/trusted.ts";
-
-/**
- * A file open for appending.
- * @public
- */
-export interface LedgerFile {
-  /**
-   * Appends the bytes and syncs; `done` is called once, when they are durable or have failed. One
-   * call at a time.
-   */
-  append(bytes: Uint8Array, done: (error: Error | null) => void): void;
-  close(): void;
-}
-
-/**
- * A folder as the ledger needs it. Calls that change something are durable when they return, and
- * throw the disk's error. Calls that read throw AgentError LEDGER_UNREADABLE. A file or folder that
- * other users could have changed is FILE_*.
- * @public
- */
-export interface LedgerDisk {
-  /** Names of finished files in the folder; none without a folder. */
-  list(): readonly string[];
-  size(name: string): number;
-  /** Returns the bytes from `start` up to `end`, or fewer if the file ends before. */
-  read(name: string, start: number, end: number): Uint8Array;
-  /** Creates a complete file under its name at once; replaces an earlier file of that name. */
-  create(name: string, bytes: Uint8Array): void;
-  /**
-   * Cuts a file to its first `size` bytes. These and the file's name are durable then, whichever
-   * process wrote them.
-   */
-  truncate(name: string, size: number): void;
-  remove(name: string): void;
-  open(name: string): LedgerFile;
-  freeBytes(): number;
-}
-
-/**
- * Runs a change of the folder. A disk error becomes a fault that ends the process, because a later
- * sync may succeed falsely.
- * @public
- */
-export function writing(act: () => void): void {
-  try {
-    act();
-  } catch (cause) {
-    throw poisoned(cause);
-  }
-}
-
-/**
- * Returns the fault of a failed write or sync. A file system that became read-only has its own
- * code.
- */
-export function poisoned(cause: unknown): AgentError {
-  if (reasonOf(cause) === "EROFS")
-    return new AgentError("LEDGER_READ_ONLY", "none", "the disk is read-only and takes no writes", {}, { cause });
-  return new AgentError("LEDGER_POISONED", "unknown", "the disk failed while writing the ledger", {}, { cause });
-}
-
-/**
- * Runs the changes of a start. Returns null if the disk accepted them, or the fault of a read-only
- * disk.
- * @throws AgentError LEDGER_POISONED
- */
-export function refusalToWrite(act: () => void): AgentError | null {
-  try {
-    writing(act);
-    return null;
-  } catch (fault) {
-    if (fault instanceof AgentError && fault.code === "LEDGER_READ_ONLY") return fault;
-    throw fault;
-  }
-}
-
-/** A placeholder for the file of a read-only ledger; it is never called. */
-export const noFile: LedgerFile = { append: () => invariant(false, "a read-only ledger writes nothing"), close: () => {} };
+import type { LedgerDisk, LedgerFile } from "./folder.ts";
 
 /**
  * True if the file system of `path` is mounted read-only. Also false if this user may not look.

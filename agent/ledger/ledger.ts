@@ -8,7 +8,7 @@ import { createHash } from "node:crypto";
 import { AgentError, invariant } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { damaged, encodeRecord } from "./codec.ts";
-import { type LedgerDisk, type LedgerFile, noFile, poisoned, refusalToWrite, writing } from "./disk.ts";
+import { type LedgerDisk, type LedgerFile, noFile, poisoned, refusalToWrite, writing } from "./folder.ts";
 import { type LedgerOptions, roomBytesDefault, segmentBytesDefault } from "./options.ts";
 import { type Leaving, nothingLeaves, PastFiles } from "./past.ts";
 import { LedgerReader } from "./reader.ts";

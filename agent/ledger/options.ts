@@ -1,5 +1,5 @@
 /** The options of a ledger: disk, seal, clock and sizes. */
-import type { LedgerDisk } from "./disk.ts";
+import type { LedgerDisk } from "./folder.ts";
 import type { LedgerSeal } from "./seal.ts";
 
 /**

@@ -4,7 +4,7 @@
  * larger one, in slices of work, so that the number of files stays small. The CHECKPOINT record
  * names all files. docs/ledger.md section 9.
  */
-import { type LedgerDisk, writing } from "./disk.ts";
+import { type LedgerDisk, writing } from "./folder.ts";
 import type { NamedFile, NamedFiles } from "./records.ts";
 import { probeOf, type Row, SortedFile, SortedWriter, sortedFileOf, sourceOn } from "./sorted-file.ts";
 

@@ -5,7 +5,7 @@
  */
 import { invariant } from "../../protocol/fault.ts";
 import { closesItself, damaged, decodeRecord } from "./codec.ts";
-import type { LedgerDisk } from "./disk.ts";
+import type { LedgerDisk } from "./folder.ts";
 import type { LedgerRecord } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
 import { mapSegment, type SegmentMap, segmentName } from "./segment.ts";

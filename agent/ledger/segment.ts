@@ -19,7 +19,7 @@ import {
   lineStart,
   type Place,
 } from "./codec.ts";
-import type { LedgerDisk } from "./disk.ts";
+import type { LedgerDisk } from "./folder.ts";
 import { type Beginning, isBeginning, type LedgerRecord } from "./records.ts";
 import { checkpointPlace, type LedgerSeal } from "./seal.ts";
 

@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { type AgentError, invariant } from "../../protocol/fault.ts";
 import { damaged } from "./codec.ts";
-import type { LedgerDisk } from "./disk.ts";
+import type { LedgerDisk } from "./folder.ts";
 import type { NamedFile } from "./records.ts";
 
 /** Bytes of a key. The filter and `find` use its first half, which rows may share. */

@@ -3,7 +3,7 @@
  * nothing itself.
  */
 import { type SyncSummary, syncBucketsMs } from "../socket/summary.ts";
-import type { LedgerDisk } from "./disk.ts";
+import type { LedgerDisk } from "./folder.ts";
 
 /** @public */
 export interface SyncTimes {

@@ -5,7 +5,7 @@
 import { AgentError } from "../../protocol/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { damaged } from "./codec.ts";
-import type { LedgerDisk } from "./disk.ts";
+import type { LedgerDisk } from "./folder.ts";
 import { shelves } from "./past.ts";
 import { isBeginning, type LedgerRecord } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";

@@ -8,10 +8,11 @@ import { closeSync, constants, fsyncSync, openSync, renameSync, rmSync, writeSyn
 import { dirname, join } from "node:path";
 import { readLinkBytes } from "../../agent/config/link-file.ts";
 import { blanked, withoutMembers } from "../../agent/config/text.ts";
+import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { syncFolder } from "../../agent/files/replace-file.ts";
 import type { TrustedOwner } from "../../agent/files/trusted.ts";
-import { keystoreName, readKeystore } from "../../agent/keystore/file.ts";
+import { readKeystore } from "../../agent/keystore/file.ts";
 import { openKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
 import { CopyCheck, copyLedger } from "../../agent/ledger/copy.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";

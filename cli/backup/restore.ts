@@ -5,9 +5,9 @@
  */
 import { chownSync, closeSync, constants, fchownSync, fsyncSync, openSync, statSync, writeSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { syncFolder } from "../../agent/files/replace-file.ts";
 import { isThere, makePrivateFolder, namesIn, type StateFolder } from "../../agent/files/state-folder.ts";
-import { keystoreName } from "../../agent/keystore/file.ts";
 import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { checkBackup, ledgerPrefix } from "./check.ts";
 import type { Manifest } from "./manifest.ts";

@@ -5,6 +5,7 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import type { ChainView } from "../../agent/check/chains.ts";
+import { keystoreName } from "../../agent/files/keystore-name.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { readKeystore } from "../../agent/keystore/file.ts";
 import { readKeystoreHeader } from "../../agent/keystore/keystore.ts";
@@ -175,7 +176,7 @@ export function lookAtOthers(state: StateFolder, folders: readonly string[]): Lo
  */
 function walletIn(signer: string): string | null {
   try {
-    if (lstatSync(join(signer, "keystore.json"), { throwIfNoEntry: false }) === undefined) return null;
+    if (lstatSync(join(signer, keystoreName), { throwIfNoEntry: false }) === undefined) return null;
     return readKeystoreHeader(readKeystore(signer)).wallet;
   } catch (error) {
     if (error instanceof AgentError) return "";

@@ -10,10 +10,10 @@ import { type Config, type ConfigSecrets, readConfig, type SecretName } from "..
 import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { chainsOfGateway, nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
 import { encKeyCredential, findConfigFile } from "../../agent/config/place.ts";
+import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { giveToOwner } from "../../agent/files/owner.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { isThere, type StateFolder, stateFolder } from "../../agent/files/state-folder.ts";
-import { keystoreName } from "../../agent/keystore/file.ts";
 import { type EncKey, findEncKey } from "../../agent/launcher/enc-key.ts";
 import { type Lock, lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
 import { assertWhole } from "../../agent/launcher/paired.ts";

@@ -6,8 +6,9 @@
 import "../../protocol/no-inspector.ts";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
+import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { isThere } from "../../agent/files/state-folder.ts";
-import { keystoreName, openKeystoreIn } from "../../agent/keystore/file.ts";
+import { openKeystoreIn } from "../../agent/keystore/file.ts";
 import { type KeystoreContents, wipeKeystore } from "../../agent/keystore/keystore.ts";
 import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";

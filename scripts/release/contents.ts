@@ -6,6 +6,7 @@
 import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
+import { rootsOf } from "../roots.ts";
 
 /** package-lock.json, as far as a release reads it. */
 export interface Lock {
@@ -28,14 +29,15 @@ export interface Project {
   readonly lock: Lock;
 }
 
-const rooms = ["protocol", "notices", "outgoing", "metrics", "notify", "chains", "agent", "cli", "client", "gateway"];
 const launchers = ["pair.js", "crypto.js", "crypto.ts", "autowithdraw.js", "gateway/gateway.js"];
 const beneath = ["scripts/launch.js", "scripts/packages.js", "scripts/placeholders.js", "scripts/stamp.js", "dist/.built"];
 const papers = ["LICENSE", "README.md", "config.example.json"];
 
 /** The copied files by their paths from the root, sorted. */
 export function releaseFiles(root: string): readonly string[] {
-  const built = rooms.flatMap((room) => filesUnder(root, `dist/${room}`).filter((path) => path.endsWith(".js")));
+  const built = rootsOf(root, "product").flatMap((room) =>
+    filesUnder(root, `dist/${room}`).filter((path) => path.endsWith(".js")),
+  );
   const docs = filesUnder(root, "docs").filter((path) => path.endsWith(".md"));
   const whole = ["systemd", "monitoring", "dist/man", "dist/completion"].flatMap((folder) => filesUnder(root, folder));
   return [...launchers, ...beneath, ...papers, ...built, ...docs, ...whole].sort();

@@ -10,8 +10,9 @@ import { inspect } from "node:util";
 import { HDNodeWallet, Mnemonic } from "ethers";
 import nacl from "tweetnacl";
 import { afterEach, describe, expect, it } from "vitest";
+import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { assertEncKey, rawKey } from "../../agent/keystore/enckey.ts";
-import { hasKeystore, keystoreName, openKeystoreIn, readKeystore, writeKeystore } from "../../agent/keystore/file.ts";
+import { hasKeystore, openKeystoreIn, readKeystore, writeKeystore } from "../../agent/keystore/file.ts";
 import {
   type KeystoreContents,
   openKeystore,

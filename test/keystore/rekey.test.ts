@@ -8,7 +8,7 @@ import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, s
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { keystoreName } from "../../agent/keystore/file.ts";
+import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { openKeystore, sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
 import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { type KeystoreDisk, keystoreDisk, rekeyKeystore } from "../../agent/keystore/rekey.ts";

@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { CopyCheck, copyLedger } from "../../agent/ledger/copy.ts";
-import type { LedgerFile } from "../../agent/ledger/disk.ts";
+import type { LedgerFile } from "../../agent/ledger/folder.ts";
 import type { Leaving, Past, Shelf } from "../../agent/ledger/past.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { checkpointPlace } from "../../agent/ledger/seal.ts";

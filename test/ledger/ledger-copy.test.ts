@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { CopyCheck, copyLedger, type LedgerPart } from "../../agent/ledger/copy.ts";
-import type { LedgerDisk } from "../../agent/ledger/disk.ts";
+import type { LedgerDisk } from "../../agent/ledger/folder.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { MemoryDisk } from "../../rig/ledger-disk.ts";

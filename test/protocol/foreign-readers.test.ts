@@ -7,8 +7,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { projectRoot } from "../../scripts/rig.ts";
+import { rootsOf } from "../../scripts/roots.ts";
 
-const rooms = ["agent", "chains", "cli", "client", "gateway", "metrics", "notices", "notify", "outgoing", "protocol"];
+const rooms = rootsOf(projectRoot, "product");
 
 /** Readers of foreign text, by file, with their row in foreign-text.test.ts. */
 const foreign: Readonly<Record<string, string>> = {

@@ -7,27 +7,10 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { rootsOf } from "../../scripts/roots.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const rooms = [
-  ...[
-    "protocol",
-    "notices",
-    "outgoing",
-    "metrics",
-    "notify",
-    "chains",
-    "agent",
-    "cli",
-    "client",
-    "examples",
-    "gateway",
-    "simulation",
-    "rig",
-    "scripts",
-    "test",
-  ],
-];
+const rooms = rootsOf(root, "product", "examples", "laboratory", "tests");
 
 function filesUnder(folder: string): string[] {
   const found: string[] = [];
@@ -100,6 +83,21 @@ describe("the house", () => {
   it("takes time and chance from outside, except where a process begins", () => {
     const banned = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(/;
     expect(code.filter((path) => path.endsWith(".ts") && !processEntries.test(path) && banned.test(bare(path)))).toEqual([]);
+  });
+
+  it("reads the environment only where a process begins and where files are looked for", () => {
+    const readers = new Set(["agent/config/place.ts", "agent/files/state-folder.ts", "agent/check/check.ts"]);
+    const others = code.filter((path) => path.endsWith(".ts") && !processEntries.test(path) && !readers.has(path));
+    expect(others.filter((path) => /\bprocess\.env\b/.test(bare(path)))).toEqual([]);
+  });
+
+  it("loads modules of the product only by names that the walls can read", () => {
+    const product = rootsOf(root, "product").map((room) => `${room}/`);
+    const hidden = /\bimport\((?!\s*["'])|\bprocess\.(binding|_linkedBinding|dlopen)\b/;
+    // The installer loads the list of packages of its release, which is plain JavaScript.
+    const ours = code.filter((path) => path.endsWith(".ts") && path !== "cli/install/program.ts");
+    const rooms = ours.filter((path) => product.some((room) => path.startsWith(room)));
+    expect(rooms.filter((path) => hidden.test(bare(path)))).toEqual([]);
   });
 
   it("never makes money a floating number", () => {

@@ -3,11 +3,12 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { projectRoot } from "../../scripts/rig.ts";
+import { rootsOf } from "../../scripts/roots.ts";
 
-const script = fileURLToPath(new URL("../../scripts/words.js", import.meta.url));
-const rooms = ["protocol", "notices", "outgoing", "metrics", "notify", "agent", "cli", "client", "gateway", "chains"];
+const script = join(projectRoot, "scripts", "words.js");
+const rooms = rootsOf(projectRoot, "product");
 let root: string;
 
 function write(file: string, text: string): void {

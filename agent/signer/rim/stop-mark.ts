@@ -7,7 +7,7 @@
  */
 import { AgentError } from "../../../protocol/fault.ts";
 import { parseJson } from "../../../protocol/json.ts";
-import { type LedgerDisk, writing } from "../../ledger/disk.ts";
+import { type LedgerDisk, writing } from "../../ledger/folder.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Core } from "../state/core.ts";
 

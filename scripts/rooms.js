@@ -1,0 +1,153 @@
+/**
+ * The table of rooms, rooms.config.json: which room a file belongs to, which folders hold code, and
+ * the table of docs/architecture.md, section 5, that is made from it. scripts/reach.js holds
+ * imports against it.
+ *
+ * A cell is "–" (the room reaches nothing of the kind, through any number of hops), a text (the
+ * room is free), or { text, own, by }: the room itself imports the builtin modules of `own` only,
+ * and reaches anything else of the kind only through the rooms and packages of `by`.
+ */
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+export const kinds = ["keys", "network", "processes", "disk"];
+export const never = "–";
+
+/** The table; a cell that a row leaves out is "–", a list that it leaves out is empty. */
+export function readRooms(root) {
+  const table = JSON.parse(readFileSync(join(root, "rooms.config.json"), "utf8"));
+  const cells = Object.fromEntries(kinds.map((kind) => [kind, never]));
+  return { ...table, rooms: table.rooms.map((room) => ({ ...cells, imports: [], outside: [], ...room })) };
+}
+
+/** The folders at the top that hold code, by what they are, such as "product". */
+export function rootsOf(table, ...parts) {
+  return parts.flatMap((part) => table.roots[part]);
+}
+
+/** The part that a file belongs to, by its folder at the top; null for any other file. */
+export function partOf(table, file) {
+  return Object.keys(table.roots).find((part) => table.roots[part].includes(file.split("/")[0])) ?? null;
+}
+
+/** Every file with that ending in the folders, by its path from the root. */
+export function filesIn(root, folders, ending = ".ts") {
+  return folders.flatMap((folder) =>
+    readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+      const path = `${folder}/${entry.name}`;
+      if (entry.isDirectory()) return entry.name === "node_modules" ? [] : filesIn(root, [path], ending);
+      return entry.name.endsWith(ending) ? [path] : [];
+    }),
+  );
+}
+
+/**
+ * A place is a folder without those beneath it, `folder/**` with them, or files with `*` in their
+ * name.
+ */
+function placeForm(place) {
+  const text = place.replace(/\*\*|[.*]/g, (sign) => ({ "**": ".*", "*": "[^/]*", ".": "\\." })[sign]);
+  return new RegExp(place.endsWith(".ts") || place.endsWith("**") ? `^${text}$` : `^${text}/[^/]*$`);
+}
+
+export const placesOf = (room) => room.files ?? [room.room];
+
+/**
+ * Gives the room of a file, null for a file without one. Files that are named win over a folder, a
+ * longer place over a shorter one.
+ */
+export function roomFinder(table) {
+  const places = table.rooms
+    .flatMap((room) => placesOf(room).map((place) => ({ room, place, form: placeForm(place) })))
+    .sort((a, b) => b.place.endsWith(".ts") - a.place.endsWith(".ts") || b.place.length - a.place.length);
+  const known = new Map();
+  return (file) => {
+    if (!known.has(file)) known.set(file, places.find(({ form }) => form.test(file))?.room ?? null);
+    return known.get(file);
+  };
+}
+
+/**
+ * Mistakes of the table itself: rows without a file, files without a row, names of no room,
+ * circles.
+ */
+export function tableProblems(table, files) {
+  const find = roomFinder(table);
+  const names = [...table.rooms.map(({ room }) => room), ...Object.keys(table.roots)];
+  const used = new Set(files.map(find));
+  const isStranger = (room, name) => !names.includes(name) && !room.outside.includes(name);
+  const namedBy = (room) => [...room.imports, ...kinds.flatMap((kind) => room[kind].by ?? [])];
+  return [
+    ...files.filter((file) => find(file) === null).map((file) => `${file} belongs to no room`),
+    ...table.rooms.filter((room) => !used.has(room)).map(({ room }) => `no file belongs to the room ${room}`),
+    ...table.rooms.flatMap((room) =>
+      namedBy(room)
+        .filter((name) => isStranger(room, name))
+        .map((name) => `the room ${room.room} names ${name}, which is no room`),
+    ),
+    ...circleOf(table),
+  ];
+}
+
+/**
+ * The first circle of rooms, because rooms import only from below; a folder and its own parts may
+ * import each other.
+ */
+function circleOf(table) {
+  const folderOf = (name) => name.split(" ")[0];
+  const isWithin = (a, b) => `${folderOf(a)}/`.startsWith(`${folderOf(b)}/`);
+  const rooms = new Map(table.rooms.map(({ room, imports }) => [room, imports]));
+  const done = new Set();
+  const circleFrom = (name, way) => {
+    if (way.includes(name)) return [...way.slice(way.indexOf(name)), name];
+    if (done.has(name)) return null;
+    const next = (rooms.get(name) ?? []).filter((other) => !isWithin(name, other) && !isWithin(other, name));
+    for (const other of next) {
+      const circle = circleFrom(other, [...way, name]);
+      if (circle !== null) return circle;
+    }
+    done.add(name);
+    return null;
+  };
+  for (const name of rooms.keys()) {
+    const circle = circleFrom(name, []);
+    if (circle !== null) return [`rooms import each other: ${circle.join(" → ")}`];
+  }
+  return [];
+}
+
+const quoted = (names) => names.map((name) => `\`${name}\``).join(", ");
+
+function cellText(cell) {
+  if (typeof cell === "string") return cell;
+  const by = (cell.by ?? []).length === 0 ? "" : `by ${quoted(cell.by)}`;
+  return [cell.text, by].filter((part) => part !== undefined && part !== "").join(", ");
+}
+
+/** "–" under network stands for no programs and threads as well. */
+function networkText({ network, processes }) {
+  const [reaches, starts] = [cellText(network), cellText(processes)];
+  if (starts === never) return reaches;
+  return `${reaches === never ? "none of its own" : reaches}; programs: ${starts}`;
+}
+
+const importsText = ({ imports, outside }) =>
+  [quoted(imports), quoted(outside.filter((name) => name !== "*"))].filter((part) => part !== "").join("; ") || never;
+
+/** The tables of section 5 of docs/architecture.md. */
+export function tableText(table) {
+  const rooms = table.rooms.map((room) => {
+    const cells = [cellText(room.keys), networkText(room), cellText(room.disk), importsText(room)];
+    return `| \`${room.room}\` | ${room.for} | ${cells.join(" | ")} |`;
+  });
+  const packages = Object.entries(table.packages).flatMap(([name, reasons]) =>
+    Object.entries(reasons).map(([kind, reason]) => `| \`${name}\` | ${kind === "processes" ? "programs" : kind} | ${reason} |`),
+  );
+  const sayings = "Imports inside these packages do not count for one column:";
+  return [
+    "| room | for | keys | network | disk | may import |\n|---|---|---|---|---|---|",
+    ...rooms,
+    `\n${sayings}\n\n| package | column | its imports serve |\n|---|---|---|`,
+    ...packages,
+  ].join("\n");
+}

@@ -1,0 +1,199 @@
+/**
+ * The check of the walls, on a copy of the tree with breaches in it: one for each guarded cell of
+ * the table of rooms, one import that no row names in each room, and those that once went unseen.
+ * All stand in the copy at once and are read in one go, so each must be named by itself.
+ */
+import { execFile } from "node:child_process";
+import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { layouts } from "../../cli/install/layout.ts";
+import { projectRoot } from "../../scripts/rig.ts";
+import { rootsOf } from "../../scripts/roots.ts";
+
+const kinds = ["keys", "network", "processes", "disk"] as const;
+type Kind = (typeof kinds)[number];
+type Cell = string | { readonly own?: readonly string[] };
+type Room = { readonly room: string; readonly files?: readonly string[] } & Partial<Record<Kind, Cell>>;
+
+const table = JSON.parse(readFileSync(join(projectRoot, "rooms.config.json"), "utf8")) as { readonly rooms: readonly Room[] };
+const roots = rootsOf(projectRoot, "product", "examples", "laboratory");
+/** Leads out, by kind: builtin modules, and files and packages that bring one. */
+const exits: Readonly<Record<Kind, readonly string[]>> = {
+  keys: ["agent/keystore/keystore.ts", "agent/signer/vault/vault.ts", "agent/keystore/file.ts"],
+  network: ["node:https", "node:tls", "node:dgram", "node:http2", "undici", "node:dns", "ws", "node:http", "node:inspector"],
+  processes: ["node:child_process", "node:worker_threads", "node:cluster"],
+  disk: ["node:fs", "node:fs/promises", "@photostructure/sqlite"],
+};
+/** A file that no row of the table names. */
+const stranger = "test/planted.ts";
+
+let root: string;
+let said: readonly string[];
+let code: number;
+/** Beginnings of lines that the check must print. */
+const expected: string[] = [];
+const planted = new Set<string>();
+
+/** `module` is a package, a builtin module, or a file by its path from the root. */
+function plant(file: string, module: string, statement = 'import * as PLANTED from "MODULE";\nexport { PLANTED };'): void {
+  const isFile = module.endsWith(".ts");
+  const near = relative(dirname(file), module);
+  const specifier = isFile && !near.startsWith(".") ? `./${near}` : isFile ? near : module;
+  const name = `planted${module.replace(/\W/g, "_")}`;
+  planted.add(file);
+  mkdirSync(join(root, dirname(file)), { recursive: true });
+  appendFileSync(join(root, file), `\n${statement.replaceAll("PLANTED", name).replace("MODULE", specifier)}\n`);
+}
+
+/** A file of the room: a new one where the room takes any, else the room's own. */
+function fileOf({ room, files = [room] }: Room, name: string): string {
+  const [place = ""] = files;
+  if (place.endsWith("/**")) return place.replace("**", `planted-${name}.ts`);
+  if (!place.endsWith(".ts")) return `${place}/planted-${name}.ts`;
+  return place.replace("*", `planted-${name}`);
+}
+
+function expectRefused(room: string, kind: Kind | "imports", file: string, rest = ""): void {
+  expected.push(`walls: ${room}: ${kind}: ${file} → ${rest}`);
+}
+
+function plantCells(): void {
+  let turn = 0;
+  for (const room of table.rooms) {
+    for (const kind of kinds) {
+      const cell = room[kind] ?? "–";
+      if (typeof cell === "string" && cell !== "–") continue;
+      const own = typeof cell === "string" ? [] : (cell.own ?? []);
+      const choices = exits[kind].filter((exit) => exit.endsWith(".ts") || !own.includes(exit.replace("node:", "")));
+      const exit = choices[turn++ % choices.length] ?? "";
+      const file = fileOf(room, kind);
+      plant(file, exit);
+      expectRefused(room.room, kind, file);
+    }
+    const file = fileOf(room, "imports");
+    plant(file, stranger);
+    expectRefused(room.room, "imports", file, stranger);
+  }
+}
+
+/**
+ * Breaches of written promises that an earlier check passed: the room, its file, and what each file
+ * imports.
+ */
+const once: readonly (readonly [room: string, file: string, ...exits: (readonly [Kind | "imports", string])[]])[] = [
+  ["agent/signer/vault", "agent/signer/vault/once.ts", ["network", "node:net"], ["disk", "node:fs"]],
+  ["agent/signer/policy", "agent/signer/policy/once.ts", ["disk", "node:fs"]],
+  ["agent/signer/state", "agent/signer/state/once.ts", ["keys", "agent/signer/vault/vault.ts"]],
+  ["agent/signer/state", "agent/signer/state/once-too.ts", ["keys", "agent/keystore/keystore.ts"]],
+  ["agent/signer/acts", "agent/signer/acts/once.ts", ["keys", "agent/signer/vault/vault.ts"], ["disk", "node:fs"]],
+  ["agent/courier/desk", "agent/courier/desk/once.ts", ["network", "node:net"], ["disk", "node:fs"]],
+  ["cli/status", "cli/status/once.ts", ["keys", "agent/keystore/file.ts"], ["network", "node:https"]],
+  ["agent/check", "agent/check/once.ts", ["network", "node:https"]],
+  ["agent/check nodes", "agent/check/chains.ts", ["keys", "agent/keystore/file.ts"]],
+  ["gateway/answer", "gateway/answer/once.ts", ["network", "node:https"], ["disk", "node:fs"]],
+  ["gateway/withdrawals", "gateway/withdrawals/once.ts", ["network", "node:https"], ["disk", "node:fs"]],
+  ["notify", "notify/once.ts", ["keys", "agent/keystore/file.ts"], ["network", "node:https"]],
+  ["gateway settings", "gateway/node-keys.ts", ["imports", "gateway/answer/body.ts"], ["imports", "gateway/auth/secret-box.ts"]],
+];
+
+/** A way of more than one hop, and forms of an import that hide one. */
+function plantHidden(): void {
+  plant("agent/signer/policy/planted-hops.ts", "agent/config/place.ts");
+  expectRefused("agent/signer/policy", "disk", "agent/signer/policy/planted-hops.ts", "agent/config/place.ts → fs");
+  plant("agent/ledger/planted-package.ts", "ethers");
+  expectRefused("agent/ledger", "network", "agent/ledger/planted-package.ts", "node_modules/ethers/");
+  const forms = {
+    "beside-a-type": 'import PLANTED, { type TLSSocket } from "MODULE";\nexport type Beside = [typeof PLANTED, TLSSocket];',
+    "empty-of-values": 'import { type TLSSocket } from "MODULE";\nexport type PLANTED = TLSSocket;',
+    dynamic: 'export const PLANTED = () => import("MODULE");',
+    "from-process": 'export const PLANTED = process.getBuiltinModule("MODULE");',
+    "more-than-harmless": 'import { isIP, connect } from "MODULE";\nexport const PLANTED = [isIP, connect];',
+  };
+  for (const [name, form] of Object.entries(forms)) {
+    const builtin = name === "more-than-harmless" ? "net" : "tls";
+    plant(`agent/courier/desk/planted-${name}.ts`, `node:${builtin}`, form);
+    expectRefused("agent/courier/desk", "network", `agent/courier/desk/planted-${name}.ts`, builtin);
+  }
+}
+
+/** Imports that load nothing of the kind, and so are no breach. */
+function plantHarmless(): void {
+  plant(
+    "agent/signer/policy/sound.ts",
+    "agent/config/place.ts",
+    'import type * as PLANTED from "MODULE";\nexport type { PLANTED };',
+  );
+  plant("agent/signer/policy/sound.ts", "node:net", 'import { isIP as PLANTED } from "MODULE";\nexport { PLANTED };');
+  plant("cli/manual/sound.ts", "node:path");
+  planted.delete("agent/signer/policy/sound.ts");
+  planted.delete("cli/manual/sound.ts");
+}
+
+beforeAll(async () => {
+  root = mkdtempSync(join(tmpdir(), "walls-"));
+  for (const folder of roots)
+    cpSync(join(projectRoot, folder), join(root, folder), {
+      recursive: true,
+      filter: (path) => !path.endsWith("node_modules") && !path.includes("/vectors"),
+    });
+  for (const file of ["docs/architecture.md", "rooms.config.json", "package.json", "tsconfig.json"])
+    cpSync(join(projectRoot, file), join(root, file));
+  for (const folder of ["node_modules", "gateway/node_modules"]) symlinkSync(join(projectRoot, folder), join(root, folder));
+  mkdirSync(join(root, "test"));
+  writeFileSync(join(root, stranger), "export const planted = 1;\n");
+  plantCells();
+  for (const [room, file, ...ways] of once)
+    for (const [kind, exit] of ways) {
+      plant(file, exit);
+      expectRefused(room, kind, file, kind === "imports" ? exit : "");
+    }
+  plantHidden();
+  plantHarmless();
+  for (const file of ["agent/unheard/planted.ts", "unheard/planted.ts"]) plant(file, "node:path");
+  expected.push("walls: agent/unheard/planted.ts belongs to no room", "walls: the folder unheard stands under no roots");
+  const page = readFileSync(join(root, "docs/architecture.md"), "utf8");
+  writeFileSync(join(root, "docs/architecture.md"), page.replace("| `protocol` | ", "| `protocol` | everything, and "));
+  expected.push("walls: docs/architecture.md, section 5, ");
+  // Not in this process' own time, which the test runner needs to answer within a minute.
+  const done = promisify(execFile)(process.execPath, [join(projectRoot, "scripts", "walls.js"), root], {
+    maxBuffer: 64 * 1024 * 1024,
+  });
+  const ended = await done.then(
+    ({ stderr }) => ({ code: 0, stderr }),
+    (fault: { readonly code: number; readonly stderr: string }) => fault,
+  );
+  code = ended.code;
+  said = ended.stderr.split("\n").filter((line) => line !== "");
+}, 300_000);
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+describe("the walls", () => {
+  it("refuse every planted breach by name", () => {
+    expect(expected.length).toBeGreaterThan(200);
+    expect(expected.filter((begin) => !said.some((line) => line.startsWith(begin)))).toEqual([]);
+    expect(code).toBe(1);
+  });
+
+  it("refuse nothing else: without the breaches the tree passes", () => {
+    const marks = [...planted, "docs/architecture.md", "the folder unheard"];
+    expect(said.filter((line) => !marks.some((mark) => line.includes(mark)))).toEqual([]);
+  });
+});
+
+describe("the list of roots", () => {
+  const listed = (file: string): unknown =>
+    (JSON.parse(readFileSync(join(projectRoot, file), "utf8")) as { include: unknown }).include;
+
+  it("is the compiler's", () => {
+    expect(listed("tsconfig.json")).toEqual([...roots, ...rootsOf(projectRoot, "tests")]);
+    expect(listed("tsconfig.build.json")).toEqual(roots);
+  });
+
+  it("is the installer's, over both parts", () => {
+    const installed = new Set(Object.values(layouts).flatMap(({ rooms }) => rooms));
+    expect([...installed].sort()).toEqual([...rootsOf(projectRoot, "product")].sort());
+  });
+});
