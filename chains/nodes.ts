@@ -370,6 +370,6 @@ export interface AddressBook {
 
 /** @public */
 export interface WatcherPass {
-  /** Judges a withdrawal by all its versions, oldest first. */
+  /** Judges a withdrawal by all its attempts, oldest first. */
   judge(payment: Payment, txHashes: readonly string[]): Promise<Judgement>;
 }

@@ -38,8 +38,8 @@ const unreachable = "SWEEP_UNREACHABLE";
 const slowMs = 600_000;
 const daySeconds = 86_400;
 /**
- * The courier reports waiting withdrawals every few seconds; a younger withdrawal may not be in its
- * report yet.
+ * The courier reports waiting withdrawals every few seconds, so a newer withdrawal may not be in
+ * its report yet.
  */
 const soonMs = 15_000;
 

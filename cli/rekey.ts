@@ -24,8 +24,8 @@ export interface RekeyOptions extends EncKeyOptions, NewEncKeyOptions {
 }
 
 /**
- * Seals the keystore under another encKey, and resolves with the exit code. Twice with the same two
- * keys is harmless.
+ * Seals the keystore under another encKey, and resolves with the exit code. A second call with the
+ * same two keys does no harm.
  * @throws AgentError COMMAND_USAGE, STATE_*, ENCKEY_*, CONFIG_*, KEYSTORE_*, COMMAND_CHILD
  */
 export async function rekey(state: StateFolder, options: RekeyOptions, terminal: Terminal): Promise<number> {

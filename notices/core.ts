@@ -38,7 +38,7 @@ export interface Notice {
   readonly event: NoticeName | `${NoticeName}-over`;
   readonly level: Level; // info for `-over`
   readonly process: "courier" | "gateway";
-  readonly agent?: string; // the courier's; a gateway names agents as subjects
+  readonly agent?: string; // the courier's agent; a gateway names agents as subjects
   readonly subject: string;
   readonly since: string; // ISO 8601: time of the first look that saw it
   readonly again: boolean; // true from the second time on
@@ -50,7 +50,7 @@ interface Standing {
   readonly condition: Condition;
   readonly since: number; // Unix milliseconds
   readonly sinceMs: number; // monotonic
-  readonly toldMs: number | null; // monotonic, of the last notice; null before the first
+  readonly toldMs: number | null; // monotonic time of the last notice; null before the first
 }
 
 /** @public */

@@ -51,7 +51,7 @@ function tellCommand([program = "", ...args]: readonly string[], body: string, t
     }
     const over = (why: string): void => {
       clearTimeout(timer);
-      // Grandchildren would hold the pipes open: they end with the command.
+      // Grandchildren would hold the pipes open, so they end with the command.
       killGroup(child.pid);
       child.stdout.destroy();
       child.stderr.destroy();

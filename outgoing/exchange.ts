@@ -91,7 +91,7 @@ export function createOutgoing(options: OutgoingOptions): Outgoing {
     keepAliveTimeout: Math.max(1, options.idleMs),
     keepAliveMaxTimeout: Math.max(1, options.idleMs),
     maxHeaderSize: headerBytesMax,
-    headersTimeout: 0, // the exchange's own timer bounds all of it
+    headersTimeout: 0, // the exchange's own timer bounds the complete exchange
     bodyTimeout: 0,
     connect: {
       timeout: connectMs,

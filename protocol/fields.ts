@@ -46,7 +46,7 @@ export const network: Reader<string> = string({ max: 41, pattern: networkPattern
 export const currency: Reader<string> = string({ max: 64, pattern: currencyPattern });
 /** A currency, or the sweeps or top-ups of one. */
 export const lane: Reader<string> = string({ max: 70, pattern: /^[a-z0-9][a-z0-9_-]{0,63}(?::sweep|:topup)?$/ });
-/** Places below a deposit account that are not hardened (BIP-32). */
+/** Indexes below a deposit account that are not hardened (BIP-32). */
 export const ceiling: Reader<number> = integer({ min: 1, max: 0x7fffffff });
 export const depositIndex: Reader<number> = integer({ max: 0x7fffffff });
 export const orderId: Reader<string> = string({ min: 1, max: 128, pattern: orderIdPattern });

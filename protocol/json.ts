@@ -164,7 +164,7 @@ function readString(cursor: Cursor): string {
     seen |= unit;
     if (unit === 0x5c) {
       escaped = true;
-      at += 1; // The escaped unit may be a quote; whether the escape exists is checked below.
+      at += 1; // The escaped unit may be a quote. A later check refuses an unknown escape.
     }
     at += 1;
   }

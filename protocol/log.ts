@@ -42,8 +42,8 @@ const textCharactersMax = 512;
 const digits: Readonly<Record<string, number>> = { debug: 7, info: 6, warn: 4, error: 3 };
 
 /**
- * A line for a process without a pino logger; no newline at its end. The form's own keys win over a
- * context's.
+ * A line for a process without a pino logger, without a newline at its end. The form's own keys
+ * replace equal keys of the context.
  * @public
  */
 export function logLine(

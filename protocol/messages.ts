@@ -233,12 +233,12 @@ export interface SignedEntry {
   readonly seq: number;
   readonly at: number;
   readonly transactionId: string;
-  readonly version: number; // 1 first, then fee bumps of the same slot
+  readonly version: number; // 1 first, then replacements of the same slot
   readonly network: string;
   readonly account: string; // paying address
-  readonly slot: string; // exclusion token, EVM: the nonce as a decimal string
+  readonly slot: string; // the slot; EVM: the nonce as a decimal string
   readonly txHash: string;
-  readonly feeMax: string; // the most this version can cost, base units of the native coin
+  readonly feeMax: string; // the most this attempt can cost, base units of the native coin
   /**
    * Chain time in milliseconds since 1970 after which no block takes the transaction any more.
    * Present exactly if the chain's family excludes a second payment by expiry.

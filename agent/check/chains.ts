@@ -26,7 +26,7 @@ export interface ChainView {
 type ChainSettings = Pick<AgentSettings, "chains" | "currencies">;
 
 const timeoutMsDefault = 3_000;
-/** Blocks below the lowest node's newest one: honest nodes have no two branches there. */
+/** Blocks below the lowest of the nodes' newest blocks; honest nodes have no two branches there. */
 const agreedDepth = 6;
 /**
  * Asks every node, all at the same time, within three exchanges of `timeoutMs` each. Rejects only

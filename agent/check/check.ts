@@ -1,7 +1,7 @@
 /**
  * `crypto --check`: finds the faults of the next start without starting, and without the state
- * folder's lock. Has encKey for a moment; another process, which never has it, asks the chains'
- * nodes.
+ * folder's lock. Has encKey only for a moment. Another process, which never has it, asks the
+ * chains' nodes.
  */
 
 import { spawnSync } from "node:child_process";
@@ -27,7 +27,7 @@ import { checkDisk } from "./disk.ts";
 import { checkKeys } from "./keys.ts";
 
 /**
- * The options of `crypto`, as far as they bear on a start.
+ * The options of `crypto` that affect a start.
  * @public
  */
 export interface CheckOptions {

@@ -46,8 +46,8 @@ export interface PolicySettings {
 
 /**
  * Sweeps of a currency, and the top-ups that let an address pay for a sweep. Fees and top-ups are
- * in the chain's native coin. `maxFee` and `maxFeePerDay` default to those of withdrawals, and the
- * two limits of top-ups default to the same values.
+ * in the chain's native coin. `maxFee` and `maxFeePerDay` default to those of withdrawals;
+ * `maxTopUp` and `maxTopUpPerDay` default to the two before them.
  * @public
  */
 export interface SweepSettings {

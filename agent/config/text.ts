@@ -63,7 +63,7 @@ export function blanked(bytes: Uint8Array, names: readonly string[]): Uint8Array
 }
 
 /**
- * The text without the named members; every other byte, separators included, stays as it was.
+ * The text without the named members. Every other byte, separators included, stays the same.
  * @public
  */
 export function withoutMembers(bytes: Uint8Array, names: readonly string[]): Uint8Array {

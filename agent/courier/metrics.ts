@@ -50,7 +50,7 @@ export interface Metrics {
    * an id counts.
    */
   approved(transactionId: string, atMs: number): void;
-  /** The signer has the first version on disk. An id that was not approved here is not timed. */
+  /** The signer has the first attempt on disk. An id that was not approved here is not timed. */
   durable(transactionId: string): void;
   /**
    * A withdrawal came to a milestone. A second call does no harm. Ignores an id that was not

@@ -38,7 +38,7 @@ export interface EncKey {
 const bytesMax = 4096;
 
 /**
- * Finds encKey. Its strength is judged where the keystore is sealed and opened.
+ * Finds encKey. Its strength is checked later, when the keystore is sealed and opened.
  * @throws AgentError ENCKEY_MISSING, ENCKEY_SEALED, CONFIG_* about the file named
  * @public
  */

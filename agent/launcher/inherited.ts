@@ -13,7 +13,7 @@ export interface InheritedSockets {
 const firstDescriptor = 3;
 
 /**
- * Null when none were passed to this process. Names come from FileDescriptorName= in the socket
+ * Null if no sockets were passed to this process. Names come from FileDescriptorName= in the socket
  * units.
  * @throws AgentError COMMAND_USAGE when the two are not exactly courier and operator
  * @public

@@ -50,7 +50,7 @@ export interface Watched {
 }
 
 /**
- * Ending both processes, one after the other, takes four seconds at most; a clean stop may take
+ * Ending both processes, one after the other, takes at most four seconds; a clean stop may take
  * five.
  */
 const graceMs = 1_500;

@@ -83,7 +83,7 @@ function parseXpub(xpub: string): HDKey {
   try {
     account = HDKey.fromExtendedKey(xpub);
   } catch {
-    // No cause: the library's message may quote the key.
+    // Without the cause, because the library's message may quote the key.
     throw new AgentError("ADDRESS_XPUB", "none", "extended public key does not decode");
   }
   if (account.privateKey !== null || account.depth !== accountDepth || account.index < hardened) {

@@ -1,5 +1,5 @@
 /**
- * The signer of a signature on secp256k1: libsecp256k1 as WebAssembly where the runtime has it,
+ * The signer of a signature on secp256k1: libsecp256k1 as WebAssembly if the runtime supports it,
  * otherwise noble. No private keys, no network. Source: SEC 1 version 2, section 4.1.6; EIP-2 for
  * the low half of s.
  */

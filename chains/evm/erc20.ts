@@ -1,7 +1,7 @@
 /**
- * Call data of the few ERC-20 functions this project uses, and the Transfer event. Encoding and
- * strict reading back; no network. Sources: EIP-20; Solidity contract ABI specification (function
- * selector, argument encoding).
+ * Call data of the few ERC-20 functions that this project uses, and the Transfer event. Encoding
+ * and strict reading back; no network. Sources: EIP-20; Solidity contract ABI specification
+ * (function selector, argument encoding).
  */
 import { concatBytes } from "@noble/hashes/utils";
 import { addressBytes, addressOfBytes } from "./address.ts";

@@ -36,7 +36,7 @@ export interface Transfer {
 export type Description = Transfer & { readonly feeMaxWei: bigint };
 
 /**
- * A payment of nothing from an account to itself, which uses a nonce up.
+ * A zero payment from an account to itself, which uses a nonce up.
  * @public
  */
 export type Cancel = Omit<Transfer, "contract" | "destination" | "amountUnits"> & { readonly account: string };
@@ -133,7 +133,7 @@ function read(unsigned: Uint8Array, leastUnits: bigint): Described {
   const transfer: Transfer = { ...numbers, contract, destination, amountUnits };
   const outOfRange = rangeRefusal(transfer, leastUnits);
   if (outOfRange !== null) return outOfRange;
-  // Both come from 20 bytes, so zero is the only form an address can fail in here.
+  // Both addresses come from 20 bytes, so only the zero address can be refused here.
   if (isZeroAddress(destination) || isZeroAddress(contract)) return refuse("ADDRESS_ZERO");
   return { ok: true, description: { ...transfer, feeMaxWei: transfer.gasLimit * transfer.maxFeePerGas } };
 }

@@ -6,7 +6,7 @@
  */
 import type { PaidToken } from "../nodes.ts";
 
-/** Milliseconds between two questions to a contract that did not answer as configured. */
+/** Milliseconds between two questions to a contract that does not have the configured decimals. */
 const askAgainMs = 30_000;
 
 /** @public */

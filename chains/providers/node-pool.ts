@@ -251,7 +251,7 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
     fail,
     exchange: async (node, exchange) => {
       if (node.chain === "wrong" && node.restUntil > clock()) throw wrongChain(node);
-      // Nothing leaves, so a write is surely unsent.
+      // No byte leaves, so a write is surely unsent.
       if (node.quiet !== null && node.quiet.untilMs > clock()) throw stillQuiet(node.quiet.fault);
       if (node.chain !== "right") await check(node);
       return talk(node, exchange);
@@ -259,7 +259,7 @@ function createGate<C extends Client, A>({ chain, askChain, chainOf, log, clock 
   };
 }
 
-/** Only faults of the world are values here; a bug goes on upwards. */
+/** Only faults of the world outside are values here; a bug is thrown on. */
 async function settle<T>(promise: Promise<T>): Promise<Settled<T>> {
   try {
     return { ok: true, value: await promise };

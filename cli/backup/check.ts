@@ -8,7 +8,7 @@ import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
 import { isSealed, type Part, type ReadAt, readBackup } from "./format.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** The names of the ledger's files begin with it. */
+/** Prefix of the names of the ledger's files. */
 export const ledgerPrefix = "ledger/";
 
 /**

@@ -55,7 +55,7 @@ export interface Part {
 }
 
 /**
- * Writes a backup: each `part` in the order of the calls, then `finish`. `wipe` is for the way out
+ * Writes a backup: each `part` in the order of the calls, then `finish`. `wipe` is for the exit
  * after an error.
  */
 export class BackupWriter {

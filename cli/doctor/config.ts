@@ -21,7 +21,7 @@ const namesMax = 4_096;
 
 export interface ConfigFacts {
   readonly isNamed: boolean; // named by an operator, or by the signer that runs with it
-  readonly isPaired: boolean; // mnemonic and apiKey must be gone from the file by now
+  readonly isPaired: boolean; // true if mnemonic and apiKey must no longer be in the file
   readonly isUnderUnits: boolean;
 }
 

@@ -1,5 +1,5 @@
 /**
- * Looks at rights, owners and links in the state folder: reads every entry, then judges. Follows no
+ * Checks rights, owners and links in the state folder: reads every entry, then judges. Follows no
  * link and changes nothing.
  */
 import { lstatSync, readdirSync, type Stats } from "node:fs";
@@ -136,7 +136,7 @@ function linkFindings(state: StateFolder, { path, kind, names }: Entry): readonl
   return [finding("DOCTOR_FILE_LINK", "warning", `${full} has ${names} names: whoever reaches the other reaches it`, hint)];
 }
 
-/** A file that root made in the signer's folder is closed to the signer. */
+/** The signer cannot read a file that root made in its folder. */
 function ownerFindings(state: StateFolder, { path, uid }: Entry, owners: ReadonlyMap<string, number>): readonly Finding[] {
   const room = /^(signer|courier)\//.exec(path)?.[1];
   const owner = room === undefined ? undefined : owners.get(room);

@@ -114,7 +114,7 @@ export const layouts: Readonly<Record<Part, Layout>> = {
   },
 };
 
-/** The part that a file of systemd/ belongs to. @public */
+/** The part to which a file of systemd/ belongs. */
 export function partOfUnit(name: string): Part {
   return name.includes("gateway") ? "gateway" : "agent";
 }

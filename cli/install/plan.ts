@@ -273,7 +273,8 @@ function helpSteps({ source, installed }: Facts, { helps }: Layout): readonly St
 }
 
 /**
- * Enables the unit. A running one goes on with the old program; its restart comes after all steps.
+ * Enables the unit. A running unit keeps the old program until its restart, which comes after all
+ * steps.
  */
 function startSteps({ installed, source, root }: Facts, { unit }: Layout): readonly Step[] {
   if (root !== "") return [{ state: "leave", name: `enable ${unit}`, says: image, acts: [] }];

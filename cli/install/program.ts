@@ -164,7 +164,7 @@ export function npmEnvironment(): NodeJS.ProcessEnv {
   return { ...env, PATH: `${dirname(process.execPath)}:${systemPath}:/usr/local/bin` };
 }
 
-/** Has npm install the packages of the lock file, without their scripts. */
+/** Lets npm install the packages of the lock file, without their scripts. */
 function bringPackages(fresh: string, { part }: Layout): void {
   const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
   const done = spawnSync("npm", args, { cwd: fresh, env: npmEnvironment(), stdio: ["ignore", 2, 2] });

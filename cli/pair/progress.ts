@@ -14,7 +14,7 @@ import { hex, integer, list, nullable, object, oneOf, type Reader, string } from
 import type { Granted } from "../registering/answer.ts";
 import type { SealedWallet } from "../sealing/answer.ts";
 
-/** In this order; each is durable before the next is begun. */
+/** The steps in this order; each is durable before the next begins. */
 const steps = ["sealed", "granted", "registered", "scrubbed"] as const;
 
 /** @public */

@@ -232,7 +232,7 @@ export function isDeath(key: string): boolean {
   return key.startsWith("dead ");
 }
 
-/** Versions whose bytes the signer has let out, oldest first. */
+/** Attempts whose bytes the signer has released, oldest first. */
 export function releasedVersions(view: WithdrawalView): readonly VersionView[] {
   return view.versions.filter((version) => version.raw !== undefined);
 }

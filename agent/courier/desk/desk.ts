@@ -112,7 +112,7 @@ export function openCount(state: DeskState): number {
   return state.book.items.size;
 }
 
-/** Takes the event in. @returns the accounts whose queues may move because of it */
+/** Takes the event in. @returns the accounts whose queues may now move */
 function take(state: DeskState, event: DeskEvent, nowMs: number, out: DeskEffect[]): Iterable<Account> {
   const { book } = state;
   switch (event.kind) {

@@ -28,14 +28,14 @@ const refusalRetryMsMax = 60_000;
 
 /**
  * Refusals that pass without this withdrawal: new blocks make room, an operator approves the nonce
- * below, a top-up ends before its sweep, and the ledger's lock ends a difference with the chain.
+ * below, a top-up ends before its sweep, or the ledger locks because the chain has seen more.
  */
 const waitingCodes: ReadonlySet<string> = new Set([
   ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SWEEP_OR_TOPUP_OPEN", "SIGNER_PAUSED"],
 ]);
 
 /**
- * Most attempts of the twenty that are possible. The signer applies the same limit
+ * Most attempts, of the twenty that are possible. The signer applies the same limit
  * (agent/signer/acts/replace.ts) and keeps the last ones for an operator.
  */
 export const versionsMax = 14;

@@ -205,7 +205,7 @@ function askAnother(
   const most = fees.most(facts);
   const bound = item.reserved.native - (view.contract === "" ? item.amountUnits : 0n);
   // All reserved funds must still be there, with the amount of this withdrawal and the highest fee
-  // of this attempt. The fee reserved for the attempt before, which is void, does not count.
+  // of this attempt. The attempt before is void, so its reserved fee serves this one.
   const isThere = (contract: string, more: bigint): boolean => (freeUnits(account, contract) ?? -1n) >= more;
   if (!isThere("", most - bound) || (view.contract !== "" && !isThere(view.contract, 0n))) {
     item.waiting = fundsForAnother;

@@ -20,7 +20,7 @@ export interface Watchman {
   latest(): Outlook | null;
   /** For `status`: null if config.json has no `notify`. */
   notify(): CourierStatus["notify"];
-  /** For `status`: by the last look, empty before it and without `notify`. */
+  /** For `status`: the result of the last look, empty before it and without `notify`. */
   lowFunds(): CourierStatus["lowFunds"];
   counts(): TellerCounts;
   close(): void;

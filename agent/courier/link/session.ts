@@ -41,7 +41,7 @@ export type Heard =
   | { readonly kind: "beat" };
 
 export interface Session {
-  /** @throws AgentError LINK_* or ENVELOPE_* or JSON_*: the connection must be closed. */
+  /** @throws AgentError LINK_* or ENVELOPE_* or JSON_*; then the connection must be closed. */
   hear(frame: Uint8Array, nowMs: number): Heard;
   beat(head: Head | null, nowMs: number): Uint8Array;
 }
