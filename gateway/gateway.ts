@@ -244,13 +244,13 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   };
   const confirmations = (transactionId: string): number | null => watcher?.confirmations(transactionId) ?? null;
   const outOfService = (currency: string): string => watcher?.outOfService().get(currency) ?? "";
-  const isRead = (network: string, sinceMs: number): boolean => (watcher?.readAt(network) ?? 0) >= sinceMs;
+  const readAt = (network: string): number | null => watcher?.readAt(network) ?? null;
   try {
     const board = startPrices({ config, store, log, clock });
     besides.push(board);
     const service: Service = {
       ...{ config, store, signals, key, log, clock, random: randomBytes, waiters, run },
-      ...{ confirmations, outOfService, prices: board, addressMarks: marks, isRead },
+      ...{ confirmations, outOfService, prices: board, addressMarks: marks, readAt },
     };
     server = createServer(service);
     hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock, run, marks });
@@ -270,7 +270,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     const closing = startBooks({ store, config, log, clock });
     books = closing;
     const onPass: typeof sweeps.onPass = async (chain, tip) => {
-      endPutBack(store, log, (atMs) => networks.every((network) => isRead(network, atMs)));
+      endPutBack(store, log, (atMs) => networks.every((network) => (readAt(network) ?? 0) >= atMs));
       await sweeps.onPass(chain, tip);
       closing.onPass(chain);
     };

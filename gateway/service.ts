@@ -7,11 +7,12 @@ import type { GatewayKey } from "./auth/gateway-key.ts";
 import type { GatewayConfig, GatewayCurrency } from "./config.ts";
 import type { Fiat } from "./fiat.ts";
 import type { AddressMarks } from "./store/address-marks.ts";
-import type { Signals } from "./store/signals.ts";
+import type { Look, Signals } from "./store/signals.ts";
 import type { Database, Store } from "./store/store.ts";
 
 /**
- * Who is online, and which requests wait for an agent's first answer (withdrawals/waiters.ts).
+ * Who is online, and which requests wait: for an agent's first answer, or for a look at the next
+ * addresses of an account (withdrawals/waiters.ts).
  * @public
  */
 export interface Waiters {
@@ -26,6 +27,11 @@ export interface Waiters {
     withdrawal: { readonly agent: string; readonly transactionId: string },
     waitMs: number,
   ): Promise<void>;
+  /**
+   * Asks the watcher to look at the next addresses of an account. Resolves with true when that was
+   * done, with false when `waitMs` have passed or the gateway closes.
+   */
+  looked(look: Look, waitMs: number): Promise<boolean>;
   /** Lets every waiting request go on; harmless twice. */
   close(): void;
 }
@@ -62,8 +68,8 @@ export interface Service {
   readonly confirmations: (transactionId: string) => number | null;
   /** The marks of deposit addresses next to the database. */
   readonly addressMarks: AddressMarks;
-  /** Whether all of a network was read by a pass that began at this time or later. */
-  readonly isRead: (network: string, sinceMs: number) => boolean;
+  /** When the newest pass that read all of a network began; null before the first of this run. */
+  readonly readAt: (network: string) => number | null;
   /** Why a currency is out of service just now, "" when it is not. */
   readonly outOfService: (currency: string) => string;
 }

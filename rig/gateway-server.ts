@@ -1,7 +1,7 @@
 /**
  * A gateway for tests: real HTTP on loopback and a real SQLite file in a folder of its own; no hub
- * and no watcher, whose words to the rest (rows and signals) the test says itself. The clock stands
- * until the test moves it.
+ * and no watcher, whose words to the rest (rows and signals) the test says itself, but that every
+ * address is unused. The clock stands until the test moves it.
  */
 import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
@@ -37,6 +37,7 @@ import {
   signTranscript,
   type TranscriptProofs,
 } from "../protocol/pairing.ts";
+import { callAddressesUnused } from "./unused-addresses.ts";
 
 export const usdtContract = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 const otherContract = "0x3C44CdDdB6a900fa2b585dd299e03d12FA4293BC";
@@ -230,8 +231,9 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
     confirmations: () => null,
     outOfService: () => "",
     addressMarks: openMarks(marksPathOf(config.database), new Map()),
-    isRead: () => true,
+    readAt: () => clock.nowMs,
   };
+  callAddressesUnused(service);
   const server = createServer(service);
   addOperations(server, service);
   addDescription(server, config);

@@ -13,7 +13,7 @@ import { paymentOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config.ts";
 import { quote } from "../prices/quote.ts";
 import type { Service } from "../service.ts";
-import { issueAddress, lookMs } from "../store/address-states.ts";
+import { issueAddress } from "../store/address-states.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { insertDepositAddress } from "../store/deposit-addresses.ts";
 import { depositOfOrder, insertDeposit } from "../store/deposits.ts";
@@ -22,7 +22,7 @@ import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { checkAmount, checkCurrency } from "../withdrawals/checks.ts";
 import { askedCeiling } from "./ceilings.ts";
-import { type Payee, takeAddress } from "./payee.ts";
+import { later, lookedSince, type Payee, takeAddress, type Unlooked } from "./payee.ts";
 
 /** @public */
 export interface DepositRequest {
@@ -32,6 +32,8 @@ export interface DepositRequest {
 }
 
 const minuteMs = 60_000;
+/** An order waits so long for a look at its address: a pass or two of the watcher. */
+const lookWaitMs = 5_000;
 
 /**
  * Hash of the requested amount, not of its conversion: the same fiat amount is the same order at
@@ -83,7 +85,7 @@ function insert(service: Service, database: Database, request: DepositRequest, o
     ...{ receiverAddress: address, depositAddress: address, tag: "", stage: "waiting", metadata: order.metadata },
     ...{ createdAt: nowMs, changedAt: nowMs, expiresAt, quote: fresh.quote, toleranceUnits: toleranceOf(currency) },
   });
-  issueAddress(database, address, service.run, nowMs - lookMs);
+  issueAddress(database, address, lookedSince(currency.network, { readAt: service.readAt, nowMs }));
   insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
   return readTransaction(database, id) as TransactionRow;
 }
@@ -93,7 +95,7 @@ interface Made {
   readonly payee: Payee | null; // null: the order was known
 }
 
-function make(service: Service, request: DepositRequest, order: Order): Promise<Made | Answer> {
+function make(service: Service, request: DepositRequest, order: Order): Promise<Made | Answer | Unlooked> {
   return request.write((database) => {
     const known = depositOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return { row: known, payee: null };
@@ -104,11 +106,23 @@ function make(service: Service, request: DepositRequest, order: Order): Promise<
     if (service.outOfService(amount.currency.id) !== "") {
       return say("unavailable", { reason: "currency_out_of_service" }, { "Retry-After": "60" });
     }
-    const { addressMarks: marks, isRead, clock, run } = service;
-    const payee = takeAddress(database, request.merchant, amount.currency, { marks, isRead, nowMs: clock(), run });
-    if (isAnswer(payee)) return payee;
+    const { addressMarks: marks, readAt, clock } = service;
+    const payee = takeAddress(database, request.merchant, amount.currency, { marks, readAt, nowMs: clock() });
+    if (isAnswer(payee) || "look" in payee) return payee;
     return { row: insert(service, database, request, order, { payee, ...asked, ...amount }), payee };
   });
+}
+
+/** Again after each look at the next addresses, until one was seen to be unused. */
+async function makeWhenLooked(service: Service, request: DepositRequest, order: Order): Promise<Made | Answer> {
+  const endMs = service.clock() + lookWaitMs;
+  for (;;) {
+    const made = await make(service, request, order);
+    if (!("look" in made)) return made;
+    const leftMs = endMs - service.clock();
+    const isLooked = leftMs > 0 && (await service.waiters.looked(made.look, leftMs));
+    if (!isLooked) return later("address_unchecked");
+  }
 }
 
 /** Long before the agent's ceiling is used up, and again while an order waits for it. */
@@ -126,7 +140,7 @@ function askForCeiling({ store, signals }: Service, merchant: string): void {
 export async function requestDeposit(service: Service, request: DepositRequest): Promise<Answer> {
   const order = readOrder(request.body, { address: "none", tag: false, fiat: true });
   if (isAnswer(order)) return order;
-  const made = await make(service, request, order);
+  const made = await makeWhenLooked(service, request, order);
   if (isAnswer(made) || made.payee !== null) askForCeiling(service, request.merchant);
   if (isAnswer(made)) return made;
   const { row, payee } = made;

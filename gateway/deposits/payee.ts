@@ -13,6 +13,7 @@ import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts
 import { skipDepositIndexes } from "../store/agents.ts";
 import { hasReceivingKey, moveReceivingKey, receivingKeyOf } from "../store/receiving-keys.ts";
 import type { AgentRow } from "../store/rows.ts";
+import type { Look } from "../store/signals.ts";
 import type { Database } from "../store/store.ts";
 import { liveAgent, pays } from "../withdrawals/checks.ts";
 import { type Place, placeUnderAgent, placeUnderKey } from "./ceilings.ts";
@@ -28,9 +29,13 @@ export interface Payee {
 /** Sources outside the database that are checked before an address leaves. */
 export interface Beside {
   readonly marks: AddressMarks;
-  readonly isRead: (network: string, sinceMs: number) => boolean;
+  readonly readAt: (network: string) => number | null; // service.ts
   readonly nowMs: number;
-  readonly run: string; // names this process (store/owner.ts)
+}
+
+/** Nobody looked at the next address: it leaves after the watcher has. */
+export interface Unlooked {
+  readonly look: Look;
 }
 
 /** Seconds after which the same order may succeed. */
@@ -41,7 +46,12 @@ const retrySeconds = "5";
  * Must run inside the request's transaction.
  * @throws AgentError GATEWAY_MARKS
  */
-export function takeAddress(database: Database, merchant: string, currency: GatewayCurrency, beside: Beside): Payee | Answer {
+export function takeAddress(
+  database: Database,
+  merchant: string,
+  currency: GatewayCurrency,
+  beside: Beside,
+): Payee | Answer | Unlooked {
   const family = familyOf(currency.network);
   const agent = liveAgent(database, merchant, "deposits_not_ready");
   // An agent has accounts only of the families of its own chains.
@@ -53,21 +63,30 @@ export function takeAddress(database: Database, merchant: string, currency: Gate
     return isReady ? say("currency_not_payable", { field: "currency" }) : agent;
   }
   const place = placeUnderKey(database, key, askedOf(key.firstDepositAddress, currency, beside));
-  if (!place.ok) return later(place);
-  const unused = firstUnused(database, place.index, (index) => family.depositAddress(key.xpub, index), currency, beside);
+  if (!place.ok) return later(place.reason);
+  const unused = firstUnused(database, place.index, key.xpub, currency, beside);
   moveReceivingKey(database, key, unused.next);
-  if (unused.address === "") return later({ ok: false, reason: "addresses_used" });
+  if (!("address" in unused)) return unused.none;
   const { addressIndex, address } = unused;
   return { agent: null, account: key.firstDepositAddress, addressIndex, address };
 }
 
-const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, isRead, nowMs }: Beside) => ({
+const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, readAt, nowMs }: Beside) => ({
   ...{ marks, firstAddress, nowMs },
-  isRead: (sinceMs: number) => isRead(network, sinceMs),
+  isRead: (sinceMs: number) => (readAt(network) ?? 0) >= sinceMs,
 });
 
-const later = ({ reason }: Extract<Place, { ok: false }> | { readonly ok: false; readonly reason: "addresses_used" }): Answer =>
-  say("unavailable", { reason }, { "Retry-After": retrySeconds });
+/** What passes by itself, in a word that docs/api.md explains. */
+type Passing = Extract<Place, { ok: false }>["reason"] | "addresses_used" | "address_unchecked";
+
+export const later = (reason: Passing): Answer => say("unavailable", { reason }, { "Retry-After": retrySeconds });
+
+/**
+ * A look at this time or later counts. While no node answers the chain stands still for this
+ * gateway, and what it saw last still counts.
+ */
+export const lookedSince = (network: string, { readAt, nowMs }: Pick<Beside, "readAt" | "nowMs">): number =>
+  (readAt(network) ?? nowMs) - lookMs;
 
 function underAgent(
   database: Database,
@@ -75,16 +94,15 @@ function underAgent(
   { id, firstAddress }: AgentAccount,
   currency: GatewayCurrency,
   beside: Beside,
-): Payee | Answer {
+): Payee | Answer | Unlooked {
   const networks = JSON.parse(agent.networks) as readonly string[];
   const canTake = networks.includes(currency.network) && (currency.depositOnly || pays(agent, currency));
   if (!canTake) return say("currency_not_payable", { field: "currency" });
   const place = placeUnderAgent(database, agent, askedOf(firstAddress, currency, beside));
-  if (!place.ok) return later(place);
-  const family = familyOf(currency.network);
-  const unused = firstUnused(database, place.index, (index) => family.depositAddress(id, index), currency, beside);
+  if (!place.ok) return later(place.reason);
+  const unused = firstUnused(database, place.index, id, currency, beside);
   skipDepositIndexes(database, agent.id, unused.next);
-  if (unused.address === "") return later({ ok: false, reason: "addresses_used" });
+  if (!("address" in unused)) return unused.none;
   const { addressIndex, address } = unused;
   return { agent: agent.id, account: firstAddress, addressIndex, address };
 }
@@ -95,29 +113,38 @@ function underAgent(
  */
 const passedOverMax = 100;
 
+interface Unused {
+  readonly addressIndex: number;
+  readonly address: string;
+  readonly next: number; // the place to go on from
+}
+
+/** No address can leave now; `next` as above. */
+interface NoneYet {
+  readonly none: Answer | Unlooked;
+  readonly next: number;
+}
+
 /**
- * The first place whose address nobody used: what lies on a used one is nobody's payment. Behind a
- * used one nothing leaves that this process has not looked at: the account was used elsewhere.
- * Without an address where there is none yet; `next` is the place to go on from.
+ * The first place whose address nobody used: what lies on a used one is nobody's payment. An
+ * address that nobody looked at waits: its baseline would be found after somebody could pay, and
+ * coins that a contract sends would count as old ones.
  */
 function firstUnused(
   database: Database,
   first: number,
-  addressAt: (index: number) => string,
+  account: string,
   { network }: GatewayCurrency,
-  { run, nowMs }: Beside,
-): Pick<Payee, "addressIndex" | "address"> & { readonly next: number } {
-  let isDoubtful = false;
+  beside: Beside,
+): Unused | NoneYet {
+  const family = familyOf(network);
+  const since = lookedSince(network, beside);
   for (let addressIndex = first; addressIndex < first + passedOverMax; addressIndex += 1) {
-    const address = addressAt(addressIndex);
-    if (issuedAddress(database, address) !== undefined) continue;
-    if (wasUsed(database, address)) isDoubtful = true;
-    else {
-      const state = readAddressState(database, network, address);
-      const isKnown = !isDoubtful || wasLookedAt(state, run, nowMs - lookMs);
-      return isKnown ? { addressIndex, address, next: addressIndex + 1 } : { addressIndex, address: "", next: addressIndex };
-    }
+    const address = family.depositAddress(account, addressIndex);
+    if (issuedAddress(database, address) !== undefined || wasUsed(database, address)) continue;
+    if (!wasLookedAt(readAddressState(database, network, address), since))
+      return { none: { look: { network, account } }, next: addressIndex };
+    return { addressIndex, address, next: addressIndex + 1 };
   }
-  const next = first + passedOverMax;
-  return { addressIndex: next - 1, address: "", next };
+  return { none: later("addresses_used"), next: first + passedOverMax };
 }

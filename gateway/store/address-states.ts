@@ -42,8 +42,8 @@ export interface AddressStateRow {
 }
 
 /**
- * A look at an address that has not left counts for so long; half of it later it is looked at
- * again.
+ * A look at an address that has not left counts for so long while its chain is read; half of it
+ * later it is looked at again.
  * @public
  */
 export const lookMs = 15 * 60_000;
@@ -94,11 +94,20 @@ export function keepAhead(database: Database, state: AddressStateRow): void {
 }
 
 /**
- * Whether this process looked at an address at `since` or later, or it has left.
+ * Whether a process looked at an address at `since` or later, or it has left.
  * @public
  */
-export function wasLookedAt(state: AddressStateRow | undefined, run: string, since: number): boolean {
-  return state !== undefined && (state.run === "" || (state.run === run && state.comparedAt >= since));
+export function wasLookedAt(state: AddressStateRow | undefined, since: number): boolean {
+  return state !== undefined && (state.run === "" || state.comparedAt >= since);
+}
+
+/**
+ * A database that was put back says nothing of what happened since: addresses that have not left
+ * are looked at again. Those that were used stay so. Twice is harmless.
+ * @public
+ */
+export function forgetLooks(database: Database): void {
+  database.run("DELETE FROM addressStates WHERE run <> '' AND isUsed = 0");
 }
 
 /**
@@ -110,12 +119,12 @@ export function wasUsed(database: Database, address: string): boolean {
 }
 
 /**
- * An address leaves: this process looked at it since `since` and found nothing, or else its
+ * An address leaves. On each network of its family where nobody looked at it since `since` its
  * baseline is still to be found. For the transaction that gives it out.
  * @public
  */
-export function issueAddress(database: Database, address: string, run: string, since: number): void {
-  database.run("DELETE FROM addressStates WHERE address = ? AND (run <> ? OR comparedAt < ?)", address, run, since);
+export function issueAddress(database: Database, address: string, since: number): void {
+  database.run("DELETE FROM addressStates WHERE address = ? AND comparedAt < ?", address, since);
   database.run("UPDATE addressStates SET run = '' WHERE address = ?", address);
 }
 

@@ -3,6 +3,7 @@
  * from which the chains are read again. `vouched` are the cursors of the newest time at which every
  * paired agent had stated that this database lacks nothing.
  */
+import { forgetLooks } from "./address-states.ts";
 import type { Database } from "./store.ts";
 
 /** @public */
@@ -32,6 +33,7 @@ export function putBackOf(database: Database): PutBack | null {
 export function markPutBack(database: Database, putBack: PutBack, heardIn = noRun): void {
   database.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('putBack', ?)", JSON.stringify(putBack));
   database.run("DELETE FROM meta WHERE name = 'copiedAt'");
+  forgetLooks(database);
   database.run("UPDATE agents SET awaitsCeiling = 1 WHERE releasedAt IS NULL AND heard <> ?", heardIn);
 }
 

@@ -4,6 +4,15 @@
  * because every listener also reads the database from time to time.
  */
 
+/**
+ * The next addresses of an account on one network.
+ * @public
+ */
+export interface Look {
+  readonly network: string;
+  readonly account: string; // the text that addresses are derived from
+}
+
 /** @public */
 export interface Signal {
   /** A job was appended for this agent. */
@@ -16,6 +25,10 @@ export interface Signal {
   readonly dead: { readonly transactionId: string };
   /** A deposit address left or waits, for which the agent's ledger should hold a ceiling. */
   readonly ceiling: { readonly agent: string };
+  /** An order waits for a look at the next addresses of an account (watcher/ahead.ts). */
+  readonly look: Look;
+  /** The watcher looked at the next addresses of an account for which orders waited. */
+  readonly looked: Look;
   /** The agent's link opened or closed. */
   readonly agent: { readonly agent: string; readonly online: boolean };
 }
@@ -39,6 +52,8 @@ export function createSignals(): Signals {
     changed: new Set(),
     dead: new Set(),
     ceiling: new Set(),
+    look: new Set(),
+    looked: new Set(),
     agent: new Set(),
   };
   return {

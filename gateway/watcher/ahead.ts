@@ -1,9 +1,9 @@
 /**
  * Looks at the addresses that leave next: nothing lies on one that was never used, so its baseline
  * is known before anybody can pay. One on which something lies, or whose account was ever used, was
- * used by somebody else before, and is passed over. Whether an account was used is asked once in a
- * run. Findings of an earlier process count for nothing: the database may have been put back since.
- * Source: docs/architecture.md section 8.
+ * used by somebody else before, and is passed over. No address leaves without a look
+ * (deposits/payee.ts): accounts for which an order waits come first. Whether an account was used is
+ * asked once in a run. Source: docs/architecture.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
@@ -11,12 +11,16 @@ import { AgentError } from "../../protocol/fault.ts";
 import { issuedAddress, keepAhead, lookMs, readAddressState, wasLookedAt } from "../store/address-states.ts";
 import { depositsIdOn } from "../store/agent-accounts.ts";
 import { listPairedOn } from "../store/agents.ts";
+import { readCursor } from "../store/cursors.ts";
 import { listReceivingAccounts } from "../store/receiving-keys.ts";
 import type { Database } from "../store/store.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 
-/** Places of each account that are looked at ahead. */
-const places = 32;
+/**
+ * Places of each account that are looked at ahead.
+ * @public
+ */
+export const placesAhead = 32;
 /** Accounts of one pass, in turn, and addresses that are derived in it: each costs milliseconds. */
 const accountsMax = 16;
 const derivedAtOnce = 32;
@@ -24,22 +28,42 @@ const derivedAtOnce = 32;
 const addressesMax = 128;
 const addressesMaxEach = 8;
 
-/** A cache of what the accounts derive, and whose turn is next. */
+/** A cache of what the accounts derive, whose turn is next, and for whom orders wait. */
 export interface AheadMemory {
   readonly derived: Map<string, string>; // address by account and place
   readonly unused: Set<string>; // addresses that the chain called unused in this run
+  readonly asked: Set<string>; // accounts for which an order waits
   turn: number;
 }
 
 export function newAheadMemory(): AheadMemory {
-  return { derived: new Map(), unused: new Set(), turn: 0 };
+  return { derived: new Map(), unused: new Set(), asked: new Set(), turn: 0 };
 }
 
-/** @throws AgentError NODE_* */
+/** An order waits for a look at the next addresses of an account: the next pass begins with it. */
+export function askAhead({ asked }: AheadMemory, account: string): void {
+  asked.add(account);
+}
+
+/**
+ * One pass; tells the orders that waited for it.
+ * @throws AgentError NODE_*; they wait on for the next pass.
+ */
 export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final: BlockId): Promise<void> {
-  const { store, network, reader } = chain;
+  const { store, network, signals } = chain;
+  // Nodes that are behind show an older state than what was read before.
+  if ((readCursor(store.database, network)?.block ?? 0) > final.number) return;
+  const asked = [...memory.asked];
   const wanted = nextAddresses(chain, memory);
-  if (wanted.length === 0) return;
+  if (wanted.length > 0) await lookAt(chain, memory, wanted, final);
+  for (const account of asked) {
+    memory.asked.delete(account);
+    signals.emit("looked", { network, account });
+  }
+}
+
+async function lookAt(chain: WatchedChain, memory: AheadMemory, wanted: readonly string[], final: BlockId): Promise<void> {
+  const { store, network, reader } = chain;
   const currencies = chain.currencies.filter(({ id }) => !chain.tokens.out.has(id));
   const questions = wanted.flatMap((address) => currencies.map(({ contract }) => ({ account: address, contract })));
   const units = await reader.balances(questions, final.number);
@@ -82,7 +106,10 @@ function tellUsed(chain: WatchedChain, database: Database, address: string, what
   raiseAlarm(chain, database, "WATCHER_ADDRESS_USED", address, detail);
 }
 
-/** Addresses to look at in this pass, one account after the other in turn. */
+/**
+ * Addresses to look at in this pass: of the accounts for which orders wait, then one account after
+ * the other in turn.
+ */
 function nextAddresses(chain: WatchedChain, memory: AheadMemory): readonly string[] {
   const { database } = chain.store;
   const most = chain.reader.tellsNewestBalances === true ? addressesMaxEach : addressesMax;
@@ -90,13 +117,13 @@ function nextAddresses(chain: WatchedChain, memory: AheadMemory): readonly strin
   const accounts = accountsOf(chain, database);
   const found: string[] = [];
   const visited = Math.min(accounts.length, accountsMax);
+  const inTurn = Array.from({ length: visited }, (_, at) => accounts[(memory.turn + at) % accounts.length] as Account);
   const derived = memory.derived.size;
-  for (let at = 0; at < visited; at += 1) {
-    const { id, next } = accounts[(memory.turn + at) % accounts.length] as Account;
-    for (let place = next; place < next + places; place += 1) {
+  for (const { id, next } of [...accounts.filter((one) => memory.asked.has(one.id)), ...inTurn]) {
+    for (let place = next; place < next + placesAhead; place += 1) {
       if (found.length === most || memory.derived.size - derived >= derivedAtOnce) return found;
       const address = derive(chain, memory, id, place);
-      const isKnown = wasLookedAt(readAddressState(database, chain.network, address), chain.run, since);
+      const isKnown = wasLookedAt(readAddressState(database, chain.network, address), since) || found.includes(address);
       if (!isKnown && issuedAddress(database, address) === undefined) found.push(address);
     }
   }

@@ -14,7 +14,6 @@ import { forgetSeenPayments, keepSeenPayment, listPaidIn, listSeenPayments } fro
 import type { PaymentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
-import { type AheadMemory, lookAhead, newAheadMemory } from "./ahead.ts";
 import { raiseAlarm, type Tip, type WatchedChain } from "./chain.ts";
 import { awaitEnds, type CompareMemory, compareBalances, comparedAt, newCompareMemory } from "./compare.ts";
 import { checkDecimals } from "./decimals.ts";
@@ -38,11 +37,10 @@ export interface DepositMemory {
   readonly list: WatchList;
   seen: BlockId[]; // blocks above the cursor read as seen, rising without gaps
   readonly compare: CompareMemory; // of balances
-  readonly ahead: AheadMemory; // addresses that leave next
 }
 
 export function newDepositMemory(network: string): DepositMemory {
-  return { list: new WatchList(network), seen: [], compare: newCompareMemory(), ahead: newAheadMemory() };
+  return { list: new WatchList(network), seen: [], compare: newCompareMemory() };
 }
 
 /**
@@ -67,7 +65,6 @@ export async function scanDeposits(chain: WatchedChain, tip: Tip, memory: Deposi
   );
   if (!(await readSeen(chain, memory, cursor, tip.head))) return false;
   endOverdue(chain, memory, tip);
-  await lookAhead(chain, memory.ahead, tip.final);
   if (fault !== null) throw fault;
   return true;
 }

@@ -1,9 +1,8 @@
 /**
  * Door of the watcher: the gateway's own reading of the chains, without which nothing is Completed.
- * One loop per chain; a pass looks at withdrawals, balances, deposits and deaths in this order, and
- * what one of them cannot learn does not hold up the others, but that nothing is dead while blocks
- * wait to be read. Sources: docs/architecture.md sections 2
- * and 8.
+ * One loop per chain; a pass looks at withdrawals, balances, addresses that leave next, deposits and
+ * deaths in this order, and what one of them cannot learn does not hold up the others, but that
+ * nothing is dead while blocks wait to be read. Sources: docs/architecture.md sections 2 and 8.
  */
 
 import { openWatcher } from "../../chains/connect.ts";
@@ -14,6 +13,7 @@ import type { GatewayLog } from "../../protocol/log.ts";
 import type { GatewayChain, GatewayConfig } from "../config.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
+import { type AheadMemory, askAhead, lookAhead, newAheadMemory } from "./ahead.ts";
 import { type BalanceMemory, newBalanceMemory, readBalances } from "./balances.ts";
 import { currenciesOf, type Tip, type WatchedChain } from "./chain.ts";
 import { checkDeaths, type DeathMemory, newDeathMemory } from "./deaths.ts";
@@ -127,6 +127,7 @@ class ChainWatch {
   readonly #pollMs: number;
   readonly #onPass: NonNullable<WatcherOptions["onPass"]>;
   readonly #withdrawals: WithdrawalMemory = newWithdrawalMemory();
+  readonly #ahead: AheadMemory = newAheadMemory();
   readonly #deposits: DepositMemory;
   readonly #balances: BalanceMemory = newBalanceMemory();
   readonly #deaths: DeathMemory = newDeathMemory();
@@ -139,6 +140,7 @@ class ChainWatch {
   #askedAt: number | null = null;
   #isAway = false; // a pass failed, and this was logged
   #timer: NodeJS.Timeout | null = null;
+  readonly #unhear: () => void;
   #running: Promise<void> = Promise.resolve();
   #closed = false;
 
@@ -157,6 +159,9 @@ class ChainWatch {
       clock,
       run,
     };
+    this.#unhear = signals.on("look", (look) => {
+      if (look.network === chain.network) askAhead(this.#ahead, look.account);
+    });
     this.#blockMs = presetBlockMs(chain);
     this.#deposits = newDepositMemory(chain.network);
     this.#pollMs = options.pollMs ?? pollMsDefault;
@@ -204,6 +209,7 @@ class ChainWatch {
 
   async close(): Promise<void> {
     this.#closed = true;
+    this.#unhear();
     if (this.#timer !== null) clearTimeout(this.#timer);
     this.#chain.reader.close();
     await this.#running;
@@ -226,6 +232,8 @@ class ChainWatch {
       await attempt(faults, () => checkTokens(chain));
       await attempt(faults, () => checkWithdrawals(chain, tip, this.#withdrawals));
       await attempt(faults, () => readBalances(chain, tip.final, this.#balances));
+      // Orders wait for it, and not until a gateway that was away has read all blocks.
+      await attempt(faults, () => lookAhead(chain, this.#ahead, tip.final));
       const isScanned = await attempt(faults, () => scanDeposits(chain, tip, this.#deposits));
       isAllRead = isScanned ?? true;
       if (isScanned === true) await attempt(faults, () => checkDeaths(chain, tip, this.#deaths));

@@ -1,53 +1,54 @@
 /**
- * Who is online, and which requests wait for an agent's first answer. Both are remembered from
- * signals only; the database stays the truth, so a signal that is missed costs a waiting request
- * its patience and nothing else.
+ * Who is online, and which requests wait for an agent's first answer or for a look at an account's
+ * next addresses. All is remembered from signals only; the database stays the truth, so a signal
+ * that is missed costs a waiting request its patience and nothing else.
  */
 import type { Waiters } from "../service.ts";
 import { isUnanswered } from "../store/jobs.ts";
-import type { Signals } from "../store/signals.ts";
+import type { Look, Signals } from "../store/signals.ts";
 
 interface Waiter {
-  readonly agent: string;
-  readonly transactionId: string;
-  readonly go: () => void;
+  readonly agent: string | null; // null: it waits for no agent
+  readonly go: (isOver: boolean) => void;
 }
+
+const nameOf = ({ network, account }: Look): string => `${network} ${account}`;
 
 /** @public */
 export function createWaiters(signals: Signals): Waiters {
   const live = new Set<string>();
-  const waiters = new Map<string, Set<Waiter>>();
+  const waiters = new Map<string, Set<Waiter>>(); // by the name of what they wait for
   let closed = false;
 
-  const letGo = (matches: (waiter: Waiter) => boolean, transactionIds: Iterable<string>): void => {
-    for (const id of [...transactionIds]) {
-      for (const waiter of [...(waiters.get(id) ?? [])]) if (matches(waiter)) waiter.go();
+  const letGo = (names: Iterable<string>, isOver: boolean, matches = (_: Waiter): boolean => true): void => {
+    for (const name of [...names]) {
+      for (const waiter of [...(waiters.get(name) ?? [])]) if (matches(waiter)) waiter.go(isOver);
     }
   };
   const stops = [
-    signals.on("decided", ({ transactionId }) => letGo(() => true, [transactionId])),
+    signals.on("decided", ({ transactionId }) => letGo([transactionId], true)),
+    signals.on("looked", (look) => letGo([nameOf(look)], true)),
     signals.on("agent", ({ agent, online }) => {
       if (online) live.add(agent);
       else live.delete(agent);
-      if (!online) letGo((waiter) => waiter.agent === agent, waiters.keys());
+      if (!online) letGo(waiters.keys(), false, (waiter) => waiter.agent === agent);
     }),
   ];
 
-  function wait(agent: string, transactionId: string, waitMs: number): Promise<void> {
+  function wait(agent: string | null, name: string, waitMs: number): Promise<boolean> {
     return new Promise((resolve) => {
-      const set = waiters.get(transactionId) ?? new Set();
+      const set = waiters.get(name) ?? new Set();
       const waiter: Waiter = {
         agent,
-        transactionId,
-        go() {
+        go(isOver) {
           clearTimeout(timer);
           set.delete(waiter);
-          if (set.size === 0) waiters.delete(transactionId);
-          resolve();
+          if (set.size === 0) waiters.delete(name);
+          resolve(isOver);
         },
       };
-      const timer = setTimeout(waiter.go, waitMs);
-      waiters.set(transactionId, set.add(waiter));
+      const timer = setTimeout(() => waiter.go(false), waitMs);
+      waiters.set(name, set.add(waiter));
     });
   }
 
@@ -58,10 +59,16 @@ export function createWaiters(signals: Signals): Waiters {
       if (!isUnanswered(database, transactionId)) return;
       await wait(agent, transactionId, waitMs);
     },
+    async looked(look, waitMs) {
+      if (closed || waitMs <= 0) return false;
+      const isLooked = wait(null, nameOf(look), waitMs);
+      signals.emit("look", look);
+      return isLooked;
+    },
     close() {
       closed = true;
       for (const stop of stops) stop();
-      letGo(() => true, waiters.keys());
+      letGo(waiters.keys(), false);
     },
   };
 }

@@ -207,9 +207,8 @@ export class Gateway {
     const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";
     const random = (count: number): Uint8Array => kernel.chance.bytes("gateway random", count);
     const prices = createBoard(config, clock);
-    const isRead = (of: string, sinceMs: number): boolean => (watcher.readAt(of) ?? 0) >= sinceMs;
     this.service = {
-      ...{ addressMarks: marks, isRead },
+      ...{ addressMarks: marks, readAt: (of: string) => watcher.readAt(of) },
       ...{ config, store, signals, key: gatewayKey, log, clock, random, waiters, run },
       ...{ confirmations, outOfService, prices },
     };

@@ -18,6 +18,7 @@ import type { PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
+import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
 import { type ChainNode, FakeChain, hashOf, serveChain } from "../../rig/fake-chain.ts";
 import { depositXpub, silentLog } from "../../rig/gateway-database.ts";
 import { until } from "./until.ts";
@@ -80,14 +81,15 @@ export class PutBackRig {
     const signals = createSignals();
     const { store, run, marks } = this;
     const clock = (): number => this.nowMs;
-    const isRead = (of: string, sinceMs: number): boolean => (this.#watcher.readAt(of) ?? 0) >= sinceMs;
+    const readAt = (of: string): number | null => this.#watcher.readAt(of);
     const onPass = async (): Promise<void> => {
       while (store.write((database) => watchSkipped(database, 7, this.nowMs)) > 0);
-      store.write((database) => endIfCaughtUp(database, (atMs) => isRead(network, atMs)));
+      store.write((database) => endIfCaughtUp(database, (atMs) => (readAt(network) ?? 0) >= atMs));
     };
     this.#watcher = startWatcher({ store, signals, config, log: silentLog, clock, run, pollMs: 2, onPass });
     this.service = {
-      ...{ store, signals, clock, run, isRead, addressMarks: marks, log: silentLog, outOfService: () => "" },
+      ...{ store, signals, clock, run, readAt, addressMarks: marks, log: silentLog, outOfService: () => "" },
+      waiters: createWaiters(signals),
       config: { ...config, lifetimes: { depositMinutes: 60 } },
       confirmations: () => null,
     } as unknown as Service;
@@ -158,6 +160,11 @@ export class PutBackRig {
     this.chain.mine({ hash: hashOf(`payment ${this.#hashes}`), from: stranger, to: address, value: units });
   }
 
+  /** Its node answers nothing. */
+  set isDeaf(isDeaf: boolean) {
+    this.#node.isDown = isDeaf;
+  }
+
   get nodeUrl(): string {
     return this.#node.url;
   }
@@ -172,7 +179,7 @@ export class PutBackRig {
   async read(): Promise<void> {
     this.nowMs += 1;
     const since = this.nowMs;
-    await until(() => this.service.isRead(network, since));
+    await until(() => (this.service.readAt(network) ?? 0) >= since);
   }
 
   rows(): readonly TransactionRow[] {

@@ -109,7 +109,7 @@ export async function start(nodeCount = 1, confirmations = 3): Promise<void> {
 export function watch(config: Pick<GatewayConfig, "chains" | "currencies">, pollMs = 5): void {
   const signals = createSignals();
   signals.on("changed", ({ transactionId }) => told.push(transactionId));
-  watcher = startWatcher({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run: "", pollMs });
+  watcher = startWatcher({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run: "this run", pollMs });
 }
 
 /** Returns once the watcher has read the chain as it stands now, whatever it made of it. */

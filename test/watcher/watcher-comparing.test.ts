@@ -94,7 +94,7 @@ describe("coins on an address from before it was given out", () => {
     db.store.database.run("UPDATE agents SET currencies = ?", JSON.stringify([paidEth]));
     const take = () => db.store.write((database) => takeAddress(database, "m1", currency("eth", ""), beside));
     db.store.database.run("DELETE FROM addressStates WHERE address = ?", addresses[1]!);
-    expect(take()).toMatchObject({ kind: "code", code: "unavailable", extra: { reason: "addresses_used" } });
+    expect(take()).toEqual({ look: { network, account: depositXpub } });
     const isLookedAt = () => db.store.database.get("SELECT 1 FROM addressStates WHERE address = ?", addresses[1]!);
     await until(() => isLookedAt() !== undefined);
     expect(take()).toMatchObject({ addressIndex: 1, address: addresses[1] });
@@ -123,25 +123,24 @@ describe("coins on an address from before it was given out", () => {
     expect(used(second!)).toEqual({ isUsed: 1 });
   });
 
-  it("a look at an address counts for a quarter of an hour and for the process that looked", async () => {
+  it("a look at an address counts for a quarter of an hour, and for the process after the one that looked", async () => {
     await start();
-    const address = depositAddressOf(depositXpub, 0);
-    const state = () => db.store.database.get("SELECT run FROM addressStates WHERE address = ?", address);
-    await until(() => state() !== undefined);
-    issueAddress(db.store.database, address, "another process", 0);
-    expect(state()).toBeUndefined();
-    const other = depositAddressOf(depositXpub, 1);
-    issueAddress(db.store.database, other, "", clock.nowMs);
-    expect(db.store.database.get("SELECT run FROM addressStates WHERE address = ?", other)).toEqual({ run: "" });
+    const [address, other] = [0, 1].map((index) => depositAddressOf(depositXpub, index)) as [string, string];
+    const state = (of: string) => db.store.database.get("SELECT run FROM addressStates WHERE address = ?", of);
+    await until(() => state(address) !== undefined && state(other) !== undefined);
+    await watcher?.close();
+    issueAddress(db.store.database, address, clock.nowMs + 1);
+    expect(state(address)).toBeUndefined();
+    issueAddress(db.store.database, other, clock.nowMs);
+    expect(state(other)).toEqual({ run: "" });
   });
 });
 
 /** Nothing is held beside the database, and the chain was read. */
 const beside = {
   marks: marksOver(new Map(), { append: () => {}, syncNow: () => {}, sync: () => {}, close: () => {} }),
-  isRead: () => true,
+  readAt: () => 0,
   nowMs: 0,
-  run: "",
 };
 const paidEth = { id: "eth", network, contract: "", decimal: 18, maxFee: "1" };
 
