@@ -261,7 +261,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
         if (started.child.exitCode !== null) throw new Error(`crypto ended with ${started.child.exitCode}`);
         return started.output().includes("crypto: ready") ? true : undefined;
       };
-      await until("crypto ready", 20_000, ready, started.output);
+      await until("crypto ready", options.readyMs ?? 20_000, ready, started.output);
     },
     signerPid: () => (rig.crypto === null ? undefined : childrenOf(rig.crypto.pid, join("agent", "signer", "main.js"))[0]),
     courierPid: () => (rig.crypto === null ? undefined : childrenOf(rig.crypto.pid, join("agent", "courier", "main.js"))[0]),

@@ -60,7 +60,7 @@ export class Killer {
     } else if (target === "agent") await this.#killAgent();
     else {
       const find = async (): Promise<number | undefined> => (target === "signer" ? rig.signerPid() : rig.courierPid());
-      process.kill(await until(`a running ${target}`, 30_000, find, () => rig.crypto?.output().slice(-2_000) ?? ""), "SIGKILL");
+      process.kill(await until(`a running ${target}`, readyMs, find, () => rig.crypto?.output().slice(-2_000) ?? ""), "SIGKILL");
     }
     this.killed[target] += 1;
   }
