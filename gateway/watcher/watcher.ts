@@ -1,7 +1,7 @@
 /**
  * Door of the watcher: the gateway's own reading of the chains, without which nothing is Completed.
- * One loop per chain; a pass looks at withdrawals, balances, addresses that leave next, deposits and
- * deaths in this order, and what one of them cannot learn does not hold up the others, but that
+ * One loop per chain; a pass looks at withdrawals, balances, addresses that leave next, deposits
+ * and deaths in this order, and what one of them cannot learn does not hold up the others, but that
  * nothing is dead while blocks wait to be read. Sources: docs/architecture.md sections 2 and 8.
  */
 

@@ -10,6 +10,7 @@ import type { Random } from "../faults/tally.ts";
 import { until } from "../processes.ts";
 import { rpc, sendUnlocked, tokenCall, tokenUnits } from "../rpc.ts";
 import { compileFile, deployToken } from "../token.ts";
+import { replaceLost } from "./lost-blocks.ts";
 import type { Asset, Shape } from "./shapes.ts";
 import type { FinalChain, Left, Reorganised, Town, Transaction } from "./town.ts";
 
@@ -226,6 +227,7 @@ export class EvmTown implements Town {
       done.ours += block.transactions.filter(({ hash }) => !hashes.has(hash)).length;
     }
     await rpc(this.#url, "anvil_reorg", [blocks, []]);
+    await replaceLost((method, params) => rpc(this.#url, method, params), height - blocks + 1);
     // It sets the chain's clock back by what it replaced, and a head that is old is a fault.
     await rpc(this.#url, "evm_setTime", [Math.floor(Date.now() / 1_000)]);
     const final = (await this.#height()) - confirmations + 1;
