@@ -11,8 +11,8 @@ import type { Look, Signals } from "./store/signals.ts";
 import type { Database, Store } from "./store/store.ts";
 
 /**
- * Who is online, and which requests wait: for an agent's first answer, or for a look at the next
- * addresses of an account (withdrawals/waiters.ts).
+ * Knows which agents are online and which requests wait: for an agent's first answer, or for a look
+ * at the next addresses of an account (withdrawals/waiters.ts).
  * @public
  */
 export interface Waiters {
@@ -28,11 +28,11 @@ export interface Waiters {
     waitMs: number,
   ): Promise<void>;
   /**
-   * Asks the watcher to look at the next addresses of an account. Resolves with true when that was
-   * done, with false when `waitMs` have passed or the gateway closes.
+   * Asks the watcher to look at the next addresses of an account. Resolves with true after the
+   * look, with false if `waitMs` have passed or the gateway closes.
    */
   looked(look: Look, waitMs: number): Promise<boolean>;
-  /** Lets every waiting request go on; harmless twice. */
+  /** Ends the wait of every request. Harmless to call twice. */
   close(): void;
 }
 
@@ -68,8 +68,8 @@ export interface Service {
   readonly confirmations: (transactionId: string) => number | null;
   /** The marks of deposit addresses next to the database. */
   readonly addressMarks: AddressMarks;
-  /** When the newest pass that read all of a network began; null before the first of this run. */
+  /** When the newest complete pass over a network began; null before the first of this run. */
   readonly readAt: (network: string) => number | null;
-  /** Why a currency is out of service just now, "" when it is not. */
+  /** The reason why a currency is out of service now; "" if it is in service. */
   readonly outOfService: (currency: string) => string;
 }

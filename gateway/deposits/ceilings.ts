@@ -207,10 +207,10 @@ function notePutBack(database: Database, reason: string, nowMs: number, heardIn?
 }
 
 /**
- * True if an agent's statement that this database was restored is news. It is not news from an
- * agent that has caught up in this run, because nothing of that agent is missing, or from an agent
- * whose ceiling is already awaited. Otherwise an agent of another merchant could stop everybody's
- * orders again and again, and have their indexes skipped.
+ * True if an agent's statement that this database was restored is news. The statement is no news
+ * from an agent that has caught up in this run, because nothing of that agent is missing. It is no
+ * news from an agent whose ceiling is already awaited. Otherwise an agent of another merchant could
+ * stop everybody's orders again and again, and have their indexes skipped.
  */
 function isNews({ heard, awaitsCeiling }: AgentRow, run: string): boolean {
   return heard !== run && awaitsCeiling === 0;

@@ -32,7 +32,7 @@ export interface DepositRequest {
 }
 
 const minuteMs = 60_000;
-/** An order waits so long for a look at its address: a pass or two of the watcher. */
+/** How long an order waits for a look at its address: a pass or two of the watcher. */
 const lookWaitMs = 5_000;
 
 /**
@@ -113,7 +113,7 @@ function make(service: Service, request: DepositRequest, order: Order): Promise<
   });
 }
 
-/** Again after each look at the next addresses, until one was seen to be unused. */
+/** Tries again after each look at the next addresses, until an unused address is known. */
 async function makeWhenLooked(service: Service, request: DepositRequest, order: Order): Promise<Made | Answer> {
   const endMs = service.clock() + lookWaitMs;
   for (;;) {
@@ -125,7 +125,7 @@ async function makeWhenLooked(service: Service, request: DepositRequest, order: 
   }
 }
 
-/** Long before the agent's ceiling is used up, and again while an order waits for it. */
+/** Asks long before the agent's ceiling is used up, and again while an order waits for it. */
 function askForCeiling({ store, signals }: Service, merchant: string): void {
   const agent = agentOfMerchant(store.database, merchant);
   if (agent !== undefined && askedCeiling(agent) !== null) signals.emit("ceiling", { agent: agent.id });

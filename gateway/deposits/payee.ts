@@ -33,7 +33,7 @@ export interface Beside {
   readonly nowMs: number;
 }
 
-/** Nobody looked at the next address: it leaves after the watcher has. */
+/** The next address has no look yet; it leaves after the watcher's look. */
 export interface Unlooked {
   readonly look: Look;
 }
@@ -76,14 +76,14 @@ const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, re
   isRead: (sinceMs: number) => (readAt(network) ?? 0) >= sinceMs,
 });
 
-/** What passes by itself, in a word that docs/api.md explains. */
+/** Reasons that pass by themselves; docs/api.md explains each. */
 type Passing = Extract<Place, { ok: false }>["reason"] | "addresses_used" | "address_unchecked";
 
 export const later = (reason: Passing): Answer => say("unavailable", { reason }, { "Retry-After": retrySeconds });
 
 /**
- * A look at this time or later counts. While no node answers the chain stands still for this
- * gateway, and what it saw last still counts.
+ * A look at this time or later counts. While no node answers, the chain stands still for this
+ * gateway, so the last look still counts.
  */
 export const lookedSince = (network: string, { readAt, nowMs }: Pick<Beside, "readAt" | "nowMs">): number =>
   (readAt(network) ?? nowMs) - lookMs;
@@ -116,7 +116,7 @@ const passedOverMax = 100;
 interface Unused {
   readonly addressIndex: number;
   readonly address: string;
-  readonly next: number; // the place to go on from
+  readonly next: number; // the index to continue from
 }
 
 /** No address can leave now; `next` as above. */
@@ -126,9 +126,9 @@ interface NoneYet {
 }
 
 /**
- * The first place whose address nobody used: what lies on a used one is nobody's payment. An
- * address that nobody looked at waits: its baseline would be found after somebody could pay, and
- * coins that a contract sends would count as old ones.
+ * Finds the first index whose address was never used, because a balance on a used address is
+ * nobody's payment. An address without a look waits. Otherwise its baseline would be found after a
+ * customer could pay, and coins that a contract sends would count as old.
  */
 function firstUnused(
   database: Database,

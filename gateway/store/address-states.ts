@@ -1,8 +1,7 @@
 /**
- * Known balances of deposit addresses, by network. An address has the block since which it is
- * compared, a baseline (the balance before any customer could pay), and the balance that this
- * database explains. Addresses that have not left yet are read ahead, so that a used address is
- * skipped.
+ * Known balances of deposit addresses, by network. An address has the block of the newest reading,
+ * a baseline (the balance before any customer could pay), and the balance that this database
+ * explains. Addresses that have not left yet are read ahead, so that a used address is skipped.
  */
 import type { Statements as Database } from "./statements.ts";
 
@@ -42,8 +41,8 @@ export interface AddressStateRow {
 }
 
 /**
- * A look at an address that has not left counts for so long while its chain is read; half of it
- * later it is looked at again.
+ * How long a look at an address that has not left counts while its chain is read; after half of
+ * this time the watcher looks again.
  * @public
  */
 export const lookMs = 15 * 60_000;
@@ -94,7 +93,7 @@ export function keepAhead(database: Database, state: AddressStateRow): void {
 }
 
 /**
- * Whether a process looked at an address at `since` or later, or it has left.
+ * True if a process looked at an address at `since` or later, or it has left.
  * @public
  */
 export function wasLookedAt(state: AddressStateRow | undefined, since: number): boolean {
@@ -102,8 +101,8 @@ export function wasLookedAt(state: AddressStateRow | undefined, since: number): 
 }
 
 /**
- * A database that was put back says nothing of what happened since: addresses that have not left
- * are looked at again. Those that were used stay so. Twice is harmless.
+ * Deletes the looks at addresses that have not left, because a database restored from a backup
+ * lacks everything since. Looks that found an address used are kept. Harmless to call twice.
  * @public
  */
 export function forgetLooks(database: Database): void {
@@ -119,8 +118,8 @@ export function wasUsed(database: Database, address: string): boolean {
 }
 
 /**
- * An address leaves. On each network of its family where nobody looked at it since `since` its
- * baseline is still to be found. For the transaction that gives it out.
+ * Records that an address leaves. On each network of its family without a look since `since`, its
+ * baseline is still to be found. Runs inside the transaction that gives the address out.
  * @public
  */
 export function issueAddress(database: Database, address: string, since: number): void {

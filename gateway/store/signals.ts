@@ -27,7 +27,7 @@ export interface Signal {
   readonly ceiling: { readonly agent: string };
   /** An order waits for a look at the next addresses of an account (watcher/ahead.ts). */
   readonly look: Look;
-  /** The watcher looked at the next addresses of an account for which orders waited. */
+  /** The watcher has looked at the next addresses of an account for which orders waited. */
   readonly looked: Look;
   /** The agent's link opened or closed. */
   readonly agent: { readonly agent: string; readonly online: boolean };

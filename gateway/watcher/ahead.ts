@@ -1,9 +1,9 @@
 /**
- * Looks at the addresses that leave next: nothing lies on one that was never used, so its baseline
- * is known before anybody can pay. One on which something lies, or whose account was ever used, was
- * used by somebody else before, and is passed over. No address leaves without a look
- * (deposits/payee.ts): accounts for which an order waits come first. Whether an account was used is
- * asked once in a run. Source: docs/architecture.md section 8.
+ * Looks at the addresses that leave next. An address that was never used has no balance, so its
+ * baseline is known before any customer can pay. An address with a balance, or one that was ever
+ * used, belongs to an earlier user and is skipped. No address leaves without a look
+ * (deposits/payee.ts), and accounts for which an order waits come first. The nodes are asked only
+ * once in a run whether an address was used. Source: docs/architecture.md section 8.
  */
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
@@ -17,21 +17,23 @@ import type { Database } from "../store/store.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 
 /**
- * Places of each account that are looked at ahead.
+ * Indexes of each account that are read ahead.
  * @public
  */
 export const placesAhead = 32;
-/** Accounts of one pass, in turn, and addresses that are derived in it: each costs milliseconds. */
+/** Accounts of one pass, in turn, and addresses that it derives; each costs milliseconds. */
 const accountsMax = 16;
 const derivedAtOnce = 32;
 /** Addresses of one pass, and the same if each address is its own question. */
 const addressesMax = 128;
 const addressesMaxEach = 8;
 
-/** A cache of what the accounts derive, whose turn is next, and for whom orders wait. */
+/**
+ * A cache of derived addresses, the next account in turn, and the accounts for which orders wait.
+ */
 export interface AheadMemory {
-  readonly derived: Map<string, string>; // address by account and place
-  readonly unused: Set<string>; // addresses that the chain called unused in this run
+  readonly derived: Map<string, string>; // address by account and index
+  readonly unused: Set<string>; // addresses that the nodes called unused in this run
   readonly asked: Set<string>; // accounts for which an order waits
   turn: number;
 }
@@ -40,18 +42,18 @@ export function newAheadMemory(): AheadMemory {
   return { derived: new Map(), unused: new Set(), asked: new Set(), turn: 0 };
 }
 
-/** An order waits for a look at the next addresses of an account: the next pass begins with it. */
+/** Lets the next pass begin with an account, because an order waits for its next addresses. */
 export function askAhead({ asked }: AheadMemory, account: string): void {
   asked.add(account);
 }
 
 /**
- * One pass; tells the orders that waited for it.
- * @throws AgentError NODE_*; they wait on for the next pass.
+ * Runs one pass and signals the orders that waited for it.
+ * @throws AgentError NODE_*; the orders wait for the next pass
  */
 export async function lookAhead(chain: WatchedChain, memory: AheadMemory, final: BlockId): Promise<void> {
   const { store, network, signals } = chain;
-  // Nodes that are behind show an older state than what was read before.
+  // Nodes that lag show an older state than the state that was read before.
   if ((readCursor(store.database, network)?.block ?? 0) > final.number) return;
   const asked = [...memory.asked];
   const wanted = nextAddresses(chain, memory);
@@ -107,8 +109,8 @@ function tellUsed(chain: WatchedChain, database: Database, address: string, what
 }
 
 /**
- * Addresses to look at in this pass: of the accounts for which orders wait, then one account after
- * the other in turn.
+ * Addresses to look at in this pass: first of the accounts for which orders wait, then of one
+ * account after the other in turn.
  */
 function nextAddresses(chain: WatchedChain, memory: AheadMemory): readonly string[] {
   const { database } = chain.store;

@@ -1,8 +1,9 @@
 /**
- * Door of the watcher: the gateway's own reading of the chains, without which nothing is Completed.
- * One loop per chain; a pass looks at withdrawals, balances, addresses that leave next, deposits
- * and deaths in this order, and what one of them cannot learn does not hold up the others, but that
- * nothing is dead while blocks wait to be read. Sources: docs/architecture.md sections 2 and 8.
+ * Interface of the watcher: the gateway's own reading of the chains, without which nothing is
+ * Completed. There is one loop for each chain. A pass handles withdrawals, balances, addresses that
+ * leave next, deposits and dead versions in this order, and a fault in one part does not delay the
+ * others. But no version is marked dead while blocks wait to be read. Sources: docs/architecture.md
+ * sections 2 and 8.
  */
 
 import { openWatcher } from "../../chains/connect.ts";
@@ -232,7 +233,8 @@ class ChainWatch {
       await attempt(faults, () => checkTokens(chain));
       await attempt(faults, () => checkWithdrawals(chain, tip, this.#withdrawals));
       await attempt(faults, () => readBalances(chain, tip.final, this.#balances));
-      // Orders wait for it, and not until a gateway that was away has read all blocks.
+      // Before the deposits, because orders wait for the look and must not wait until a gateway
+      // that was away has read all blocks.
       await attempt(faults, () => lookAhead(chain, this.#ahead, tip.final));
       const isScanned = await attempt(faults, () => scanDeposits(chain, tip, this.#deposits));
       isAllRead = isScanned ?? true;

@@ -1,14 +1,14 @@
 /**
- * Who is online, and which requests wait for an agent's first answer or for a look at an account's
- * next addresses. All is remembered from signals only; the database stays the truth, so a signal
- * that is missed costs a waiting request its patience and nothing else.
+ * Knows which agents are online, and which requests wait for an agent's first answer or for a look
+ * at an account's next addresses. It uses only signals; the database stays the truth, so a
+ * missed signal only makes a request wait until its time limit.
  */
 import type { Waiters } from "../service.ts";
 import { isUnanswered } from "../store/jobs.ts";
 import type { Look, Signals } from "../store/signals.ts";
 
 interface Waiter {
-  readonly agent: string | null; // null: it waits for no agent
+  readonly agent: string | null; // null: waits for no agent
   readonly go: (isOver: boolean) => void;
 }
 
@@ -17,7 +17,7 @@ const nameOf = ({ network, account }: Look): string => `${network} ${account}`;
 /** @public */
 export function createWaiters(signals: Signals): Waiters {
   const live = new Set<string>();
-  const waiters = new Map<string, Set<Waiter>>(); // by the name of what they wait for
+  const waiters = new Map<string, Set<Waiter>>(); // by the name of the awaited event
   let closed = false;
 
   const letGo = (names: Iterable<string>, isOver: boolean, matches = (_: Waiter): boolean => true): void => {
