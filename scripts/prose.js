@@ -79,7 +79,7 @@ function textsOfCode(path) {
   return [...found, ...[...text.matchAll(title)].map((match) => ({ line: lineAt(match.index), body: match[2] }))];
 }
 
-/** `{line, body}` of each paragraph, list entry and table cell of a page; blocks of code are none. */
+/** `{line, body}` of each paragraph, list entry and table cell of a page, blocks of code aside. */
 function textsOfPage(path) {
   const found = [];
   let isCode = false;

@@ -53,7 +53,7 @@ async function aDay(): Promise<{ readonly coins: ReturnType<typeof issue>; reado
   mine();
   payout("usd", 30n * usd, fee);
   payout("eth", eth, fee, { status: 2, stage: "failed", code: "chain_reverted" });
-  chain.move(agent.hotAddress, "eth", eth); // what was reverted stayed
+  chain.move(agent.hotAddress, "eth", eth); // a reverted payment moves no coins
   mine();
   return { coins, tokens };
 }

@@ -1,7 +1,7 @@
 /**
- * Where a callback may go: 200 hostile addresses, a name server that changes its answer and a
- * redirect reach no private address; a server that anybody may reach is reached by the address that
- * was judged, under the name on its certificate.
+ * The guard of callbacks: 200 hostile addresses, a name server that changes its answer and a
+ * redirect reach no private address. A public server is reached by the address that was checked,
+ * under the name on its certificate.
  */
 import { execFileSync } from "node:child_process";
 import { createSocket, type Socket as UdpSocket } from "node:dgram";

@@ -1,4 +1,4 @@
-/** What eight clients say to a broadcast, recorded, and what it means. */
+/** The recorded answers of eight clients to a broadcast, and the meaning of each. */
 import { expect, describe as group, it } from "vitest";
 import { classifyBroadcastError, isCurableByPrice, isRevert } from "../../chains/evm/broadcast.ts";
 import { mergeBroadcasts } from "../../chains/providers/broadcasts.ts";

@@ -1,7 +1,7 @@
 /**
  * One node of two lies about gas, fee, tip, funds, code or a receipt: it sets none of them, and is
- * named; the twin of each lie is the same pair of nodes telling the truth. Of three nodes the two
- * that agree are believed.
+ * named. The twin of each lie is the same pair of honest nodes. With three nodes, the two that
+ * agree decide.
  */
 import { describe, expect, it } from "vitest";
 import type { EvmNodes } from "../../chains/evm/node.ts";
@@ -106,13 +106,13 @@ describe("the tip", () => {
     }
   });
 
-  it("of honest nodes differs without a name", async () => {
+  it("a tip that differs between honest nodes names no node", async () => {
     const { nodes, named } = await nodesThatSay(tip(2n * gwei), honest);
     expect(await nodes.fees()).toMatchObject({ maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: 2n * gwei });
     expect(named).toEqual([]);
   });
 
-  it("of three is the middle one", async () => {
+  it("the tip of three nodes is the middle one", async () => {
     for (const lie of [0n, 440n * gwei]) {
       const { nodes } = await nodesThatSay(honest, tip(lie), honest);
       expect(await nodes.fees()).toMatchObject({ maxPriorityFeePerGas: gwei, maxPriorityFeePerGasHigh: gwei });
@@ -136,7 +136,7 @@ describe("gas", () => {
     expect(three.named).toEqual(["0 gas estimate"]);
   });
 
-  it("of a call that one node of two says would revert is not known; two say so", async () => {
+  it("the gas of a call is unknown if one node of two reports a revert; two such reports are a revert", async () => {
     const one = await nodesThatSay({ eth_estimateGas: failing }, honest);
     expect(await codeOf(one.nodes.estimateGas(call))).toBe("NODE_DISAGREE");
     const two = await nodesThatSay({ eth_estimateGas: failing }, { eth_estimateGas: failing });

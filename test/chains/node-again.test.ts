@@ -116,7 +116,7 @@ describe("a body of Tron that nobody can read", () => {
     ["half a body", { isGarbage: true }, ""],
     ["a gateway's page", { status: 502 }, ""],
     ["a refusal", { status: 500 }, "NODE_HTTP"],
-  ])("of %s asks a read once more, unless it is a refusal", async (_, trouble, code) => {
+  ])("a read answered with %s is asked once more, unless the answer is a refusal", async (_, trouble, code) => {
     town = await startTown({ fronts: [{}] });
     const clock = (): number => performance.now();
     door = createPayer({ urls: town.node.urls, chainId: town.node.chainId, tokens: [], clock, log: () => undefined });

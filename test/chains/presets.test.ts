@@ -115,7 +115,7 @@ describe("a preset in a configuration", () => {
     expect(currencies).toEqual({ "usdc-base": { chain: "mine", decimal: 7, contract } });
   });
 
-  it("of a currency is refused on the chain of another, and taken on a chain of its own written by hand", () => {
+  it("a currency's preset is refused on another preset's chain, and taken on its own chain written by hand", () => {
     const byHand = { family: "evm", chainId: 8453, nodes: ["http://n"] };
     const on = (chain: object) => () =>
       expandPresets({ mine: { ...chain } }, { it: { preset: "usdc-base", chain: "mine" } }, known);
@@ -127,7 +127,7 @@ describe("a preset in a configuration", () => {
     expect(on({ preset: "base" })).not.toThrow();
   });
 
-  it("of a currency asks for its chain where two could be meant", () => {
+  it("a currency's preset needs the name of its chain if two chains fit", () => {
     const both = { a: { preset: "base" }, b: { preset: "base", chainId: 7 } };
     expect(() => expandPresets(both, { it: { preset: "usdc-base" } }, known)).toThrow("name one of a, b as its chain");
     expect(() => expandPresets({ a: { preset: "polygon" } }, { it: { preset: "usdc-base" } }, known)).toThrow(
@@ -136,7 +136,7 @@ describe("a preset in a configuration", () => {
     expect(() => expandPresets({ a: both.a }, { it: { preset: "usdc-base" } }, known)).not.toThrow();
   });
 
-  it("of no such name is refused, also one that every object has", () => {
+  it("an unknown preset is refused, also one with the name of a property that every object has", () => {
     for (const preset of ["basse", "toString", "", 7, null])
       expect(() => expandPresets({ a: { preset } }, {}, known)).toThrow("chains.a.preset is the name of no preset");
   });

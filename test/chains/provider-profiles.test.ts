@@ -115,10 +115,10 @@ group("the readers of EVM chains", () => {
     const nodes = fronts.map(({ url }) => url);
     const reader = watch({ family: "evm", chainId: fakeChainId, nodes, confirmations: 8 });
     expect(sums(await read(reader, 30, ["", token], ours))).toEqual({
-      [`${ours[0]} `]: 6_000n, // of blocks 10, 20 and 30
-      [`${ours[1]} `]: 4_500n, // of 5, 15 and 25
-      [`${ours[0]} ${token}`]: 60n, // of 6, 12, 18 and 24
-      [`${ours[1]} ${token}`]: 60n, // of 3, 9, 21 and 27
+      [`${ours[0]} `]: 6_000n, // blocks 10, 20 and 30
+      [`${ours[1]} `]: 4_500n, // blocks 5, 15 and 25
+      [`${ours[0]} ${token}`]: 60n, // blocks 6, 12, 18 and 24
+      [`${ours[1]} ${token}`]: 60n, // blocks 3, 9, 21 and 27
     });
   });
 });

@@ -1,6 +1,6 @@
 /**
- * What Tron's nodes answer, read strictly: shapes, whole numbers of any size, events, and the rule
- * for "paid" over several versions.
+ * The answers of Tron's nodes, read strictly: shapes, whole numbers of any size, events, and the
+ * rule for "paid" over several versions.
  */
 import { expect, describe as group, it } from "vitest";
 import { readAccount, readBlock, readParameters, readReceipt, readTrial } from "../../chains/tron/answers.ts";

@@ -92,7 +92,7 @@ group("a transaction that is in no block", () => {
     expect(await dead(other)).toMatchObject({ isDead: true });
   });
 
-  it("of several versions, all have to be past; of none, nothing is dead", async () => {
+  it("a withdrawal is dead when all of its versions are past; without a version nothing is dead", async () => {
     await begin();
     const [first, later] = [payment().version, { txHash: "22".repeat(32), untilMs: payment().version.untilMs + 60_000 }];
     mineUntilSolid(first.untilMs + marginMs);
@@ -130,7 +130,7 @@ group("a transaction that came into a block", () => {
     expect(await dead(version)).toMatchObject({ isDead: false });
   });
 
-  it("of a branch that was replaced is dead when the other branch never took it", async () => {
+  it("a transaction of a replaced branch is dead when the other branch never took it", async () => {
     await begin();
     const { signed, version } = payment();
     await town.send(signed);

@@ -117,7 +117,7 @@ group("what a deposit on Tron is", () => {
     expect(paid.map(({ contract, amountUnits }) => [contract, amountUnits])).toEqual([[usdt, 3n]]);
   });
 
-  it("of a token that takes a fee, the deposit is what came", async () => {
+  it("the deposit of a token that takes a fee is the amount that arrived", async () => {
     await begin(2);
     await mined(town.token(payer, feeToken, one, 1_000n));
     expect((await found([one], [feeToken])).map(({ amountUnits }) => amountUnits)).toEqual([990n]);
@@ -270,7 +270,7 @@ group("a provider that misbehaves", () => {
     ["tells of other times", { kind: "ahead", ms: 3_600_000 }],
   ];
 
-  it.each(lies)("of two providers, one that %s stops the reading and credits nothing wrong", async (_, lie) => {
+  it.each(lies)("a provider of two that %s stops the reading and credits nothing wrong", async (_, lie) => {
     await begin(2);
     await mined(
       town.token(payer, usdt, one, 3n),
@@ -290,7 +290,7 @@ group("a provider that misbehaves", () => {
     expect([scanner.sum(one, ""), scanner.sum(one, usdt)]).toEqual([4n, 3n]);
   });
 
-  it.each(lies)("of three providers, one that %s changes nothing", async (_, lie) => {
+  it.each(lies)("a provider of three that %s changes nothing", async (_, lie) => {
     await begin(3);
     await mined(
       town.token(payer, usdt, one, 3n),

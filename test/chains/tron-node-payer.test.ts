@@ -77,7 +77,7 @@ group("facts for a payment on Tron", () => {
     expect(await town.send(signed)).toMatchObject({ result: true });
   });
 
-  it("of two providers, one that names other prices makes no facts; of three, it changes nothing", async () => {
+  it("a provider of two that names other prices leaves no facts; one of three changes nothing", async () => {
     await begin(2);
     town.node.fronts[1]!.suffer({ lies: [{ kind: "cheap" }] });
     await expect(nodes.facts(payer.address)).rejects.toMatchObject({ code: "NODE_DISAGREE" });
@@ -88,7 +88,7 @@ group("facts for a payment on Tron", () => {
     expect((await nodes.facts(payer.address)).price.energySun).toBe(100n);
   });
 
-  it("of two providers, one that lags makes older facts, and none that only one has", async () => {
+  it("facts are of the older block if one provider of two lags; a block that only one has gives none", async () => {
     await begin(2);
     town.node.chain.mine(3);
     town.node.fronts[1]!.suffer({ lagBlocks: 2 });
@@ -127,7 +127,7 @@ group("facts for a payment on Tron", () => {
     expect([...right.unfit.keys()]).toEqual([holder.address]);
   });
 
-  it("of two providers, one that lies of a token's decimals stops its currency, and of three it changes nothing", async () => {
+  it("a provider of two that reports other decimals of a token stops its currency; one of three changes nothing", async () => {
     for (const fronts of [2, 3]) {
       await begin(fronts);
       town.node.fronts[0]!.suffer({ lies: [{ kind: "decimals", decimals: 18 }] });
@@ -171,7 +171,7 @@ group("the work of a payment on Tron", () => {
     expect(await nodes.work(payer.address, tokensTo(holder.address, 1_000_000_000_000n))).toMatchObject({ ok: true });
   });
 
-  it("of two providers, one whose energy is a tenth makes no figure; of three, it changes nothing", async () => {
+  it("a provider of two that reports a tenth of the energy leaves no figure; one of three changes nothing", async () => {
     await begin(2);
     town.node.fronts[0]!.suffer({ lies: [{ kind: "cheap" }] });
     await expect(nodes.work(payer.address, tokensTo(holder.address))).rejects.toMatchObject({ code: "NODE_DISAGREE" });
@@ -261,7 +261,7 @@ group("a signed payment on its way into the chain", () => {
     },
   );
 
-  it("of two providers, one whose receipt tells another amount makes no verdict; of three, it changes nothing", async () => {
+  it("a provider of two whose receipt has another amount leaves no verdict; one of three changes nothing", async () => {
     for (const fronts of [2, 3]) {
       await begin(fronts);
       const signed = town.token(payer, usdt, holder.address, 5n);

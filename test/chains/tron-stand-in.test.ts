@@ -124,7 +124,7 @@ group("the stand-in's rules for taking a transaction in", () => {
     expect(await town.send(town.coins(payer, holder.address, 3_000_000))).toMatchObject({ result: true });
   });
 
-  it("what was refused once is a duplicate ever after at the same node, though no chain has it", async () => {
+  it("a transaction that a node refused once is a duplicate there from then on, though no chain has it", async () => {
     const signed = town.coins(holder, payer.address, 1_000_000);
     expect(await town.send(signed)).toMatchObject({ code: "CONTRACT_VALIDATE_ERROR" });
     town.node.fund(holder.address, 50_000_000n);

@@ -50,10 +50,10 @@ describe("transcripts", () => {
   });
 });
 
-describe("what the transcripts hold", () => {
+describe("the transcripts", () => {
   const textOf = (file: string): string => readFileSync(join(folder, file), "utf8");
 
-  it("every state of a withdrawal, each with what to do or nothing to do", () => {
+  it("the transcripts show every state of a withdrawal, each with the next step or none", () => {
     const text = textOf("states.txt");
     for (const state of Object.keys(well.counts)) expect(text, state).toMatch(new RegExp(`^  state +${state}:`, "m"));
     const blocks = text.split("# scene: ").slice(1);
@@ -65,7 +65,7 @@ describe("what the transcripts hold", () => {
     }
   });
 
-  it("at least forty faults, and every scene of them has what to do or ends by itself", () => {
+  it("the transcripts show at least forty faults, and each scene names the next step or ends by itself", () => {
     const blocks = textOf("faults.txt").split("# scene: ").slice(1);
     expect(blocks.length).toBe(Object.keys(faults).length);
     const wrong = [...blocks, ...textOf("status.txt").split("# scene: ").slice(1)].filter((block) => !block.includes("[exit 0]"));
@@ -75,7 +75,7 @@ describe("what the transcripts hold", () => {
       expect(block).toMatch(/hint: \S|not said yet/);
   });
 
-  it("no word of starting crypto by hand where units run it", () => {
+  it("the transcripts never advise to start crypto by hand when units run it", () => {
     for (const block of textOf("faults.txt").split("# scene: ")) {
       if (/units|on purpose|credential|a loop|failed w/.test(block.split("\n")[0] ?? ""))
         expect(block).not.toContain("node crypto.js");

@@ -1,6 +1,6 @@
 /**
- * Where config.json is looked for when nobody names it, and whose is taken: the built file in a
- * folder of its own, as an installed copy has it, asked by a process that stands in another folder.
+ * The place of config.json when no option names it, and the copy that is taken. The built file
+ * stands in a folder of its own, as in an installed copy, and a process in another folder asks it.
  */
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";

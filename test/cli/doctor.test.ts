@@ -37,7 +37,7 @@ const underUnits = (): void => {
 };
 
 type Break = () => void | Promise<void>;
-/** What is broken, the code that it gives, how, and what must stand before both. */
+/** The broken part, its code, the act that breaks it, and the act that must come before. */
 const cases: readonly (readonly [what: string, code: string, broken: Break, before?: Break])[] = [
   // files
   ["a keystore that its group can read", "FILE_EXPOSED", () => chmodSync(inSigner("keystore.json"), 0o640)],
@@ -341,7 +341,7 @@ describe("doctor as somebody with few rights", () => {
   });
 });
 
-describe("what doctor reads", () => {
+describe("the files that doctor reads", () => {
   it.each([
     "config.json~",
     ".config.json.swp",
@@ -370,7 +370,7 @@ describe("what doctor reads", () => {
     "my-config.json",
     "encKey.cred",
     "config.d",
-  ])("what doctor reads: %s is none", (name) => expect(isCopyOf(name, "config.json")).toBe(false));
+  ])("%s is no copy of config.json", (name) => expect(isCopyOf(name, "config.json")).toBe(false));
 
   it("a placeholder in a copy is no secret", async () => {
     writeFileSync(beside("config.json.bak"), `{ "mnemonic": "<MNEMONIC>", "apiKey": "" }`);

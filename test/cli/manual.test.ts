@@ -35,7 +35,7 @@ async function printed(line: string): Promise<{ readonly code: number; readonly 
   return { code: await runCommand(line.split(" "), terminal), text };
 }
 
-/** What a bash that sourced the script offers for the last of these words. */
+/** The completions of a bash that sourced the script, for the last of these words. */
 function offeredBy(script: string, program: string, words: readonly string[]): string[] {
   const line = `source /dev/stdin <<< "$SCRIPT"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _${program}; printf '%s\\n' "\${COMPREPLY[@]}"`;
   const env = { ...process.env, SCRIPT: script };

@@ -1,6 +1,6 @@
 /**
- * What others wrote and commands print: it moves no cursor, begins no line of its own, and is no
- * part of the line that a person types.
+ * Foreign text that a command prints moves no cursor, begins no line of its own, and is no part of
+ * the line that a person types.
  */
 import { spawnSync } from "node:child_process";
 import { writeFileSync } from "node:fs";
@@ -87,7 +87,7 @@ describe("in a command", () => {
   });
   afterEach(() => rig.close());
 
-  it("what the courier says of itself forges no line of status or doctor", async () => {
+  it("the courier's report about itself forges no line of status or doctor", async () => {
     rig.courier({ link: "down", linkDetail: `LINK_SOCKET: ${dirty}`, waiting: [{ transactionId: "1".repeat(32), why: dirty }] });
     const { status } = await askOperator(rig.state, "status", {});
     expect(status.courier?.linkDetail).toBe(`LINK_SOCKET: ${visible(dirty)}`);
@@ -158,7 +158,7 @@ describe("last words", () => {
     return `${error.message} ${String(error.context.hint)}`;
   };
 
-  it.each([true, false])("of a courier are not taken for why its signer is silent (under units: %s)", (isUnderUnits) => {
+  it.each([true, false])("a courier's last words do not explain a silent signer (under units: %s)", (isUnderUnits) => {
     expect(words(["courier"], isUnderUnits)).not.toMatch(/its (?:last words|hint)/);
     expect(words(["courier", "signer"], isUnderUnits)).toMatch(/its last words.*its hint/);
     expect(words(["both"], isUnderUnits)).toMatch(/its last words.*its hint/);

@@ -1,6 +1,6 @@
 /**
- * What the courier says of its chains: which node is out and since when, and a chain whose nodes
- * are too few while the questions under way wait still.
+ * The courier's status of its chains: the node that is out, and since when; and a chain with too
+ * few nodes while the open questions still wait.
  */
 import { describe, expect, it } from "vitest";
 import { createChainDoor } from "../../agent/courier/nodes/chain.ts";

@@ -1,6 +1,6 @@
 /**
- * What the courier tells of: which conditions hold by what it sees, what its status says of it, and
- * its metrics.
+ * The courier's notices: the conditions that hold by its observations, their part in its status,
+ * and its metrics.
  */
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { get, type RequestOptions } from "node:http";
@@ -69,7 +69,7 @@ describe("conditions", () => {
     expect(named({ summary: { ...summary, configDiffers: true } })).toEqual(["config-differs config"]);
   });
 
-  it("of withdrawals: held at once; stuck when they do not go on; not for what all of them wait for", () => {
+  it("a withdrawal is held at once, stuck when it does not go on, and neither while all of them wait for the same", () => {
     expect(named({ items: [{ ...item, state: "held" }] })).toEqual(["withdrawal-held t1"]);
     expect(named({ items: [{ ...item, state: "included" }] })).toEqual([]);
     expect(named({ items: [{ ...item, why: "funds" }] })).toEqual(["withdrawal-stuck t1"]);
@@ -79,7 +79,7 @@ describe("conditions", () => {
     expect([stuck?.afterMs, stuck?.context.why]).toEqual([30 * 60_000, "funds"]);
   });
 
-  it("of funds: below the threshold, by currency; what is not known is not low", () => {
+  it("the condition of low funds compares each currency with its threshold; an unknown balance is not low", () => {
     const balances = new Map([
       ["", 5n * 10n ** 17n - 1n],
       ["0xToken", 100_000_000n],

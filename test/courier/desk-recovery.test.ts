@@ -32,15 +32,15 @@ const place = (driver: Driver, sequence: number) =>
     ],
   });
 
-describe("what a hello says is open", () => {
+describe("the open slots of a hello", () => {
   const openAfter = (views: Parameters<typeof drive>[0]) => openSlots(drive(views).desk.book);
 
-  it("lies between the lowest and the highest nonce of what is bound, quarantined or not", () => {
+  it("the open slots lie between the lowest and the highest bound nonce, quarantined or not", () => {
     const views = [viewOf(4, "broadcast"), quarantined(2), viewOf(17, "included"), viewOf(29, "approved")];
     expect(openAfter(views)).toEqual([{ network: "eip155:31337", account, first: "2", last: "17" }]);
   });
 
-  it("is nothing where nothing is bound", () => {
+  it("there are no open slots if nothing is bound", () => {
     expect(openAfter([viewOf(9, "approved"), viewOf(8, "held")])).toEqual([]);
     const driver = drive([viewOf(1, "approved")]);
     driver.block(10);
@@ -48,7 +48,7 @@ describe("what a hello says is open", () => {
     expect(openSlots(driver.desk.book)).toEqual([]);
   });
 
-  it("ends with what the gateway has confirmed to have ended, and not with what was told", () => {
+  it("a slot is open until the gateway has confirmed its end; an unconfirmed end leaves it open", () => {
     const driver = drive([viewOf(4, "broadcast"), viewOf(5, "broadcast")]);
     driver.feed({ kind: "views", withdrawals: [viewOf(5, "paid", { changedAt: 9 })] });
     expect(openSlots(driver.desk.book)).toMatchObject([{ first: "4", last: "5" }]);

@@ -165,7 +165,7 @@ describe("a dearer version", () => {
     const reverting = waited();
     reverting.nowMs = 31_000;
     reverting.block(16);
-    // What is bound must use its slot up: the limit of before serves.
+    // A bound withdrawal must use its slot up, so the previous gas limit serves.
     expect(asked(revertFor(reverting, 1))).toContain("replace:1");
     const apart = waited();
     apart.nowMs = 31_000;

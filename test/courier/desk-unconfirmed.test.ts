@@ -1,6 +1,6 @@
 /**
- * What somebody told the signer to be over, and no gateway has confirmed: the desk sends and
- * watches it as if nothing had been told.
+ * A withdrawal that the signer was told is over, without a gateway's confirmation: the desk sends
+ * and watches it as if nothing had been reported.
  */
 import { describe, expect, it } from "vitest";
 import { step } from "../../agent/courier/desk/desk.ts";

@@ -405,7 +405,7 @@ describe("a place that turns up after all", () => {
     expect(only(looked(driver, 1, 25, 1), "alarm")).toEqual([]);
   });
 
-  it("of a version that nobody called dead is no alarm", () => {
+  it("a place of a version that nobody called dead raises no alarm", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(startMs);
     expect(only(looked(driver, 1, 25, 1), "alarm")).toEqual([]);

@@ -1,4 +1,4 @@
-/** What the courier makes of an acknowledgement that the signer does not take. */
+/** The courier's reaction to an acknowledgement that the signer does not take. */
 import { describe, expect, it } from "vitest";
 import { release } from "../../agent/courier/gateway-link.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";

@@ -1,5 +1,5 @@
 /**
- * What the desk asks of the signer in one turn goes on one line a verb, and each answer comes back
+ * The desk's requests to the signer in one turn go on one line a verb, and each answer comes back
  * as its own event.
  */
 import { setImmediate as nextRound } from "node:timers/promises";

@@ -1,6 +1,6 @@
 /**
- * What the courier reports of the ledger, in which order, and what it does when the link or the
- * signer stalls.
+ * The courier's reports of the ledger, their order, and its reaction when the link or the signer
+ * stalls.
  */
 import { describe, expect, it } from "vitest";
 import { createReporter } from "../../agent/courier/report/report.ts";

@@ -27,7 +27,7 @@ const commands = [...page.matchAll(/```sh\n([\s\S]*?)```/g)]
   .flatMap(([, block = ""]) => block.trim().split("\n"))
   .map((line) => ({ line, stays: line.endsWith(" # stays") }));
 
-/** What a person does in the editor: replaces the placeholders, and deletes the lines of Nile. */
+/** A person's work in the editor: replaces the placeholders, and deletes the lines of Nile. */
 const editor = `#!${process.execPath}
 const { readFileSync, writeFileSync } = require("node:fs");
 const [, , path] = process.argv;

@@ -1,6 +1,6 @@
 /**
- * What docs/api.md says about amounts, about the rate's headers and about readiness, held against a
- * gateway.
+ * The claims of docs/api.md about amounts, about the rate's headers and about readiness, held
+ * against a gateway.
  */
 import { describe, expect, it } from "vitest";
 import { createServer } from "../../gateway/api/server.ts";

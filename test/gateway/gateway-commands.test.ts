@@ -101,7 +101,7 @@ function books(): void {
   database.run(entry, network, hot, "outside", "2500000", at);
 }
 
-/** What a command prints, both streams in their order, and its exit code. */
+/** The output of a command, both streams in their order, and its exit code. */
 async function command(line: readonly string[]): Promise<{ readonly text: string; readonly code: number }> {
   let text = "";
   const take = (part: string | Uint8Array): boolean => {

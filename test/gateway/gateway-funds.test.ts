@@ -1,6 +1,4 @@
-/**
- * What a withdrawal reserves, when that is free again, and what the balance operation tells of it.
- */
+/** The reservation of a withdrawal, its release, and its part in the balance operation's answer. */
 import { describe, expect, it } from "vitest";
 import { balanceNumber } from "../../gateway/balance/balance.ts";
 import { keepFinalPayment, keepSeenPayment } from "../../gateway/store/payments.ts";

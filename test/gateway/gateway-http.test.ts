@@ -1,6 +1,6 @@
 /**
- * What every operation shares: HTTP at its limits, errors, languages, the station, and the document
- * of the interface.
+ * The rules that all operations share: HTTP at its limits, errors, languages, the station, and the
+ * document of the interface.
  */
 
 import { execFile, spawnSync } from "node:child_process";

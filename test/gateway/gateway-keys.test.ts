@@ -1,6 +1,4 @@
-/**
- * What a key may do, how often, how it is kept, and the gateway's own key and database as files.
- */
+/** A key's rights, its rates and its storage, and the gateway's own key and database as files. */
 import { generateKeyPairSync, randomBytes } from "node:crypto";
 import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -138,8 +136,8 @@ describe("limits", () => {
     const used = good();
     expect((await post(used)).status).toBe(400);
     for (let i = 0; i < 3; i += 1) expect((await post(used)).status).toBe(401);
-    expect((await post(used)).status).toBe(429); // of its own counter
-    expect((await post(bad())).status).toBe(401); // which is not that of wrong ones
+    expect((await post(used)).status).toBe(429); // the counter of repeated tokens
+    expect((await post(bad())).status).toBe(401); // the counter of wrong tokens is another
     for (let i = 0; i < 5; i += 1) expect((await post(good())).status).toBe(400);
     await small.close();
   });

@@ -90,7 +90,7 @@ describe("a list of transactions", () => {
   });
 });
 
-/** What SQLite says of how it reads the rows. */
+/** SQLite's plan for reading the rows. */
 function planOf(database: Database, filter: TransactionFilter): string {
   const asked: Database = {
     ...database,

@@ -1,6 +1,6 @@
 /**
- * What the running gateway says of a token that is out of service, at /ready and in its log, and
- * what it mends at its start: startGateway with its own probes on a chain whose contract lies.
+ * The running gateway reports a token that is out of service, at /ready and in its log, and counts
+ * wrong sums again at its start: startGateway with its own probes on a chain whose contract lies.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

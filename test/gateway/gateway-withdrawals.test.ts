@@ -1,7 +1,7 @@
 /**
- * autoWithdraw and manualWithdraw over real HTTP and a real SQLite file: what is stored, what is
- * answered and when, and every way in which a body can be wrong. What the agent would say is
- * written by the test: rows as the hub writes them, then the signal.
+ * autoWithdraw and manualWithdraw over real HTTP and a real SQLite file: the stored rows, the
+ * answers and their time, and every way in which a body can be wrong. The test writes the agent's
+ * part: rows as the hub writes them, then the signal.
  */
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";

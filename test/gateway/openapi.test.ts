@@ -169,7 +169,7 @@ describe("/openapi.json", () => {
 describe("each documented code comes, and no other: ", () => {
   it("each documented code comes, and no other: what any operation may answer", async () => {
     const strict = await startTestGateway({ limits: { readsPerSecond: 1, writesPerSecond: 1, burst: 1 } });
-    // Of its own, since on a busy machine a good request would be too slow for it.
+    // A gateway of its own, because on a busy machine a good request would be too slow for it.
     const hasty = await startTestGateway();
     hasty.server.server.headersTimeout = 100;
     await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * What the operator's acts on merchants, keys and deposits change for shops and agents, at a
- * gateway that runs.
+ * The effect of the operator's acts on merchants, keys and deposits for shops and agents, at a
+ * running gateway.
  */
 import { HDKey } from "@scure/bip32";
 import { describe, expect, it } from "vitest";

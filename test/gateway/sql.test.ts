@@ -13,7 +13,7 @@ const script = fileURLToPath(new URL("../../scripts/sql.js", import.meta.url));
 const root = mkdtempSync(join(tmpdir(), "aw-sql-"));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** What the check says of these files of the gateway. */
+/** The verdict of the check on these files of the gateway. */
 function judge(files: readonly (readonly [path: string, text: string])[]): {
   readonly ok: boolean;
   readonly said: readonly string[];

@@ -1,7 +1,7 @@
 /**
- * What addresses for deposits hold, what is on its way and what has arrived, over random histories:
- * a unit that was paid in is in exactly one of the sums, and a start counts the same. What is worth
- * a sweep, and why the rest waits.
+ * The sums of deposit addresses (held, on the way, arrived) over random histories: a unit that was
+ * paid in is in exactly one of the sums, and a start counts the same. The amounts that are worth a
+ * sweep, and the reason for which the rest waits.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { GatewayCurrency } from "../../gateway/config.ts";
@@ -89,8 +89,8 @@ class Wallet {
   }
 }
 
-describe("what was paid in", () => {
-  it.each([1, 2, 3, 4, 5])("what was paid in is in exactly one sum after each of 400 acts, seed %i", (seed) => {
+describe("paid-in money", () => {
+  it.each([1, 2, 3, 4, 5])("paid-in money is in exactly one sum after each of 400 acts, seed %i", (seed) => {
     const seeded = new Seeded(seed);
     const wallet = new Wallet();
     const addresses = Array.from({ length: 4 }, () => address());
@@ -143,7 +143,7 @@ describe("what was paid in", () => {
     expect(db.store.write(mendHoldings)).toBe(0);
   });
 
-  it("what was paid in is counted in a database of an earlier version, whose rows all stay", () => {
+  it("paid-in money is counted in a database of an earlier version, whose rows all stay", () => {
     const to = address();
     pay(to, "usdt", 7n, "0x1");
     takeBack((sql) => db.store.database.run(sql), 11);
@@ -257,7 +257,7 @@ const eth = {
   sweep: { isAutomatic: true, feeMultiple: 20, least: "0.000000000000000005" },
 } satisfies GatewayCurrency;
 
-describe("what is worth a sweep", () => {
+describe("a sweep's worth", () => {
   const rowFor = (change: Partial<SweepableRow> = {}): SweepableRow => ({
     ...{ address: "0xa", network, currency: "eth", merchant: "m1", units: "1000", agent: "a", addressIndex: 1 },
     ...{ request: "r", requestStatus: 1, open: "", wishedAt: null },

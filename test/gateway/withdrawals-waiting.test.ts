@@ -77,7 +77,7 @@ beforeEach(async () => {
 
 const out = { currency: "trc20", amount: "10", address: receiver, orderId: "out-1" };
 
-/** What hub and watcher store of a version that was signed and died. */
+/** Stores the rows of hub and watcher for a version that was signed and died. */
 function signs(id: string, isDead: boolean): void {
   const account = hotAddressOn(agentRow(), network);
   const agent = agentRow().id;

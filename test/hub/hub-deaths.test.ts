@@ -1,7 +1,7 @@
 /**
- * Where waiting alone keeps a second payment out: what the hub takes of versions that end, what it
- * tells an agent of those that no block can take any more, and when a signed withdrawal may be
- * over.
+ * Chains on which only waiting excludes a second payment: the statements about ended versions that
+ * the hub takes, its words to an agent on versions that no block can take any more, and the moment
+ * at which a signed withdrawal may be over.
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import { fundsOf } from "../../gateway/balance/funds.ts";
@@ -77,7 +77,7 @@ const word = (id: string, verdict: DecisionEntry["decision"], code = ""): EntryB
 const signatures = (): readonly SignatureRow[] =>
   db.store.database.all("SELECT * FROM signatures ORDER BY transactionId, version");
 
-/** What the watcher does once its nodes say so. */
+/** The watcher's act when its nodes report the death. */
 function dies(id: string, number = 1): void {
   const end = { transactionId: id, txHash: hashOf(id, number), untilMs: until + number };
   expect(db.store.write((database) => markDead(database, end, 7_000))).toBe(true);

@@ -12,7 +12,7 @@ eachTestItsHub();
 
 const network = "eip155:31337";
 
-/** What the watcher does at finality. */
+/** The watcher's act at finality. */
 function end(id: string, status: 1 | 2 = 1): void {
   db.store.database.run("UPDATE transactions SET status = ? WHERE id = ?", status, id);
   signals.emit("changed", { transactionId: id });

@@ -53,7 +53,7 @@ async function renewed(): Promise<LinkAgent> {
   return agent;
 }
 
-/** What the agent has signed of the first `count` withdrawals, nonces from 1 on. */
+/** The agent signs withdrawals `after + 1` to `count`, each with its number as the nonce. */
 async function signAll(count: number, after = 0): Promise<void> {
   const agent = await greeted();
   for (let from = after; from < count; from += 200) {

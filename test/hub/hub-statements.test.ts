@@ -1,6 +1,6 @@
 /**
- * What the hub takes of an agent's ledger, what it refuses, what a restart keeps, and the effect of
- * each entry alone.
+ * The entries of an agent's ledger that the hub takes and those that it refuses, the state that a
+ * restart keeps, and the effect of each entry by itself.
  */
 import { describe, expect, it } from "vitest";
 import { type Around, effectOf } from "../../gateway/hub/effect.ts";

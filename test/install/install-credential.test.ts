@@ -147,14 +147,14 @@ describe("a credential that is there", () => {
     await sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null));
   });
 
-  it("stays, and a run that was cut between sealing and config.json is finished", async () => {
+  it("a credential stays, and a run that was cut between sealing and config.json is finished", async () => {
     writeConfig(key);
     await sealEncKey(places, false, terminal(null));
     expect(sealed()).toBe(key);
     expect(readFileSync(places.config, "utf8")).not.toContain("encKey");
   });
 
-  it("is not replaced by another encKey, in config.json or in a file", async () => {
+  it("a credential is not replaced by another encKey, in config.json or in a file", async () => {
     writeConfig(otherKey);
     expect(await code(sealEncKey(places, true, terminal(null)))).toBe("INSTALL_ENCKEY");
     rmSync(places.config);
@@ -165,14 +165,14 @@ describe("a credential that is there", () => {
     expect(sealed()).toBe(key);
   });
 
-  it("of another machine is refused, and sealed anew from the encKey given", async () => {
+  it("a credential of another machine is refused, and sealed again if the encKey is given", async () => {
     writeFileSync(places.credential, "from elsewhere\n");
     expect(await code(sealEncKey(places, true, terminal(null)))).toBe("ENCKEY_SEALED");
     expect(await code(sealEncKey({ ...places, encKeyFile: writeKey("key", key) }, true, terminal(null)))).toBe("ok");
     expect(sealed()).toBe(key);
   });
 
-  it("two different ones, in config.json and in a file, are refused before any is sealed", async () => {
+  it("two different encKeys, in config.json and in a file, are refused before any is sealed", async () => {
     rmSync(places.credential);
     writeConfig(otherKey);
     expect(await code(sealEncKey({ ...places, encKeyFile: join(dir, "key") }, true, terminal(null)))).toBe("INSTALL_ENCKEY");

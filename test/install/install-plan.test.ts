@@ -1,6 +1,6 @@
 /**
- * What installing would do, from what a machine has: every step made once and kept after, and
- * refusals with their twins.
+ * The plan of an installation on a given machine: every step is made once and kept after, and each
+ * refusal has its twin.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
@@ -283,8 +283,8 @@ describe("uninstalling", () => {
   });
 });
 
-describe("what installing writes", () => {
-  it("starts units with this machine's Node, and the gateway from its own folder", () => {
+describe("an installed unit", () => {
+  it("an installed unit starts with this machine's Node, and the gateway's from its own folder", () => {
     const text = "ExecStart=/usr/bin/node /opt/autowithdraw/gateway/gateway.js start\n";
     expect(unitText(text, "/opt/node/bin/node", layouts.gateway)).toBe(
       "ExecStart=/opt/node/bin/node /opt/autowithdraw-gateway/gateway/gateway.js start\n",
@@ -352,7 +352,7 @@ describe("the gateway's short command", () => {
   });
 });
 
-describe("what a part installs", () => {
+describe("an installed part", () => {
   const root = fileURLToPath(new URL("../..", import.meta.url));
   const importsOf = (room: string): readonly string[] =>
     readdirSync(join(root, room), { recursive: true, encoding: "utf8" })
@@ -363,7 +363,7 @@ describe("what a part installs", () => {
         return named.map((path) => normalize(join(room, dirname(name), path)).split(sep)[0] ?? "");
       });
 
-  it.each(Object.values(layouts))("has every room that its own rooms import: $part", ({ rooms }) => {
+  it.each(Object.values(layouts))("an installed part has every room that its own rooms import: $part", ({ rooms }) => {
     const imported = new Set(rooms.flatMap(importsOf));
     expect(imported.size).toBeGreaterThan(3);
     expect([...imported].filter((room) => !rooms.includes(room))).toEqual([]);

@@ -1,6 +1,6 @@
 /**
- * What a daemon tells the service manager, said by the real `systemd-notify`; where there is none,
- * once what is missing.
+ * A daemon's messages to the service manager, sent by the real `systemd-notify`. Without that
+ * program the daemon names it once as missing.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";

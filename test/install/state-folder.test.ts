@@ -1,6 +1,6 @@
 /**
- * What is taken for missing in a state folder, and what is only out of this user's sight: the two
- * ask for opposite things.
+ * Files that are missing in a state folder, and files that only this user cannot see: the two need
+ * opposite steps.
  */
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -138,7 +138,7 @@ describe("a folder", () => {
     expect(isTrustedFolder(join(dir, "missing"), plain)).toBe(false);
   });
 
-  it.runIf(isRoot)("of a service's user is taken where only root could have given it away", async () => {
+  it.runIf(isRoot)("a folder of a service's user is trusted if only root could have given it away", async () => {
     const given = folder("given", 0o700, service);
     expect(await look(given, { owner: "folder", isSecret: false })).toBe("");
     expect(await look(given)).toBe("FILE_OWNER");

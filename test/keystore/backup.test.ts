@@ -84,7 +84,7 @@ function codeOf(act: () => unknown): string {
   return "";
 }
 
-/** Where each chunk begins, and the end. */
+/** The offset of each chunk, and the end. */
 function places(file: Buffer): number[] {
   const found: number[] = [];
   for (let at = file.indexOf(0x0a) + 1; at < file.length; at += 4 + file.readUInt32BE(at)) found.push(at);

@@ -281,8 +281,8 @@ describe("rekey", () => {
   });
 });
 
-describe("what they answer in JSON", () => {
-  it("what backup and restore answer in JSON is what docs/cli-json.md lists", async () => {
+describe("answers in JSON", () => {
+  it("the JSON of backup, restore and rekey has exactly the fields that docs/cli-json.md lists", async () => {
     const page = readFileSync(join(projectRoot, "docs", "cli-json.md"), "utf8");
     const rowsOf = (section: string): string[] => {
       const text = page.split(/^## /m).find((part) => part.startsWith(`${section}\n`)) ?? "";

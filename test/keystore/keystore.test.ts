@@ -239,7 +239,7 @@ describe("a keystore's text", () => {
 describe("an encKey", () => {
   const random = createHash("sha256").update("encKey").digest();
 
-  it("of 32 bytes is known in hex, base64 and base64url", () => {
+  it("an encKey of 32 bytes is known in hex, base64 and base64url", () => {
     for (const text of [
       random.toString("hex"),
       random.toString("hex").toUpperCase(),

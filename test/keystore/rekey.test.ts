@@ -1,7 +1,7 @@
 /**
  * Another encKey for the keystore: on a disk that may lose power before and after every step, on
- * one whose every step may fail, and on a real folder. Whatever happens, one keystore stands there
- * that opens with the old encKey or with the new one.
+ * one whose every step may fail, and on a real folder. In every case one keystore is left that
+ * opens with the old encKey or with the new one.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, chownSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -114,8 +114,8 @@ class Disk implements KeystoreDisk {
   }
 
   /**
-   * What a start finds: the killed process's kernel wrote all of it, or the power went and it wrote
-   * what was synced.
+   * The keystore as a start finds it. The kernel wrote everything after a killed process; after a
+   * power cut it has only the synced part.
    */
   afterKill(): string {
     return this.read(keystoreName);
@@ -198,7 +198,7 @@ describe("a crash at any moment", () => {
     expect([...seen].sort()).toEqual(["new", "old"]);
   });
 
-  it("of which the disk tells, says which encKey opens it", () => {
+  it("a failed step of the disk names the encKey that opens the keystore", () => {
     const effects = new Set<string>();
     for (let stopAt = 1; stopAt <= stepsOfAll(); stopAt++) {
       const disk = new Disk();
@@ -263,7 +263,7 @@ describe("on a real folder", () => {
   });
 });
 
-describe("what is left to do after it", () => {
+describe("the steps after a rekey", () => {
   const installed = "/var/lib/autowithdraw";
   const after = {
     from: "file",
@@ -274,7 +274,7 @@ describe("what is left to do after it", () => {
   } as const;
   const told = (stateRoot: string): string => nextSteps({ ...after, stateRoot, newFile: "/srv/encKey.new" }).join("\n");
 
-  it("for the installed agent is its credential, and a start", () => {
+  it("the steps for the installed agent are its credential and a start", () => {
     expect(told(installed)).toContain("systemd-creds encrypt --name=encKey /srv/encKey.new /etc/autowithdraw/encKey.cred");
     expect(told(installed)).toContain("systemctl start autowithdraw.target");
     expect(told(installed)).toContain("shred -u /srv/encKey.new");
@@ -282,7 +282,7 @@ describe("what is left to do after it", () => {
     expect(told(installed)).not.toContain("install -m 0600");
   });
 
-  it("for a copy on which somebody tries it leaves the installed agent's credential and file alone, and starts nothing", () => {
+  it("the steps for a drill's copy leave the installed agent's credential and file alone, and start nothing", () => {
     expect(told("/srv/drill")).not.toMatch(/systemd-creds|install -m|node crypto\.js|systemctl start/);
     expect(told("/srv/drill")).toContain("start nothing on /srv/drill");
   });

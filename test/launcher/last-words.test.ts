@@ -64,7 +64,7 @@ describe("last words", () => {
     expect(readLastWords(state)[0]?.hint).toMatch(/^a \[2J b c😀{50}$/u);
   });
 
-  it("of another form, of another role or of another kind of file are none", () => {
+  it("last words of another form, of another role or in another kind of file are not read", () => {
     const state = fresh();
     leave(state, JSON.stringify(words));
     expect(readLastWords(state)).toHaveLength(1);

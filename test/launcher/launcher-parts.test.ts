@@ -21,10 +21,10 @@ import { AgentFolder } from "../support/agent-folder.ts";
 const agent = new AgentFolder();
 afterAll(() => agent.remove());
 
-describe("what is handed over", () => {
+describe("a secret that is handed over", () => {
   const secret = Buffer.from("a key");
 
-  it("arrives whole, and the copy made for the way is wiped", async () => {
+  it("a secret that is handed over arrives complete, and the copy made for the way is wiped", async () => {
     const chunks: Buffer[] = [];
     const seen: string[] = [];
     const pipe = new Writable({
@@ -41,7 +41,7 @@ describe("what is handed over", () => {
     expect(secret.toString()).toBe("a key");
   });
 
-  it("is wiped as well when nobody takes it", async () => {
+  it("a secret that nobody takes is wiped as well", async () => {
     const chunks: Buffer[] = [];
     const pipe = new Writable({ write: (chunk: Buffer, _, done) => done(new Error(`${chunks.push(chunk)} went nowhere`)) });
     await new Promise((resolve) => {

@@ -137,7 +137,7 @@ describe("last words", () => {
     const started = begin();
     await says(started, "crypto: ready");
     expect(readLastWords(state)).toEqual([]);
-    // Who is turned away by the one that runs has no say about it.
+    // A second start beside the running crypto leaves no last words.
     const second = begin();
     expect(await second.ended).toBe(1);
     expect(readLastWords(state)).toEqual([]);
@@ -160,8 +160,8 @@ describe("last words", () => {
   }, 30_000);
 });
 
-describe("what surrounds crypto", () => {
-  it("root is warned at a folder of somebody else, its owner is not", () => {
+describe("the surroundings of crypto", () => {
+  it("a folder of another user warns root, and does not warn its owner", () => {
     expect(foreignFolderWarning(agent.dir, 1)).toBe("");
     expect(foreignFolderWarning(join(agent.dir, "gone"), 0)).toBe("");
     const { uid } = statSync(agent.dir);
@@ -171,7 +171,7 @@ describe("what surrounds crypto", () => {
     expect(foreignFolderWarning("/proc/self", 0) === "").toBe(uid === 0);
   });
 
-  it("a terminal is gone only for one who had it", () => {
+  it("a terminal is gone only for a process that had one", () => {
     expect(terminalIsGone(false)).toBe(false);
   });
 });

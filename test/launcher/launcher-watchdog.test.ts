@@ -1,6 +1,6 @@
 /**
- * Who hangs is killed and who speaks is not: the watchdog's arithmetic on a clock of the test's,
- * and the supervisor on real children.
+ * The watchdog kills a process that hangs, and spares one that reports: its arithmetic on a clock
+ * of the test's, and the supervisor on real children.
  */
 import { spawn } from "node:child_process";
 import { describe, expect, it } from "vitest";

@@ -21,7 +21,7 @@ afterAll(() => rmSync(dir, { recursive: true, force: true }));
 const opened = /debugger|inspector/i;
 const settleMs = 700;
 
-/** What the process says within a moment of the signal. */
+/** The output of the process within a moment of the signal. */
 async function afterSignal(told: Started, pid = told.pid): Promise<string> {
   const before = told.output().length;
   process.kill(pid, "SIGUSR1");

@@ -1,6 +1,6 @@
 /**
- * What is closed or paid leaves the checkpoint: sorted files that the ledger names, looked up for
- * ever, whole after every crash.
+ * Closed and paid withdrawals leave the checkpoint for sorted files that the ledger names. The
+ * files are looked up permanently, and are complete after every crash.
  */
 import { describe, expect, it } from "vitest";
 import { CopyCheck, copyLedger } from "../../agent/ledger/copy.ts";

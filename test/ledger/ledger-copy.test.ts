@@ -47,7 +47,7 @@ describe("a copy", () => {
     }
   });
 
-  it("where nobody writes, ends with the last whole line", () => {
+  it("a copy of a ledger that nobody writes ends with the last complete line", () => {
     const { disk, heads } = grown();
     const newest =
       disk
@@ -61,7 +61,7 @@ describe("a copy", () => {
     expect(Buffer.from(parts.find(({ name }) => name === newest)?.bytes ?? []).includes(torn)).toBe(false);
   });
 
-  it("of a ledger that grows between any two reads is whole all the same", () => {
+  it("a copy of a ledger that grows between any two reads is complete all the same", () => {
     const { disk, ledger } = fresh({ segmentBytesMax: 3000 });
     for (let n = 1; n <= 6; n++) {
       write(disk, ledger, bodies(n));

@@ -1,7 +1,7 @@
 /**
- * What a start makes of a ledger that was damaged or written by others: every cut, a flipped bit in
- * every byte (`BITS=8` flips all), lines taken out, doubled or exchanged, crashes while writing,
- * newer versions, and lines that are right each by itself.
+ * The start on a ledger that was damaged or written by others: every cut, a flipped bit in every
+ * byte (`BITS=8` flips all), lines taken out, doubled or exchanged, crashes while writing, newer
+ * versions, and lines that are right each by itself.
  */
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -54,7 +54,7 @@ describe.each([false, true])("damage, rotated: %s", (rotated) => {
   const ends: number[] = [];
   for (const [at, byte] of whole.entries()) if (byte === 0x0a) ends.push(at + 1);
 
-  it("of every truncation length: the records that are whole, or a refusal", async () => {
+  it("a ledger cut at every length gives its complete records or a refusal", async () => {
     expect(records).toHaveLength(rotated ? 10 : 20);
     for (let length = 0; length < whole.length; length++) {
       if (length % 256 === 0) await new Promise(setImmediate);
@@ -64,12 +64,12 @@ describe.each([false, true])("damage, rotated: %s", (rotated) => {
     }
   });
 
-  it("of a bit in any byte: a refusal, save where a zero byte in the last line looks torn", { timeout: 300_000 }, async () => {
+  it("a flipped bit in any byte is refused, unless a zero byte in the last line looks torn", { timeout: 300_000 }, async () => {
     const lastLine = ends.at(-2) ?? 0;
     const random = new Seeded(seedsOfRun(1)[0] as number);
     let cut = 0;
     for (let at = 0; at < whole.length; at++) {
-      // Whoever waits for a word of this worker gets one.
+      // The test runner waits for messages of this worker; this lets them out.
       if (at % 256 === 0) await new Promise(setImmediate);
       const first = random.below(8);
       for (let bit = first; bit < first + bitsPerByte; bit++) {
@@ -84,7 +84,7 @@ describe.each([false, true])("damage, rotated: %s", (rotated) => {
     expect(cut).toBeLessThan(10);
   });
 
-  it("of a write with holes at its end is cut and kept aside; with a good record behind it is refused", () => {
+  it("a last write with holes is cut and kept aside; one with a good record behind is refused", () => {
     const start = ends.at(-3) ?? 0;
     const holes = Uint8Array.from(whole);
     holes.fill(0, start + 40, whole.length - 40);
@@ -96,7 +96,7 @@ describe.each([false, true])("damage, rotated: %s", (rotated) => {
     expect(outcome(image(middle), records)).toBe("LEDGER_DAMAGED");
   });
 
-  it("of a line taken out, doubled or exchanged is refused, naming file and line", () => {
+  it("a line taken out, doubled or exchanged is refused with its file and line", () => {
     const lines = Buffer.from(whole).toString().trimEnd().split("\n");
     const edits: [string, string[], number][] = [
       ["removed", [...lines.slice(0, 4), ...lines.slice(5)], 5],
@@ -134,8 +134,8 @@ describe("a crash while writing", () => {
   });
 });
 
-describe("what does not open", () => {
-  it("is a ledger that is missing or empty", () => {
+describe("a ledger that does not open", () => {
+  it("a ledger that is missing or empty does not open", () => {
     const { disk } = fresh();
     expect(codeOf(() => reopen(new MemoryDisk()))).toBe("LEDGER_MISSING");
     expect(codeOf(() => reopen(MemoryDisk.of([["00000001.jsonl", new Uint8Array(0)]])))).toBe("LEDGER_MISSING");

@@ -33,8 +33,8 @@ interface Shape {
   readonly name: string;
   readonly forged: (world: World) => readonly RecordBody[];
   /**
-   * Of the twin, after a greeting: how many are signed more, and the codes of what was held on its
-   * slot.
+   * The twin after a greeting: the number of withdrawals that it signs, and the codes of those that
+   * are held on their slot.
    */
   readonly signed: number;
   readonly quarantined: readonly string[];
@@ -194,7 +194,7 @@ describe("a line that was there", () => {
     expect(codeOf(() => started(world, withLines(world.rig.disk, linesIn(world.rig.disk))))).toBe("");
   });
 
-  it("of another place brings its MAC in vain", () => {
+  it("a line of another place brings its MAC in vain", () => {
     const world = paidBefore();
     const lines = linesIn(world.rig.disk);
     const doubled = withLines(world.rig.disk, [...lines, lines[3] as string]);
@@ -293,7 +293,7 @@ describe("a checkpoint", () => {
     });
   });
 
-  it("of the same key but another place does not open", () => {
+  it("a checkpoint sealed by the same key for another place does not open", () => {
     const world = rotated();
     const { disk } = world.rig;
     const box = testSeal.box("anywhere", Buffer.from("{}"));

@@ -1,8 +1,8 @@
 /**
  * Images of a ledger of fifty records: cuts, flipped bits, records exchanged, doubled, moved and
  * removed, files gone or from an earlier day. Each is opened by the real ledger and pressed by a
- * courier that wants signatures; none forgets a payment. Of bits and cuts a run takes one in
- * `STEP`, beginning where its seed says; `STEP=1` takes every one.
+ * courier that wants signatures; none forgets a payment. A run takes one bit and one cut in `STEP`,
+ * and begins at a place that its seed gives; `STEP=1` takes every one.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
@@ -23,7 +23,7 @@ const drawn = new Seeded(seedsOfRun(1)[0] as number);
 const offset = drawn.below(step);
 const newest = ({ segment }: Moment): string => make.segmentFile(segment);
 
-/** What became of them, none with a violation. Lets the test runner have a word now and then. */
+/** Counts the fates of the images, none with a violation. Yields to the test runner at times. */
 async function judged(images: Iterable<make.Image>, judge = new Judge(story)): Promise<Readonly<Record<Fate, number>>> {
   const fates = { recovered: 0, refused: 0, echoed: 0 };
   const violations: string[] = [];

@@ -1,6 +1,6 @@
 /**
- * What pairing refuses before anything is sealed or sent, what it believes of a gateway, and what
- * each process gets to know.
+ * The refusals of pairing before anything is sealed or sent, the answers that it accepts from a
+ * gateway, and the secrets that each process sees.
  */
 import { spawn, spawnSync } from "node:child_process";
 import { type KeyObject, randomBytes } from "node:crypto";
@@ -160,7 +160,7 @@ describe("bad input", () => {
   });
 });
 
-describe("who gets to know what", () => {
+describe("the secrets that each process sees", () => {
   const folder = (): string => join(agent.dir, "sealed");
 
   /**
@@ -193,7 +193,7 @@ describe("who gets to know what", () => {
     });
   });
 
-  it("the proving process loads none either, and signs no transcript of another wallet or signer", () => {
+  it("the proving process loads no such module either, and signs no transcript of another wallet or signer", () => {
     const sealed = seal() as { readonly accounts: PairedAccount[]; readonly wallet: string; readonly signerKey: string };
     const others = deriveAccounts(seedOf(Buffer.from(otherMnemonic)), ["evm"]);
     const stranger = publicKeyHex(privateKeyFromSeed(Buffer.alloc(32, 1)));

@@ -233,7 +233,7 @@ describe("without a yes", () => {
   const args = (): string[] => ["--config", agent.config, "--state", agent.state];
   const left = "pair: this server is paired, but config.json still holds mnemonic and apiKey: ";
 
-  it("of a terminal or --yes the server is paired, the mnemonic stays, and words and exit code say both", async () => {
+  it("the server is paired and the mnemonic stays without a terminal and --yes; words and exit code say both", async () => {
     const before = fill();
     const done = await agent.launcher("pair.js", ...args(), "--json");
     expect(done.code, done.output).toBe(1);
@@ -254,7 +254,7 @@ describe("without a yes", () => {
     expect(readFileSync(agent.config, "utf8")).not.toContain("junk");
   });
 
-  it("to the question it is the same, and nobody is sent on to fund the wallet", async () => {
+  it("the mnemonic stays after a no to the question as well, and the hint does not say to fund the wallet", async () => {
     const before = fill();
     const { runCommand } = (await import(join(projectRoot, "dist", "cli", "main.js"))) as typeof import("../../cli/main.ts");
     let [output, asked] = ["", ""];

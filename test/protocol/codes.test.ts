@@ -83,7 +83,7 @@ describe("codes", () => {
     }
   });
 
-  it("of a recovery are few, and all others that speak of one lead to it", () => {
+  it("codes of a recovery are few, and all others that speak of one lead to it", () => {
     expect(forRecovery.length).toBeLessThanOrEqual(15);
     const speaking = Object.entries(codes).filter(([name, [, , , meaning]]) =>
       /^RECOVERY_|put back|from a backup|recover/.test(`${name} ${meaning}`),

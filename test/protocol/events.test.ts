@@ -79,7 +79,7 @@ describe("events", () => {
   });
 
   for (const { name, table, sources } of sides) {
-    it(`of the ${name}: each is used, at its level, and no log call names another`, () => {
+    it(`each event of the ${name} is used, at its level, and no log call names another`, () => {
       const calls = callsIn(sources);
       expect(calls.length).toBeGreaterThan(25);
       for (const { path, level, event } of calls) {
@@ -95,7 +95,7 @@ describe("events", () => {
       }
     });
 
-    it(`of the ${name}: no log call is without an event`, () => {
+    it(`no log call of the ${name} is without an event`, () => {
       for (const path of sources) {
         const bare = [
           ...read(path).matchAll(/\b(?:log|out)\.(?:debug|info|warn|error|fatal|trace)\((?!\s*\{\s*event|\s*line,)/g),

@@ -29,7 +29,7 @@ const inputOf = ({ hex, parts, text }: Vector): string | Uint8Array =>
 const textOf = (input: string | Uint8Array): string => (typeof input === "string" ? input : decoder.decode(input));
 const ours = (input: string | Uint8Array): ReturnType<typeof outcomeOf> => outcomeOf(() => plain(parseJson(input)));
 
-/** What JSON.parse makes of it: another hand's reading of the same grammar. */
+/** The answer of JSON.parse, an independent reader of the same grammar. */
 function theirs(input: string | Uint8Array): { readonly outcome: "ok" | "no"; readonly value?: unknown } {
   try {
     return { outcome: "ok", value: JSON.parse(textOf(input)) };

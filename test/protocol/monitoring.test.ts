@@ -127,7 +127,7 @@ async function gatewayText(): Promise<{ readonly text: string; readonly told: re
 }
 
 describe("metrics", () => {
-  it("of a live courier and of a gateway are in the document, and all that rules and dashboard name is among them", async () => {
+  it("metrics of a live courier and of a gateway are in the document, and rules and dashboard name no other", async () => {
     const agent = await courierText();
     const { text: gateway, told } = await gatewayText();
     const agentTold = ["agent-away AGENT", "agent-locked AGENT", "alarm HUB_CONTRADICTION AGENT", "agent-away-over AGENT"];

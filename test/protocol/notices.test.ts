@@ -31,8 +31,8 @@ function looks(
   });
 }
 
-describe("what is due", () => {
-  it("is told once while it lasts, and once when it ends", () => {
+describe("the due notices", () => {
+  it("a condition gives one notice while it lasts, and one when it ends", () => {
     expect(looks([0, [held("x")]], [1, [held("x")]], [2, []], [3, []])).toEqual([
       ["withdrawal-held x"],
       [],
@@ -41,7 +41,7 @@ describe("what is due", () => {
     ]);
   });
 
-  it("is told of each subject by itself, and anew when it comes back", () => {
+  it("a condition gives its notice for each subject by itself, and again when it comes back", () => {
     expect(looks([0, [held("x")]], [1, [held("x"), held("y")]], [2, [held("y")]], [3, [held("x"), held("y")]])).toEqual([
       ["withdrawal-held x"],
       ["withdrawal-held y"],
@@ -50,7 +50,7 @@ describe("what is due", () => {
     ]);
   });
 
-  it("is told again every 24 hours, not a millisecond before", () => {
+  it("a notice comes again every 24 hours, not a millisecond before", () => {
     expect(looks([0, [held("x")]], [dayMs - 1, [held("x")]], [dayMs, [held("x")]], [2 * dayMs - 1, [held("x")]])).toEqual([
       ["withdrawal-held x"],
       [],
@@ -163,7 +163,7 @@ describe("the queue", () => {
     teller.take([notice("first")]);
     teller.take(Array.from({ length: 258 }, (_, index) => notice(`${index}`)));
     expect([teller.counts().waiting, teller.counts().dropped]).toEqual([256, 3]);
-    // Of the one under way nobody knows whether it was taken.
+    // The notice under way is not dropped: nobody knows whether it was taken.
     expect(dropped.map((text) => text.split(":")[0])).toEqual(["0", "1", "2"]);
     teller.close();
   });

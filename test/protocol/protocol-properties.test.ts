@@ -1,5 +1,5 @@
 /**
- * What holds of amounts, JSON, envelopes and shapes whatever comes. The seed is printed:
+ * Properties of amounts, JSON, envelopes and shapes that hold for every input. The seed is printed:
  * SEED=<number> replays a run.
  */
 import fc from "fast-check";
@@ -67,7 +67,7 @@ describe(`properties, SEED=${seed}`, () => {
     );
   });
 
-  it("whatever a caller sends as an amount ends in units or a refusal", () => {
+  it("every amount that a caller can send ends in units or a refusal", () => {
     const text = fc.oneof(fc.string({ maxLength: 100, unit: "grapheme" }), fc.stringMatching(/^[0-9.,eE+\- ]{0,90}$/));
     fc.assert(
       fc.property(text, decimalArbitrary, (amount, decimal) => {

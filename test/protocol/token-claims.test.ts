@@ -30,7 +30,7 @@ import {
 oneGatewayWithKeys();
 
 const claims = (change: object): string => press({ claims: change });
-/** Of claims that depend on the clock, which a test may not ask before the gateway runs. */
+/** A token whose claims depend on the clock, which a test may not ask before the gateway runs. */
 const at = (change: (now: number) => object) => (): string => claims(change(nowSeconds()));
 const text = (change: (claims: string) => string | Uint8Array) => (): string =>
   press({ claimsText: change(claimsOf(merchant())) });
@@ -178,7 +178,7 @@ describe("claims as a text", () => {
   ]);
 });
 
-describe("what a token is bound to, where the profile leaves that open", () => {
+describe("the binding of a token, where the profile leaves it open", () => {
   const hash = sha256("");
   refuses([
     ...each("bodyHash", [null, "", 0, true, [], {}, [hash], sha256("x"), sha256("\n"), sha256("{}"), "0".repeat(64)], hash),
@@ -290,7 +290,7 @@ describe("a good token", () => {
     expect(await codeOf(read(`${token.slice(0, -43)}${hmac("guessed", token).toString("base64url")}`))).toBe(turnedAway);
   });
 
-  it("of one key opens nothing of another merchant's", async () => {
+  it("a good token of one key opens nothing of another merchant's", async () => {
     const stranger = gateway.key({ scopes: ["read"] });
     const by = { ...shared(stranger.apiKey), keyId: merchant().keyId };
     expect((await read(press({ by: shared(stranger.apiKey) }))).status).toBe(200);

@@ -1,6 +1,6 @@
 /**
- * What the signer takes from the gateway and what it refuses: each refusal beside its twin, which
- * differs in one thing and passes.
+ * The messages of the gateway that the signer takes and those that it refuses: each refusal has a
+ * twin, which differs in one thing and passes.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";

@@ -1,4 +1,4 @@
-/** What `crypto` hands to the signer: every rule that config.json may hold, and no other. */
+/** The settings that `crypto` hands to the signer: every rule of config.json, and no other. */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../../agent/config/settings.ts";

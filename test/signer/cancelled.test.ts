@@ -78,7 +78,7 @@ describe("a withdrawal that a person cancelled", () => {
     restore(rig, copy);
     both.connect();
     both.recover();
-    // What the opened ledger keeps is told again too, where the gateway has lost it once more.
+    // The opened ledger's entries are reported again too, if the gateway has lost them once more.
     both.putDatabaseBack("old");
     both.sayYes(true, rig.core.paired.epoch);
     both.meet();

@@ -1,6 +1,6 @@
 /**
- * What the gateway's word is worth to the signer: greeting, echo, acknowledgement, and the time
- * they lend the ledger.
+ * The weight of the gateway's messages for the signer: greeting, echo, acknowledgement, and the
+ * time that they lend the ledger.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
@@ -36,7 +36,7 @@ describe("that the greeting was taken", () => {
       expect(welcomed(rig, digit).ok).toBe(true);
       const { acked } = rig.core.heads;
       const word = { greeted: digit.repeat(64), after: acked.seq, previous: acked.hash, head: acked, entries: [] };
-      // Who asked may have kept it, and the line may have lost it.
+      // The first answer may have arrived, or the line may have lost it.
       for (let times = 0; times < 2; times += 1) expect(report(rig)).toMatchObject([word]);
     }
     expect(rig.records()).toHaveLength(records);
@@ -180,7 +180,7 @@ describe("the greeting", () => {
     expect(rig.operate("status").status).toMatchObject({ greeted: true, isTellingAgain: false });
   });
 
-  it("of a gateway that lost something is taken by no locked ledger, which tells it all the same", () => {
+  it("the greeting of a gateway that lost something is refused by a locked ledger, which reports to it all the same", () => {
     const rig = new Rig().ready();
     rig.pay();
     const { sequence, hash } = rig.core.chain;

@@ -53,7 +53,7 @@ describe("an agent that went back", () => {
       [1, "6"],
       [2, "6"],
     ]);
-    // What had no slot is a job again, behind the old ones, and policy decides.
+    // A withdrawal that had no slot is a job again, behind the old ones, and policy decides.
     expect(both.rig.show(waiting)).toMatchObject({ state: "approved", sequence: 4 });
     expect(both.rig.ask("sign", { transactionId: waiting, facts })).toMatchObject({ withdrawal: { slot: "7" } });
     both.acknowledge();
@@ -190,7 +190,7 @@ describe("an agent that went back", () => {
 });
 
 describe("two histories", () => {
-  it("where what never left gives way to what the gateway has, slot by slot", () => {
+  it("a payment that never left gives way to the gateway's, slot by slot", () => {
     const { rig } = both;
     const [one, two] = [both.order("one"), both.order("two")];
     both.acknowledge();
@@ -211,7 +211,7 @@ describe("two histories", () => {
     expect(rig.core.locked).toBeNull();
   });
 
-  it("that contradict each other about what may be out: nothing is signed for either, and the chain decides", () => {
+  it("two histories that contradict each other about a released payment get no signature, and the chain decides", () => {
     const { rig } = both;
     const [one, two] = [both.order("one"), both.order("two")];
     both.acknowledge();
@@ -493,7 +493,7 @@ describe("both sides that went back", () => {
     both.connect();
     expect(rig.operate("recover", { digest: "", both: false })).toMatchObject({ code: "RECOVERY_BOTH" });
     both.recover(true, rig.core.paired.epoch);
-    // What this ledger knows to have ended is told again: the gateway has its signature.
+    // An end that this ledger knows is reported again: the gateway has its signature.
     expect(signedOf(since)).toHaveLength(1);
     expect(rig.core.isHolding).toBe(true);
   });

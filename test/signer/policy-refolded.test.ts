@@ -67,7 +67,7 @@ describe("in an opened ledger", () => {
     return { rig, held, bound, delayed };
   }
 
-  /** What had no slot comes as a new job. */
+  /** A withdrawal without a slot comes as a new job. */
   function again(rig: Rig, transactionId: string): void {
     expect(rig.core.book.find(transactionId)).toBeUndefined();
     const text = rig.gateway.texts.find((each) => each.includes(transactionId)) ?? "";
@@ -75,7 +75,7 @@ describe("in an opened ledger", () => {
     rig.request({ ...orderOf(text), address });
   }
 
-  it("a first yes from before it does not count, and two new ones let go", () => {
+  it("a first approval from before the opening does not count, and two new ones release the withdrawal", () => {
     const { rig, held } = opened();
     again(rig, held);
     expect(rig.operate("show", { transactionId: held }).wait).toMatchObject({ needsTwo: true, confirmed: null });
@@ -83,13 +83,13 @@ describe("in an opened ledger", () => {
     expect(approve(rig, held, "ann").withdrawal.state).toBe("approved");
   });
 
-  it("the yes to what is bound stands, for the same payment on the same slot", () => {
+  it("the approval of a bound payment stands, for the same payment on the same slot", () => {
     const { rig, bound } = opened();
     expect(rig.show(bound)).toMatchObject({ state: "released", code: "" });
     expect(rig.show(bound).versions).toHaveLength(1);
   });
 
-  it("a delay begins anew, and what was paid before stays known", () => {
+  it("a delay begins again, and an earlier payment stays known", () => {
     const { rig, delayed } = opened();
     again(rig, delayed);
     rig.now += 59 * minuteMs;
@@ -104,7 +104,7 @@ describe("in an opened ledger", () => {
     expect(rig.show(delayed).state).toBe("approved");
   });
 
-  it("what it kept and was paid since is known, however the gateway wrote the address", () => {
+  it("a payment that an opened ledger kept is known as paid, however the gateway wrote the address", () => {
     const { rig, bound } = opened();
     const txHash = rig.show(bound).versions[0]!.txHash;
     rig.ask("observed", { transactionId: bound, stage: "final", outcome: "paid", txHash, block: 9 });

@@ -254,8 +254,8 @@ describe("fee ceilings", () => {
       "POLICY_TIP_ABOVE_MAX",
     );
     expect(rig.ask("sign", { transactionId: other, facts: tipped(30n * gwei + gwei / 2n) }).ok).toBe(true);
-    // What is out already has more than the ceiling: nodes take nothing that is not an eighth
-    // dearer still.
+    // The released version has a higher tip than the new ceiling: nodes take a replacement only if
+    // its tip is an eighth higher still.
     const dearer = (tip: bigint) => rig.ask("replace", { transactionId, above: 1, facts: tipped(tip) });
     expect(dearer(45n * gwei + 1n).code).toBe("POLICY_TIP_ABOVE_MAX");
     expect(dearer(gwei).withdrawal.versions[1]!.facts?.maxPriorityFeePerGas).toBe(`${45n * gwei}`);
@@ -372,7 +372,7 @@ describe("a clearance", () => {
     const edited = { ...settings, policy: { usdt: { ...settings.policy.usdt!, ...change } } };
     const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
     expect(new Policy(readRules(edited, own)).clear(built, begun)).toMatchObject({ ok: false, code });
-    // What is out already is not stopped by refusing it a higher fee.
+    // A refused higher fee would not stop the version that is out already.
     expect(new Policy(readRules(edited, own)).clear({ ...built, version: 2 }, begun).ok).toBe(true);
     expect(new Policy(readRules(settings, own)).clear(built, begun).ok).toBe(true);
   });

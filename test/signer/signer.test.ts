@@ -154,7 +154,7 @@ describe("a crash", () => {
     rig.send("sign", { transactionId: first, facts });
     rig.send("sign", { transactionId: later, facts });
     rig.disk.sync();
-    rig.crash(1_000); // of the second intent all, of the signature behind it a piece
+    rig.crash(1_000); // all of the second intent, a piece of the signature behind it
     expect(rig.kinds().filter((kind) => kind === "INTENT" || kind === "SIGNED")).toEqual(["INTENT", "INTENT"]);
     rig.greet();
     const third = rig.request().transactionId;
@@ -168,7 +168,7 @@ describe("a crash", () => {
     expect(rig.kinds().filter((kind) => kind === "SIGNED")).toHaveLength(3);
   });
 
-  it("of the greeting alone is made good as well, when the same greeting is shown again", () => {
+  it("a crash that loses only the greeting is made good as well, when the same greeting comes again", () => {
     const rig = new Rig().ready();
     const first = rig.request().transactionId;
     const welcome = rig.gateway.welcome(rig.nonce, { at: rig.now });

@@ -107,7 +107,7 @@ describe("a sweep", () => {
     ]);
   });
 
-  it("of an address that is not the wallet's at that place is refused, and of its own is not", () => {
+  it("a sweep of an address that is not the wallet's at that place is refused, and one of its own is not", () => {
     const rig = new Rig().ready();
     const refused = rig.request(sweep(3, { depositAddress: deposit(4) }));
     expect([refused.state, refused.code]).toEqual(["refused", "JOB_DEPOSIT_ADDRESS"]);
@@ -169,7 +169,7 @@ describe("a sweep", () => {
     expect(adopt(rig, 3, "7", 1).code).toBe("ACCOUNT_FIRST_SLOT");
     expect(adopt(rig, 3, "7", 2).account).toMatchObject({ address: deposit(3), nextSlot: "7", deposit: true });
     expect(rig.ask("sign", { transactionId, facts }).withdrawal).toMatchObject({ account: deposit(3), slot: "7" });
-    // What has given a slot goes on from there, whatever is said of where it began.
+    // An account that has given a slot counts on from there; another first slot changes nothing.
     expect(adopt(rig, 3, "0").account.nextSlot).toBe("8");
   });
 

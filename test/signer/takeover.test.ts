@@ -229,7 +229,7 @@ describe("a release unheard", () => {
     expect(releaseAgent(gateway.operator, id, "unheard")).toMatchObject({ ok: true });
     return id;
   };
-  /** What the hub does with the first statement of a recovered ledger. */
+  /** The hub's act at the first statement of a recovered ledger. */
   const recovered = (): void => {
     const agent = agentRow();
     gateway.service.store.write((database) => {

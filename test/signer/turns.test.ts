@@ -1,7 +1,7 @@
 /**
- * What the signer does when: what is answered before the disk has it, what waits for company, what
- * one statement gathers, and how much is signed in one turn. Time and turns are the test's; nothing
- * put off happens by itself.
+ * The order of the signer's acts: the answers that precede a sync, the records that wait for
+ * company, the content of one statement, and the number of signatures in one turn. Time and turns
+ * are the test's; nothing put off happens by itself.
  */
 import { describe, expect, it } from "vitest";
 import { type AnyAnswer, facts, Rig } from "../../rig/signer-rig.ts";
@@ -90,7 +90,7 @@ describe("a statement", () => {
     expect(rig.stated()).toEqual(["approved signed"]);
   });
 
-  it("of an approval that nothing follows goes out when the time is over", () => {
+  it("a statement of an approval that nothing follows goes out when the time is over", () => {
     const { rig, run } = held("later");
     rig.request();
     rig.request();
@@ -100,7 +100,7 @@ describe("a statement", () => {
     expect(run()).toBe(0);
   });
 
-  it("of anything else goes out at once", () => {
+  it("a statement of anything else goes out at once", () => {
     const { rig } = held("later");
     rig.request({ currency: "eth", amount: "2" });
     rig.request({ currency: "none" });
@@ -129,7 +129,7 @@ describe("a statement", () => {
   });
 });
 
-describe("what holds nobody up", () => {
+describe("a record without a sync of its own", () => {
   /** One withdrawal on its way, the gateway's word on it heard. */
   function released() {
     const { rig, run, calm } = held("later");

@@ -221,7 +221,7 @@ describe("the gateway's last word", () => {
       expect(open).toMatchObject([{ transactionId, state: "paid", isOver: false }]);
       expect(open[0]!.versions[0]!.raw).toMatch(/^0x02/);
     }
-    // What was never broadcast can still be helped on its slot.
+    // A withdrawal that was never broadcast can still be replaced on its slot.
     expect(rig.ask("replace", { transactionId, above: 1, facts }).ok).toBe(true);
     rig.acknowledge();
     expect(rig.ask("hello").open).toEqual([]);

@@ -58,7 +58,7 @@ describe("a vault", () => {
       expect(`0x${signature}`).toBe(`${expected.r}${expected.s.slice(2)}0${expected.yParity}`);
       expect(recoverAddress(`0x${digest}`, expected)).toBe(hot.address);
     }
-    // What was opened is wiped as soon as the paying key is out of it.
+    // The opened nodes are wiped as soon as the paying key is out of them.
     for (const { node } of held.accounts) expect(() => node.bytes).toThrow();
     expect(() => held.signerSeed.bytes).toThrow();
   });

@@ -1,6 +1,6 @@
 /**
- * What the two words say of a version lasts: over a restart, a checkpoint and a ledger that the
- * gateway's order opened; and no account gives one stamp twice, whatever was put back.
+ * The two words on a version last: over a restart, a checkpoint and a ledger that the gateway's
+ * order opened. No account gives one stamp twice, even after a restore from a backup.
  */
 import { describe, expect, it } from "vitest";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
@@ -259,8 +259,8 @@ function quarantined(): { readonly rig: WaitingRig; readonly id: string } {
   return { rig, id };
 }
 
-describe("what an order keeps and policy holds", () => {
-  it.each(["paid", "reverted"])("stays held where a courier told that it was %s, and it died", (outcome) => {
+describe("a withdrawal that an order keeps and policy holds", () => {
+  it.each(["paid", "reverted"])("a held withdrawal stays held after a courier reported it as %s, and it died", (outcome) => {
     const { rig, id } = quarantined();
     const claim = { transactionId: id, txHash: rig.hashOf(id), stage: "final", outcome, block: 7 };
     rig.gatewaySays(id);
@@ -275,7 +275,7 @@ describe("what an order keeps and policy holds", () => {
     expect(rig.order("cancel", id).withdrawal.state).toBe("expired");
   });
 
-  it("gets no other version while a courier says that it was paid", () => {
+  it("a held withdrawal gets no other version while a courier reports it as paid", () => {
     const { rig, id } = quarantined();
     rig.callDead(id);
     const claim = { transactionId: id, txHash: rig.hashOf(id), stage: "final", outcome: "paid", block: 7 };
@@ -284,8 +284,8 @@ describe("what an order keeps and policy holds", () => {
   });
 });
 
-describe("what the gateway knows to have ended unpaid, and the ledger has forgotten", () => {
-  it("ends so once its versions are dead by both words anew, and gets no other version", () => {
+describe("a withdrawal that the gateway knows as ended unpaid, and the ledger has forgotten", () => {
+  it("a forgotten withdrawal ends unpaid when both words call its versions dead again, and gets no other version", () => {
     const rig = waitingRig();
     const id = rig.payout();
     const before = backup(rig);

@@ -45,7 +45,7 @@ describe("a first version that ends by waiting", () => {
     expect(await readBack(version!.raw!, { payment, facts, txHash: version!.txHash, isCancel: false })).toBe("");
   });
 
-  it("of two equal payments by one offer has another hash each, and the second's end moves with its stamp", () => {
+  it("two equal payments by one offer have different hashes, and the second's end moves with its stamp", () => {
     const rig = waitingRig();
     const facts = offerAt(rig.now);
     const ids = [1, 2].map(() => rig.request({ network, address: receiver }).transactionId);

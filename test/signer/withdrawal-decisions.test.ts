@@ -1,6 +1,6 @@
 /**
- * What ends or frees a withdrawal that is not bound: a person's yes or no, a decline of the
- * courier, and time.
+ * The events that end or free a withdrawal that is not bound: a person's yes or no, a decline of
+ * the courier, and time.
  */
 import { describe, expect, it } from "vitest";
 import { facts, hot, other, Rig, shop } from "../../rig/signer-rig.ts";
@@ -87,8 +87,8 @@ describe("a decline", () => {
   });
 });
 
-describe("what ran out", () => {
-  it("is not signed even before the clock's next tick", () => {
+describe("a withdrawal that ran out", () => {
+  it("a withdrawal that ran out is not signed even before the clock's next tick", () => {
     const rig = new Rig().ready();
     const { transactionId, expiresAt } = rig.request();
     const late = rig.request();

@@ -1,6 +1,6 @@
 /**
- * What the courier tells of the chain: stages and ends of a withdrawal, the account's own count,
- * and a nonce that a stranger used.
+ * The courier's reports of the chain: stages and ends of a withdrawal, the account's own count, and
+ * a nonce that an unknown transaction used.
  */
 import { describe, expect, it } from "vitest";
 import { facts, hot, Rig } from "../../rig/signer-rig.ts";
@@ -24,15 +24,14 @@ describe("an observation", () => {
     expect(see("included").code).toBe("WITHDRAWAL_CLOSED");
     expect(rig.records()).toHaveLength(before);
     expect(rig.show(transactionId).state).toBe("reverted");
-    // Whoever told of that end may have lied; nobody has once the gateway has said that there is
-    // one.
+    // The reported end may be a lie until the gateway has confirmed one.
     expect(see("final", "paid").withdrawal.state).toBe("paid");
     rig.acknowledge();
     expect(see("final", "reverted").code).toBe("WITHDRAWAL_CLOSED");
     expect(rig.show(transactionId)).toMatchObject({ state: "paid", isOver: true });
   });
 
-  it("of an end is taken a bounded number of times", () => {
+  it("an observation of an end is taken a bounded number of times", () => {
     const { rig, see } = released();
     for (let i = 0; i < 150; i++) expect(see("final", i % 2 === 0 ? "paid" : "reverted").ok).toBe(true);
     for (let i = 0; i < 60; i++) see("final", i % 2 === 0 ? "paid" : "reverted");
@@ -52,7 +51,7 @@ describe("an observation", () => {
     expect(rig.show(transactionId).state).toBe("included");
   });
 
-  it("of a transaction that is not ours is refused, unless it took our token", () => {
+  it("an observation of a transaction that is not ours is refused, unless it took our token", () => {
     const { rig, see } = released();
     expect(see("included", "", "0xfeed").code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
     expect(see("final", "paid", "0xfeed").code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
@@ -140,7 +139,7 @@ describe("while the chain counts past the ledger", () => {
     expect(rig.ask("sign", { transactionId, facts })).toMatchObject({ code: "ACCOUNT_BEHIND", detail });
     expect(rig.show(transactionId)).toMatchObject({ state: "approved", slot: "" });
     expect(rig.ask("replace", { transactionId: bound, above: 1, facts }).withdrawal.versions).toHaveLength(2);
-    // What only lagged or lied before is over.
+    // A count that is lower again was a lag or a lie, and no longer stops the account.
     tell(rig, "6");
     expect(rig.ask("sign", { transactionId, facts }).withdrawal).toMatchObject({ slot: "6" });
   });

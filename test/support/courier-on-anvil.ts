@@ -6,9 +6,9 @@ import { until } from "./until.ts";
 
 export const ether = 10n ** 18n;
 
-// Of the file that runs.
+// Another one in each test file.
 export let anvil: Anvil;
-/** What ends with the test that runs, the newest first. */
+/** The acts that end the running test, the newest first. */
 export const cleanups: (() => unknown)[] = [];
 let last = 0;
 

@@ -156,7 +156,7 @@ export class CourierRig {
   readonly logged: string[] = [];
   readonly bugs: unknown[] = [];
   readonly metrics = createMetrics(() => performance.now());
-  /** What somebody was told. */
+  /** The notices that were sent. */
   readonly notices: { readonly event: string; readonly subject: string }[] = [];
   readonly watchman = createWatchman({
     settings: {

@@ -37,8 +37,8 @@ export interface Move {
   readonly address: string;
   readonly units: bigint;
   readonly contract?: string; // "" the native coin
-  readonly txHash?: string; // of a payment that the blocks name; without it only the balance shows it
-  readonly note?: string; // of an entry in a Tron receipt; an entry alone moves nothing
+  readonly txHash?: string; // a payment that the blocks name; without it only the balance shows the move
+  readonly note?: string; // an entry in a Tron receipt; an entry alone moves nothing
 }
 
 /** A request and the address that it was given. */

@@ -1,7 +1,7 @@
 /**
  * The service's own description as a judge of its answers: an answer must be documented for its
- * operation and status, and its body must hold no field that the description lacks. What was seen
- * is kept, so that a test can ask for what never came.
+ * operation and status, and its body must hold no field that the description lacks. Seen answers
+ * and fields are kept, so that a test can ask for those that never came.
  */
 import { connect } from "node:net";
 import { Ajv2020 } from "ajv/dist/2020.js";
@@ -72,7 +72,7 @@ export async function readDescription(gateway: TestGateway) {
   /** Keeps which fields of which schemas a body had, however deep. */
   function keepFields(schema: Schema, body: unknown): void {
     if (schema.items !== undefined) for (const item of body as unknown[]) keepFields(schema.items, item);
-    // Of two forms the one whose fields the body has: an error has a code.
+    // The body decides between two forms: an error has a code.
     const forms = (schema.anyOf ?? []).filter((form) => (nameOf(form) === "Error") === Object.hasOwn(body as object, "code"));
     for (const form of forms) keepFields(form, body);
     for (const part of schema.allOf ?? []) if (part.$ref !== undefined) keepFields(part, body);

@@ -1,6 +1,6 @@
 /**
- * What signer, nodes and chain answer to the desk, each in a word; what the desk tells of it, and
- * why a withdrawal waits.
+ * Answers of signer, nodes and chain to the desk, each as one function; the desk's reports of them,
+ * and the reason for which a withdrawal waits.
  */
 import { waiting } from "../../agent/courier/desk/desk.ts";
 import { type Driver, hashOf, idOf, only } from "./desk-views.ts";
@@ -49,7 +49,7 @@ export const confirm = (driver: Driver, sequence: number, outcome: "paid" | "rev
     found: [{ transactionId: idOf(sequence), verdict: { outcome, txHash: hashOf(sequence, 1), block: 9 } }],
   });
 
-/** What is told of the chain, of all that is asked. */
+/** The bodies of the chain's observations among the requests to the signer. */
 export const observedBody = (effects: ReturnType<Driver["feed"]>) =>
   only(effects, "ask").flatMap((effect) => (effect.verb === "observed" ? [effect.body] : []));
 

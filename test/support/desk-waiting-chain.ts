@@ -47,7 +47,7 @@ export class WaitingChain {
     return this.#final;
   }
 
-  /** Of the final block. */
+  /** The time of the final block. */
   get finalMs(): number {
     return this.#blocks[this.finalNumber]!.atMs;
   }

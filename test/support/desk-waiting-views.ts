@@ -13,7 +13,7 @@ export const startMs = 1_790_000_000_000;
 export const lifeMs = 300_000;
 export const marginMs = 120_000;
 
-/** Of a solidified block at `chainMs`. */
+/** Prices and reference of a solidified block at `chainMs`. */
 export function priceAt(chainMs: number) {
   return {
     ...{ refBlockBytes: 6n, refBlockHash: 77n, blockMs: BigInt(chainMs) },

@@ -27,7 +27,7 @@ const { marginMs } = waitingOf(waitingNetwork) as Waiting;
 
 export interface WaitingOutcome {
   readonly broken: readonly string[];
-  readonly ended: Readonly<Record<string, WithdrawalState>>; // what did not end
+  readonly ended: Readonly<Record<string, WithdrawalState>>; // withdrawals without an end
   readonly counts: { readonly versions: number; readonly deaths: number; readonly expired: number };
 }
 
@@ -234,7 +234,7 @@ class WaitingWorld implements WaitingSurroundings {
     this.answer(() => ({ kind: "answered", verb, transactionId, answer }));
   }
 
-  /** What is bound and not final, with this one and its fee, is covered by final funds. */
+  /** Final funds cover all bound payments that are not final, and this payment with its fee. */
   checkFunds(payment: WaitingPayment, facts: Facts): void {
     const facts0 = this.lastFacts;
     this.rule(facts0 !== null, "a signature asked without facts");

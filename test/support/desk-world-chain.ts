@@ -1,6 +1,6 @@
 /**
  * The chain of a desk's world: blocks with fees and income, a forgetful mempool, and
- * reorganisations of what is not final. What happens in it follows from the luck that it is given.
+ * reorganisations of blocks that are not final. The given luck decides all that happens in it.
  */
 import { gwei } from "./desk-views.ts";
 
@@ -53,7 +53,7 @@ export class WorldChain {
     return this.#blocks.length - 1;
   }
 
-  /** What was final stays final while a reorganisation leaves the chain shorter for a moment. */
+  /** A final block stays final while a reorganisation leaves the chain shorter for a moment. */
   get finalNumber(): number {
     this.#final = Math.max(this.#final, this.#blocks.length - 1 - finalDepth);
     return this.#final;

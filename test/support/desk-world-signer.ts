@@ -1,6 +1,6 @@
 /**
- * The signer of a desk's world: it keeps its rules, and complains where the desk breaks one. What
- * it made is released when its gateway has acknowledged it, which takes a while.
+ * The signer of a desk's world: it keeps its rules, and complains when the desk breaks one. A
+ * version is released when the gateway has acknowledged it, which takes a while.
  */
 import type { DeskEffect } from "../../agent/courier/desk/desk.ts";
 import type { VersionView, WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
@@ -22,7 +22,7 @@ export interface Payment {
   versions: Version[];
 }
 
-/** What a signer needs of the world around it. */
+/** The parts of the surrounding world that a signer needs. */
 export interface Surroundings extends Luck {
   readonly nowMs: number;
   later(ms: number, run: () => void): void;

@@ -22,7 +22,7 @@ const endMs = 3_000_000;
 
 export interface Outcome {
   readonly broken: readonly string[];
-  readonly ended: Readonly<Record<string, WithdrawalState>>; // what did not end
+  readonly ended: Readonly<Record<string, WithdrawalState>>; // withdrawals without an end
 }
 
 export function runWorld(seed: number): Outcome {

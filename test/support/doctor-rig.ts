@@ -23,7 +23,7 @@ import { broadcast, OperatorSocket, pairedProgress, refusal, well } from "./oper
 export const nowMs = 1795210863000; // 2026-11-20 21:41:03 UTC
 const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 
-/** What one of the two nodes says; a test changes a field. */
+/** The answers of one of the two nodes; a test changes a field. */
 export interface Chain {
   chainId: number;
   block: number;

@@ -15,7 +15,7 @@ export function oneGateway(): void {
   afterAll(() => gateway.close());
 }
 
-/** What every good token may ask for. */
+/** The operation that every good token may ask for. */
 export const path = "/api/v1/supportedCurrency";
 
 export function knock(token: string | undefined, more: Record<string, string> = {}): Promise<Answered> {

@@ -7,7 +7,7 @@ import { assertSafe } from "../../rig/invariants.ts";
 import { Rig } from "../../rig/signer-rig.ts";
 import { backup, databaseOf, ledgerOf, restore } from "./recovery-order.ts";
 
-/** What the rig's policy allows. */
+/** The limits of the rig's policy. */
 const limits = {
   eth: { perWithdrawal: 2n * 10n ** 18n, perHour: 5n * 10n ** 18n, perDay: 10n ** 19n, fee: 10n ** 16n, feePerDay: 10n ** 17n },
   usdt: { perWithdrawal: 10n ** 9n, perHour: null, perDay: 10n ** 12n, fee: 10n ** 16n, feePerDay: 10n ** 19n },

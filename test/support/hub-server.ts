@@ -21,13 +21,13 @@ import { type EntryBody, LinkAgent } from "../../rig/link-agent.ts";
 export const gateway = generateKeyPairSync("ed25519");
 export const clock = { nowMs: 1_000_000 };
 
-// Of the test that runs: others in each.
+// The running test's own: each test has others.
 export let db: GatewayDatabase;
 export let keys: AgentKeys;
 export let hub: Hub;
 export let signals: Signals;
 export let port: number;
-/** What the hub told the rest of the gateway, in order. */
+/** The hub's signals to the rest of the gateway, in order. */
 export let told: string[];
 let server: Server;
 

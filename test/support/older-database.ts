@@ -2,7 +2,7 @@
  * A gateway's database as earlier versions left it: each step takes away what one version added.
  */
 
-/** What makes a database of the next version into one of this. */
+/** The statements that turn a database of the next version into one of this version. */
 const stepsBack: Readonly<Record<number, readonly string[]>> = {
   23: ["DROP TABLE forgottenRanges"],
   22: ["depositCredits", "foundAddresses"].map((name) => `DROP TABLE ${name}`),

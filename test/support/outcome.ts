@@ -17,8 +17,8 @@ import {
 import { parseRecovery } from "../../protocol/recovery.ts";
 
 /**
- * What happened, in the words of a vector: the value, or the code. A crash of any other kind is not
- * an outcome.
+ * The outcome in the words of a vector: the value, or the code. A crash of any other kind is no
+ * outcome.
  */
 export function outcomeOf(run: () => unknown): { readonly outcome: string; readonly value?: unknown } {
   try {

@@ -10,7 +10,7 @@ import { startsTheBuild } from "./built.ts";
 import { PairingGateway } from "./pairing-gateway.ts";
 
 export const otherMnemonic = "legal winner thank year wave sausage worth useful legal winner thank yellow";
-// Of the test that runs: others in each.
+// The running test's own: each test has others.
 export let gateway: PairingGateway;
 export let agent: AgentFolder;
 

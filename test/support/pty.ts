@@ -6,7 +6,7 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 
 export const hasScript = spawnSync("script", ["--version"], { stdio: "ignore" }).status === 0;
 
-/** What is typed once `after` was shown, since what was typed before. */
+/** The keys that are typed when `after` was shown since the keys before. */
 export interface Turn {
   readonly after: string;
   readonly keys: string;
@@ -40,7 +40,7 @@ export function converse(child: ChildProcess, turns: readonly Turn[]): void {
 
 const esc = "\x1b";
 
-/** Of what a terminal was sent, the text: no movement of the cursor, and \n alone ends a line. */
+/** The text that a terminal was sent: no movement of the cursor, and only \n ends a line. */
 export const textOn = (sent: string): string =>
   sent.replaceAll(new RegExp(`${esc}\\[[0-9;]*[A-Za-z]`, "g"), "").replaceAll(/\r+\n/g, "\n");
 

@@ -31,7 +31,7 @@ const merchant = "m1";
 export interface Ordered {
   readonly address: string;
   readonly reason: string;
-  readonly code: string; // of the answer
+  readonly code: string; // the code of the answer
 }
 
 export class PutBackRig {

@@ -21,7 +21,7 @@ export function ledgerOf(rig: Rig): readonly LedgerRecord[] {
   return ledger.read(1, ledger.durableHead.seq);
 }
 
-/** What the gateway's database holds of this signer, as of the newest head that it stored. */
+/** The gateway's rows on this signer, as of the newest head that the gateway stored. */
 export function databaseOf(rig: Rig): Contents {
   const { stored, texts, last } = rig.gateway;
   const known = ledgerOf(rig).filter(({ seq }) => seq <= (stored?.seq ?? 0));
@@ -49,7 +49,7 @@ export function databaseOf(rig: Rig): Contents {
   return { held: stored, jobs: last, accounts, spent: [], withdrawals, ended: [], spends: [] };
 }
 
-/** What the shop would order again to get the job of this text. */
+/** The order with which the shop would get the job of this text again. */
 export function orderOf(text: string): { orderId: string; currency: string; amount: string } {
   const { orderId, currency, amount } = JSON.parse(text) as { orderId: string; currency: string; amount: string };
   return { orderId, currency, amount };
@@ -81,7 +81,7 @@ export function offer(rig: Rig, contents: Contents, change: Partial<Recovery> = 
   return rig.admit(orderFrame(rig, contents, change));
 }
 
-/** What the order would do. */
+/** The plan of the order. */
 export function shown(rig: Rig, both = false): RecoveryPlan {
   const answer = rig.operate("recover", { digest: "", both }) as AnyAnswer & { plan: RecoveryPlan };
   if (!answer.ok) throw new Error(`${answer.code} ${answer.detail}`);

@@ -54,7 +54,7 @@ export const deposit = (change: object = {}): Promise<Answered> =>
 export const read = (path: string, headers: Record<string, string> = {}): Promise<Answered> =>
   gateway.call("GET", `/api/v1${path}`, undefined, headers);
 
-/** What the hub stores and says when the agent answers a job. */
+/** The hub's rows and signal when the agent answers a job. */
 export function decide(transactionId: string, change: { status?: 0 | 1 | 2; stage: string; code?: string }): void {
   const { store, signals } = gateway.service;
   store.write((database) => {
@@ -68,7 +68,7 @@ export function online(isOnline = true): void {
   gateway.service.signals.emit("agent", { agent: agentRow().id, online: isOnline });
 }
 
-/** What the hub stores of an agent that beats over a greeted link. */
+/** The hub's row of an agent that beats over a greeted link. */
 export function heard(): void {
   db().run("UPDATE agents SET heard = ? WHERE releasedAt IS NULL", gateway.operator.run);
 }

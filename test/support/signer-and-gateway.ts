@@ -32,7 +32,7 @@ const run = "this run";
 const insertAgent = `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies,
   pairedAt) VALUES (?, ?, ?, 1, ?, ?, ?, '["eip155:31337"]', ?, 0)`;
 
-/** What a courier's hello says is open. */
+/** The open slots in a courier's hello. */
 function openSlotsOf(hello: AnyAnswer): readonly OpenSlots[] {
   const desk = createDesk();
   step(desk, { kind: "hello", hello: hello as AnyAnswer & CourierAnswers["hello"], isFresh: true, askedAtMs: 0 }, 0);
@@ -106,7 +106,7 @@ export class SignerAndGateway {
     return id;
   }
 
-  /** What has a place and no answer goes to the signer. */
+  /** Sends the jobs with a place and without an answer to the signer. */
   deliver(): AnyAnswer | null {
     const { database } = this.store;
     const jobs = fillEnvelope(jobsAfter(database, agentId, answeredUpTo(database, this.agent))).map(({ text }) => text);
@@ -132,8 +132,8 @@ export class SignerAndGateway {
   }
 
   /**
-   * What the gateway answers to the signer's hello, and the signer to that; null when they are of
-   * different epochs.
+   * Sends the gateway's answer to the signer's hello, and returns the signer's answer to it; null
+   * when the two are of different epochs.
    */
   connect(): AnyAnswer | null {
     this.rig.now += 1;

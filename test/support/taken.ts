@@ -1,4 +1,4 @@
-/** What the hub makes of an agent's statements, for tests that expect it to take them. */
+/** The hub's result of an agent's statements, for tests that expect the hub to take them. */
 import type { Applied, Refused } from "../../gateway/hub/statements.ts";
 
 /** @throws Error with the hub's own words when it refused them */

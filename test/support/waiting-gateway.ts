@@ -29,7 +29,7 @@ export const lifeMs = 300_000;
 export const receiver = inhabitant("a receiver").address;
 export const run = "this run";
 
-// Of the test that runs: others in each.
+// The running test's own: each test has others.
 export let db: GatewayDatabase;
 export let keys: AgentKeys;
 export let town: Town;
@@ -177,7 +177,7 @@ export async function passes(count = 3): Promise<void> {
   }
 }
 
-/** Of one pass: every block was read up to the newest solidified one. */
+/** Waits for one pass: every block was read up to the newest solidified one. */
 export const readsAll = (): Promise<unknown> =>
   until(() => {
     const cursor = db.store.database.get<{ block: number }>("SELECT block FROM cursors WHERE network = ?", network);

@@ -29,7 +29,7 @@ export const stranger = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";
 export const network = "eip155:31337";
 export const eth = 10n ** 18n;
 
-// Of the test that runs: others in each.
+// The running test's own: each test has others.
 export let db: GatewayDatabase;
 export let keys: AgentKeys;
 export let chain: FakeChain;

@@ -27,7 +27,7 @@ if (missing !== "") process.stderr.write(`\n*** SKIPPED here: faults on real pro
 
 const folder = (): string => mkdtempSync(join(tmpdir(), "autowithdraw-faults-"));
 
-describe("what a trace says", () => {
+describe("a trace", () => {
   const log = [
     '7 write(19</l/1.jsonl>, ""..., 100) = 100',
     "8 fdatasync(19</l/1.jsonl> <unfinished ...>",
@@ -39,7 +39,7 @@ describe("what a trace says", () => {
     '7 rename("/l/2.tmp", "/l/2") = 0',
   ].join("\n");
 
-  it("counts each call by its busiest thread", () => {
+  it("a trace counts each call by its busiest thread", () => {
     expect(pointsIn(log).filter(({ syscall }) => syscall === "write")).toEqual([
       { syscall: "write", nth: 1 },
       { syscall: "write", nth: 2 },
@@ -48,7 +48,7 @@ describe("what a trace says", () => {
     expect(callsIn(log)[1]).toMatchObject({ syscall: "fdatasync", value: 0, begunAt: 1, endedAt: 3 });
   });
 
-  it("a sync covers what was written before it began, and a failed one nothing", () => {
+  it("a sync covers the writes before its beginning, and a failed one none", () => {
     const { files, names } = unsyncedIn(log, "/l", new Map([["/l/1.jsonl", 1000]]));
     expect(files.get("/l/1.jsonl")).toEqual({ written: 1150, synced: 1100 });
     expect(files.get("/l/2")).toEqual({ written: 9, synced: 0 });
@@ -70,7 +70,7 @@ describe.skipIf(missing !== "")("faults on real processes", () => {
     expect(report.paidOnce).toBe(report.withdrawals);
   });
 
-  it("what a killed signer left unsynced is durable before the gateway hears of it", { timeout: 60_000 }, async () => {
+  it("records that a killed signer left unsynced are durable before the gateway receives them", { timeout: 60_000 }, async () => {
     const counterpart = new Counterpart(generateKeyPairSync("ed25519").privateKey);
     const dir = folder();
     const world = new SignerWorld(dir, await makeSignerFolder(dir, counterpart.identity), counterpart, seeded("kept"));
@@ -81,7 +81,7 @@ describe.skipIf(missing !== "")("faults on real processes", () => {
     expect(await world.close()).toEqual([]);
   });
 
-  it("what a killed gateway left unsynced is durable before it listens", { timeout: 60_000 }, async () => {
+  it("writes that a killed gateway left unsynced are durable before it listens", { timeout: 60_000 }, async () => {
     const world = await GatewayWorld.create(folder(), seeded("kept"));
     const point = { syscall: "fsync", nth: 2 };
     expect(await world.strike({ kind: "kill", point, aftermath: "start" }, 1)).toBe(true);

@@ -23,8 +23,8 @@ describe.each(targetNames)("%s", (name) => {
     const target = await openTarget(name);
     const tooMuch: string[] = [];
     for (const [shape, each] of Object.entries(target.shapes)) {
-      // What allocates beside the target only ever adds: a shape is too steep when it is so each
-      // time.
+      // Other allocations in the process only add to the figure, so a shape is too steep only if
+      // every measurement says so.
       const steep: Growth[] = [];
       for (let times = 0; times < 4 && steep.length === times; times++) {
         const growth = await growthOf(target, each, coverage);

@@ -1,7 +1,7 @@
 /**
  * The kept corpora, played again through every target, and a short share of fresh structured input;
- * a long campaign is `npm run fuzz`. Whatever comes in ends in a value, a refusal or a fault with
- * its code. SEED=… repeats the fresh share.
+ * a long campaign is `npm run fuzz`. Every input ends in a value, a refusal or a fault with its
+ * code. SEED=… repeats the fresh share.
  */
 import { afterAll, describe, expect, it } from "vitest";
 import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
@@ -17,7 +17,7 @@ const seed = seedsOfRun(1)[0] as number;
 const shares: Readonly<Record<string, number>> = { verbs: 60, hub: 60, http: 60 };
 const share = 600;
 
-/** What does not hold, with the input that shows it. */
+/** The broken properties, each with the input that shows it. */
 async function broken(target: Target, inputs: Iterable<readonly [string, Uint8Array]>): Promise<readonly string[]> {
   const found: string[] = [];
   for (const [name, input] of inputs) {

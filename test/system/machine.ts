@@ -13,8 +13,8 @@ import { until } from "../../scripts/processes.ts";
 import { converse, scriptWords, type Turn } from "../support/pty.ts";
 
 /**
- * What a Debian server has beside its minimum: systemd, Debian's own Node 18 and npm 9, and what
- * `install` needs.
+ * The packages of a Debian server beyond its minimum: systemd, Debian's own Node 18 and npm 9, and
+ * the programs that `install` needs.
  */
 const packages = ["systemd", "systemd-sysv", "dbus", "nodejs", "npm", "util-linux", "procps", "passwd", "login", "libfaketime"];
 const suite = "bookworm";

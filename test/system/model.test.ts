@@ -27,7 +27,7 @@ describe("the small model", () => {
     ["one agent", { rollback: true, restore: true }, "whole"],
     ["a copy and a rollback", { copy: true, rollback: true }, "whole"],
     ["a takeover and a restore", { other: true, restore: true }, "whole"],
-  ] as const)("of %s with %o reaches its fixpoint, %s", (name, events, grain) => {
+  ] as const)("the model of %s with %o reaches its fixpoint, %s", (name, events, grain) => {
     const done = checkConfiguration({ name, events: { ...none, ...events }, grain });
     expect(done.trace).toEqual([]);
     expect(done).toMatchObject({ broken: null, isComplete: true });

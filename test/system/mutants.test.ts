@@ -25,7 +25,7 @@ function timesFound(text: string, find: string): number {
   return text.split(find).length - 1;
 }
 
-/** What TypeScript says about the form of a text; "" when it is a program. */
+/** TypeScript's complaint about the form of a text; "" when the text is a program. */
 function problemOf(text: string): string {
   const { diagnostics = [] } = ts.transpileModule(text, {
     reportDiagnostics: true,

@@ -1,7 +1,7 @@
 /**
- * What an operator's night is made of: a machine with gateway and agent as `install` lays them out,
- * a shop that orders, and the books of all orders, so that at any moment each can be held against
- * the chain.
+ * The parts of an operator's night: a machine with gateway and agent as `install` lays them out, a
+ * shop that orders, and the books of all orders, so that at any moment each order can be compared
+ * with the chain.
  */
 import { randomBytes } from "node:crypto";
 import { until } from "../../scripts/processes.ts";
@@ -39,7 +39,7 @@ export class Night {
   readonly town: Town;
   readonly orders: Order[] = [];
   account = "";
-  /** Where the agent runs: beside the gateway, until it moves to another machine. */
+  /** The agent's machine: the gateway's, until the agent moves to another. */
   agentOn: Machine;
 
   constructor(machine: Machine, town: Town) {

@@ -76,7 +76,7 @@ async function installGateway(token: string): Promise<{ readonly apiKey: string;
 const policy = { maxPerWithdrawal: "1", maxPerHour: "50", maxPerDay: "50", maxFee: "0.01", maxFeePerDay: "5", holdAbove: "0.9" };
 const mnemonic = Mnemonic.fromEntropy(randomBytes(16)).phrase;
 
-/** What `notify` runs: it passes on what it is told, and what it may do, to the journal. */
+/** The program of `notify`: it writes its input and its own rights to the journal. */
 const tell = `#!/bin/bash
 systemd-cat -t told
 may=""
@@ -87,7 +87,7 @@ if (: > /dev/tcp/127.0.0.1/8545) 2>/dev/null; then may="$may network"; fi
 echo "$may" | systemd-cat -t tell-may
 `;
 
-/** What the gateway's `alerts` are posted to: it keeps them in a file. */
+/** The receiver of the gateway's `alerts`: it keeps them in a file. */
 const pagerUnit = `[Service]
 ExecStart=/usr/bin/node -e 'require("http").createServer((q,r)=>{q.pipe(require("fs").createWriteStream("/srv/alerts",{flags:"a"}));q.on("end",()=>r.end())}).listen(9910,"127.0.0.1")'
 [Install]
@@ -406,7 +406,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.must(
       "! systemctl is-active crypto-signer; ! test -e /etc/systemd/system/crypto.service; ! test -e /usr/local/bin/autowithdraw && ! ls /usr/local/share/man/man1/crypto.1",
     );
-    // What was left is enough to go on.
+    // The files that uninstall left are enough to go on.
     await night.must(`cd /srv/new && ${offline} node autowithdraw.js install --yes && systemctl start autowithdraw.target`);
     await night.works();
     await night.balanceTheBooks();

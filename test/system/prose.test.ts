@@ -28,7 +28,7 @@ afterEach(() => rmSync(root, { recursive: true }));
 describe("the measure of prose", () => {
   it("passes a room whose sentences begin with their subject, and code that begins like a wrong opener", () => {
     write("cli/fine.ts", `${plain}export const text = "What is this of whom";\n// The word what, and who, may stand inside.\n`);
-    write("docs/fine.md", `${"The agent waits. ".repeat(40)}\n\n\`\`\`\nWhat a command prints is code\n\`\`\`\n`);
+    write("pages/fine.md", `${"The agent waits. ".repeat(40)}\n\n\`\`\`\nWhat a command prints is code\n\`\`\`\n`);
     expect(measure()).toEqual({ code: 0, said: "" });
   });
 
@@ -39,7 +39,7 @@ describe("the measure of prose", () => {
       ["c/before-a-brace.ts", "export function f() {\n  f();\n  // Of the version that ended it.\n}\n"],
       ["d/behind-a-field.ts", "export interface A {\n  readonly b: string; // where nothing else is\n}\n"],
       ["e/behind-a-comma.ts", "export const a = [\n  1, // of every seed alike\n];\n"],
-      ["f/title.test.ts", 'it("what is not signed stays", () => {});\n'],
+      ["f/title.test.ts", 'it(\n  "what is not signed stays", () => {});\n'],
       ["g/page.md", "Where both went back, a person decides.\n"],
       ["h/table.md", "| a | b |\n|---|---|\n| x | who has no key here |\n"],
     ] as const;

@@ -183,7 +183,7 @@ function unstick(play: Play, act: "replace" | "cancel", states: readonly string[
   play.rig.operate("unstick", { ...wish, plan });
 }
 
-/** Whatever was let out and not called ended by the gateway is there, to be sent again. */
+/** Every released version that the gateway has not called ended is kept, to be sent again. */
 function assertKept({ rig }: Play): void {
   const ended = new Set(rig.records().flatMap((record) => (record.kind === "ENDED" ? record.ended : [])));
   for (const record of rig.records()) {

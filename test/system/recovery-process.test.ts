@@ -22,7 +22,7 @@ afterEach(async () => {
 });
 
 describe("recovery", () => {
-  it("of a ledger put back from a backup pays what it forgot once, on the nonce it had", { timeout }, async () => {
+  it("a ledger restored from a backup pays a forgotten withdrawal once, on the nonce that it had", { timeout }, async () => {
     world = await RecoveryRig.start();
     const { rig } = world;
     const before = await world.pay("before", "0.1", receiver(0x11));
@@ -71,8 +71,7 @@ describe("recovery", () => {
     const versions = (await world.withdrawal(pending)).versions;
     expect(versions.map(({ txHash }) => txHash)).toHaveLength(2);
     expect(versions[0]?.txHash).toBe(released.txHash);
-    // Whoever kept the bytes that were released before the copy was put back gains nothing with
-    // them.
+    // Bytes that were released before the restore are worth nothing to a person who kept them.
     await expect(world.chain("eth_sendRawTransaction", released.raw)).rejects.toThrow(/nonce/i);
     await until("it waits again", 30_000, async () => ((await world!.withdrawal(waiting)).state === "held" ? true : undefined));
     expect((await world.withdrawal(waiting)).code).toBe("POLICY_HOLD_ABOVE");
@@ -102,7 +101,7 @@ describe("recovery", () => {
     expect((await world.status()).greeted).toBe(false);
   });
 
-  it("of a ledger that is gone begins a new one, locked, and takes everything from the gateway", { timeout }, async () => {
+  it("a new ledger in place of a lost one begins locked, and takes everything from the gateway", { timeout }, async () => {
     world = await RecoveryRig.start();
     const { rig } = world;
     await world.pay("before", "0.1", receiver(0x21));
@@ -136,7 +135,7 @@ describe("recovery", () => {
     expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(3);
   });
 
-  it("of a gateway put back from a backup is told again what it lost, and nothing is paid twice", { timeout }, async () => {
+  it("a gateway restored from a backup gets its lost records again, and nothing is paid twice", { timeout }, async () => {
     world = await RecoveryRig.start();
     const { rig } = world;
     await world.pay("before", "0.1", receiver(0x31));
@@ -167,7 +166,7 @@ describe("recovery", () => {
     expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(4);
   });
 
-  it("of both sides holds what the shop asks for again beside what the chain paid", { timeout }, async () => {
+  it("a recovery of both sides holds each later order, and shows the chain's payments next to it", { timeout }, async () => {
     world = await RecoveryRig.start();
     const { rig } = world;
     await world.pay("before", "0.1", receiver(0x41));

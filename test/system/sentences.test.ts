@@ -44,11 +44,11 @@ function rigOf(change: Partial<PolicySettings>) {
   };
 }
 
-describe("what a limit holds back", () => {
+describe("a withdrawal that a limit holds back", () => {
   it.each([
     ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
     ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
-  ])("is waited for until the very moment at which the %s lets it through", (_, change, spanMs, code) => {
+  ])("a withdrawal waits until the very moment at which the limit of the %s lets it through", (_, change, spanMs, code) => {
     const { rig, ask, sign, until } = rigOf(change);
     for (const amount of ["6", "5", "7"]) {
       ask(amount);
@@ -69,7 +69,7 @@ describe("what a limit holds back", () => {
       expect(sign(next)).toBe(code);
       rig.now += 1;
       expect(sign(next)).toBe("");
-      // What is bound late was held back until then, whatever was bound after it.
+      // A late binding was held back until then, also when another was bound after it.
       expect(until(next)).toBe(untilAt);
       expect(until(last)).toBe(last === 2 ? untilAt + spanMs : untilAt - spanMs);
     }

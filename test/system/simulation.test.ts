@@ -38,8 +38,8 @@ async function simulate(...args: readonly string[]): Promise<Summary & { readonl
 }
 
 /**
- * What a script says that has the tree as `tree`, in a process of its own, since a run takes the
- * process's rejections.
+ * The output of a script that has the tree as `tree`, in a process of its own, because a run takes
+ * the process's rejections.
  */
 async function inTree<T>(patch: Patch | null, script: string): Promise<T> {
   const file = join(folder, `${Math.abs(script.length * 31 + (patch?.file.length ?? 0))}.mjs`);

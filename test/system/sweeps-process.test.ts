@@ -40,8 +40,8 @@ async function weiOf(of: Rig, addresses: readonly string[]): Promise<bigint> {
   return sum;
 }
 
-describe("what was paid in", () => {
-  it("is swept, a token after its top-up, and paid out again to the last unit", { timeout: 300_000 }, async () => {
+describe("a deposit", () => {
+  it("a deposit is swept, a token after its top-up, and paid out again to the last unit", { timeout: 300_000 }, async () => {
     rig = await startPairedRig({}, { wei: ether, units: 0n });
     const { anvil, token } = rig;
     const shop = createShop(rig);
@@ -64,7 +64,7 @@ describe("what was paid in", () => {
     expect(await transactionCount(anvil.url, coins)).toBe(1);
     expect(await transactionCount(anvil.url, tokens)).toBe(1);
 
-    // What the gateway says, to the last unit, is what lies on the chain.
+    // The gateway's sums equal the chain's to the last unit.
     await until("the sum", waitMs, async () => {
       const { total, sweeping, pending } = await shop.balance("eth");
       const lies = await weiOf(rig!, [coins, tokens]);

@@ -34,8 +34,8 @@ const bare = (path: string): string =>
     .replace(/(^|\s)\/\/.*$/gm, "");
 
 /**
- * Where clock, randomness and process may be touched: the outermost file of each process, the rig
- * and the scripts.
+ * The files that may touch clock, randomness and process: the outermost file of each process, the
+ * rig and the scripts.
  */
 const processEntries = /(^|\/)(main|process|command|crypto|pair|autowithdraw)\.ts$|^(rig|scripts|cli|client)\//;
 

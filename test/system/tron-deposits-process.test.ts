@@ -99,7 +99,7 @@ describe("a gateway with a chain of Tron", () => {
     return row.block ?? 0;
   }
 
-  /** What an address holds at the newest solidified block, by the node itself. */
+  /** The funds of an address at the newest solidified block, by the node itself. */
   async function held(address: string): Promise<{ sun: bigint; units: bigint }> {
     const hex = TronWeb.address.toHex(address);
     const [{ balance = 0 }, called] = await Promise.all([

@@ -175,7 +175,7 @@ describe("an agent with a chain of Tron", () => {
     expect([await balanceSun(coins), await tokenUnits(tokens)]).toEqual([5_000_001, 7_000_002n]);
   });
 
-  it("what the chain let expire while it stood still is called dead by both sides, signed again and paid once, with the courier killed between any two steps", {
+  it("a payment that expired while the chain stood still is called dead by both sides, signed again and paid once, with the courier killed between any two steps", {
     timeout: 400_000,
   }, async () => {
     const receiver = inhabitant("one who waits").address;

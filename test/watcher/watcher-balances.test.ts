@@ -14,7 +14,7 @@ import { network } from "../support/watched-chain.ts";
 let db: GatewayDatabase;
 let keys: AgentKeys;
 let height = 10;
-/** What comes final before a balance is told. */
+/** The number of blocks that become final before a balance is answered. */
 let arriving = 0;
 
 const blockAt = (number: number): BlockId => ({ number, hash: `hash ${number}` });

@@ -118,7 +118,7 @@ describe("coins on an address from before it was given out", () => {
     expect([used(first!), used(second!)]).toEqual([{ isUsed: 1 }, { isUsed: 0 }]);
     expect(watcher?.ready()).toBe(true);
     nodes[1]!.lie = null;
-    db.store.database.run("DELETE FROM addressStates"); // what makes it look again
+    db.store.database.run("DELETE FROM addressStates"); // so that it looks again
     await until(() => used(second!) !== undefined);
     expect(used(second!)).toEqual({ isUsed: 1 });
   });

@@ -1,7 +1,7 @@
 /**
- * Where waiting alone keeps a second payment out: when the gateway's own reading of the chain calls
- * a version dead, what lies and halts make of that, and who hears of a transaction that nobody here
- * ordered.
+ * Chains on which only waiting excludes a second payment: the moment at which the gateway's own
+ * reading of the chain calls a version dead, the effect of lies and halts on it, and the notice of
+ * a transaction that nobody here ordered.
  */
 import { describe, expect, it } from "vitest";
 import type { WatcherNodes } from "../../chains/nodes.ts";

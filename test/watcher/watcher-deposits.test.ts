@@ -1,6 +1,4 @@
-/**
- * What is paid to an issued address, and the cursor that reads every block once and no block never.
- */
+/** Payments to an issued address, and the cursor that reads every block exactly once. */
 import { describe, expect, it } from "vitest";
 import { type FakeTransaction, hashOf, type Lie } from "../../rig/fake-chain.ts";
 import { until } from "../support/until.ts";
@@ -263,7 +261,7 @@ describe("the cursor", () => {
     },
   );
 
-  it("what a token out of service was paid is credited by the next run, which finds it in service", async () => {
+  it("a payment in a token out of service is credited by the next run, which finds the token in service", async () => {
     const { id, address } = request(0, usd);
     nodes[0]!.lie = counting((method, _params, honest) => (method === "eth_call" ? "0x" : honest));
     await start(1, 1);

@@ -1,5 +1,6 @@
 /**
- * What a paying account spent, as the gateway's watcher keeps it: also what no withdrawal explains.
+ * The spends of a paying account, as the gateway's watcher keeps them, also those that no
+ * withdrawal explains.
  */
 import { describe, expect, it } from "vitest";
 import type { Block, BlockTransaction, SentTransaction } from "../../chains/evm/answers.ts";
