@@ -2,7 +2,7 @@
 import { expect, it } from "vitest";
 import { replaceLost } from "../../scripts/deposits/lost-blocks.ts";
 
-/** A chain up to block 20 without the blocks of each set in turn; a reorganisation brings the next. */
+/** A chain up to block 20 without the blocks of each set; a reorganisation brings the next set. */
 function chainWithout(...gone: readonly (readonly number[])[]) {
   const depths: number[] = [];
   const ask = async (method: string, params: readonly unknown[]): Promise<unknown> => {
