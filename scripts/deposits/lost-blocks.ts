@@ -8,7 +8,7 @@ export type Ask = (method: string, params: readonly unknown[]) => Promise<unknow
 
 const triesMax = 8;
 
-/** Returns when each number of `from` up to the head has a block. @throws Error if one never does */
+/** Returns when each number of `from` up to the head has a block. @throws Error if not */
 export async function replaceLost(ask: Ask, from: number): Promise<void> {
   let lost: number | null = null;
   for (let tries = 0; tries < triesMax; tries += 1) {
