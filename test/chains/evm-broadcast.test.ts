@@ -7,7 +7,7 @@ import { vectors } from "../support/evm-values.ts";
 group("what nodes say to a broadcast", () => {
   const { texts } = vectors<{ texts: readonly (readonly [client: string, text: string, expected: string])[] }>("node-errors");
 
-  it("has texts of eight clients at least", () => {
+  it("the recorded answers are of eight clients at least", () => {
     expect(texts.length).toBeGreaterThanOrEqual(60);
     expect(new Set(texts.map(([client]) => client.split(" ")[0])).size).toBeGreaterThanOrEqual(8 + 1);
   });
@@ -17,7 +17,7 @@ group("what nodes say to a broadcast", () => {
     expect(classifyBroadcastError(text.toUpperCase())).toBe(expected);
   });
 
-  it("reports the most useful of several answers, and unsent only when all say so", () => {
+  it("a broadcast reports the most useful of several answers, and unsent only when all say so", () => {
     const merged = (...outcomes: Parameters<typeof mergeBroadcasts>[0][number]["outcome"][]): string =>
       mergeBroadcasts(outcomes.map((outcome) => ({ outcome, text: "" }))).outcome;
     expect(merged("unsent", "unsent")).toBe("unsent");
@@ -94,7 +94,7 @@ group("what nodes say to a broadcast", () => {
     expect(mergeBroadcasts([unsent]).refusal).toBeUndefined();
   });
 
-  it("tells a revert from want of funds and from trouble in the node", () => {
+  it("a revert is told from want of funds and from trouble in the node", () => {
     expect(
       ["execution reverted", "execution reverted: balance too low", "VM execution error.", "Execution reverted"].every(isRevert),
     ).toBe(true);

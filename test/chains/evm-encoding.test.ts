@@ -14,7 +14,7 @@ group("addresses", () => {
     "eip55",
   );
 
-  it("takes the vectors of EIP-55, and the same in one case", () => {
+  it("an address is taken as in the vectors of EIP-55, and in one case", () => {
     for (const address of eip55.accepted) {
       const canonical = parseAddress(address);
       expect(canonical.ok, address).toBe(true);
@@ -28,7 +28,7 @@ group("addresses", () => {
     expect(parseAddress(text)).toMatchObject({ ok: false, code });
   });
 
-  it("refuses every single-character corruption of a checksummed address", () => {
+  it("a checksummed address with any single character changed is refused", () => {
     let tried = 0;
     for (const address of eip55.accepted.filter((text) => /[a-f]/.test(text) && /[A-F]/.test(text))) {
       for (let i = 2; i < address.length; i++) {
@@ -43,7 +43,7 @@ group("addresses", () => {
     expect(tried).toBe(4 * 40 * 25);
   });
 
-  it(`judges random corruptions as ethers does, SEED=${seed}`, () => {
+  it(`random corruptions of an address are judged as by ethers, SEED=${seed}`, () => {
     for (let n = 0; n < 200; n++) {
       const address = new Wallet(hex(random.bytes(32)).replace(/^0x00/, "0x01")).address;
       if (n % 100 === 0) expect(parseAddress(address)).toEqual({ ok: true, address });
@@ -55,7 +55,7 @@ group("addresses", () => {
     }
   });
 
-  it("makes addresses from public keys as ethers does", () => {
+  it("addresses of public keys are those of ethers", () => {
     for (let n = 0; n < 20; n++) {
       const wallet = new Wallet(hex(random.bytes(32)));
       expect(addressOfPublicKey(bytes(wallet.signingKey.publicKey))).toBe(wallet.address);
@@ -67,7 +67,7 @@ group("addresses", () => {
     expect(codeOf(() => addressOfPublicKey(point))).toBe("ADDRESS_PUBLIC_KEY");
   });
 
-  it("derives deposit addresses as ethers does, and from nothing but an account's extended public key", () => {
+  it("deposit addresses are those of ethers, and need only an account's extended public key", () => {
     const phrase = "test test test test test test test test test test test junk";
     const account = HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/1'");
     const xpub = account.neuter().extendedKey;
@@ -103,7 +103,7 @@ group("RLP", () => {
   );
   const itemOf = (item: Item): RlpItem => (typeof item === "string" ? bytes(item) : item.map(itemOf));
 
-  it("encodes and decodes the vectors", () => {
+  it("RLP encodes and decodes the vectors", () => {
     for (const vector of rlp.accepted) {
       expect(hex(encodeRlp(itemOf(vector.item)))).toBe(`0x${vector.rlp}`);
       expect(decodeRlp(bytes(vector.rlp))).toEqual({ ok: true, item: itemOf(vector.item) });
@@ -114,7 +114,7 @@ group("RLP", () => {
     expect(decodeRlp(bytes(text))).toMatchObject({ ok: false, code: "TRANSACTION_RLP" });
   });
 
-  it("decodes whatever it takes back to the same bytes", () => {
+  it("RLP decodes every accepted text back to the same bytes", () => {
     let taken = 0;
     for (let n = 0; n < 20_000; n++) {
       const text = random.bytes(1 + random.below(6));
@@ -127,7 +127,7 @@ group("RLP", () => {
     expect(taken).toBeGreaterThan(1000);
   });
 
-  it("writes integers in their shortest form and reads no other", () => {
+  it("RLP writes integers in their shortest form and reads no other", () => {
     expect([...integerBytes(0n)]).toEqual([]);
     expect([...integerBytes(256n)]).toEqual([1, 0]);
     expect(integerOf(Uint8Array.of(1, 0), 32)).toBe(256n);

@@ -58,23 +58,26 @@ group("a batch that is refused", () => {
     ["an error for each call", each(-32005, "Batch size too large")],
   ];
 
-  it.each(refusals)("by %s is asked in smaller ones, and the size that works is kept", async (_, refusal) => {
-    const { sizes, ask } = await nodeThatTakes(3, refusal);
-    expect(await ask()).toEqual(many(64).map(() => 5n));
-    sizes.length = 0;
-    expect(await ask()).toEqual(many(64).map(() => 5n));
-    expect(Math.max(...sizes)).toBeLessThanOrEqual(4);
-    expect(sizes.filter((size) => size > 3).length).toBeLessThanOrEqual(2);
-  });
+  it.each(refusals)(
+    "a batch that is refused by %s is asked in smaller ones, and the size that works is kept",
+    async (_, refusal) => {
+      const { sizes, ask } = await nodeThatTakes(3, refusal);
+      expect(await ask()).toEqual(many(64).map(() => 5n));
+      sizes.length = 0;
+      expect(await ask()).toEqual(many(64).map(() => 5n));
+      expect(Math.max(...sizes)).toBeLessThanOrEqual(4);
+      expect(sizes.filter((size) => size > 3).length).toBeLessThanOrEqual(2);
+    },
+  );
 
-  it.each(refusals)("by %s of any size is asked as single calls", async (_, refusal) => {
+  it.each(refusals)("a batch that is refused by %s of any size is asked as single calls", async (_, refusal) => {
     const { sizes, ask } = await nodeThatTakes(1, refusal);
     expect(await ask()).toEqual(many(64).map(() => 5n));
     expect(await ask()).toEqual(many(64).map(() => 5n));
     expect(sizes.filter((size) => size === 1).length).toBeGreaterThan(100);
   });
 
-  it("by a node that refuses single calls as well fails with its words after a few questions", async () => {
+  it("a batch that is refused by a node that refuses single calls as well fails with its words after a few questions", async () => {
     const { node, sizes, ask } = await nodeThatTakes(64, words(500, ""));
     node.options = {
       ...node.options,
@@ -87,7 +90,7 @@ group("a batch that is refused", () => {
     expect(sizes.length).toBeLessThan(24);
   });
 
-  it("with a size that worked before grows by a call after many answers", async () => {
+  it("a batch with a size that worked before grows by a call after many answers", async () => {
     let most = 2;
     const { node, sizes, ask } = await nodeThatTakes(64, words(500, ""));
     node.options = {
@@ -104,7 +107,7 @@ group("a batch that is refused", () => {
     expect(Math.max(...sizes)).toBe(3);
   });
 
-  it("with two writes in it sends neither again", async () => {
+  it("a batch with two writes in it sends neither again", async () => {
     const { node, nodes } = await nodeThatTakes(1, words(500, ""));
     const both = await Promise.all([4n, 5n].map((nonce) => nodes.broadcast(signed({ nonce }).raw)));
     expect(both.map(({ outcome }) => outcome)).toEqual(["unknown", "unknown"]);

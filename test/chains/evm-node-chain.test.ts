@@ -33,7 +33,7 @@ describe("a real chain", () => {
   });
   afterAll(() => anvil.stop());
 
-  it("reads head, fees, balances, code and blocks", async () => {
+  it("the pool of nodes reads head, fees, balances, code and blocks", async () => {
     const nodes = nodesOf([anvil.url]);
     await nodes.checkChain();
     const head = await nodes.head();
@@ -47,7 +47,7 @@ describe("a real chain", () => {
     expect(await nodes.balance(hot.address, token, "latest")).toBe(10n ** 12n);
   });
 
-  it("reads code and calls, and never takes an empty answer for a number", async () => {
+  it("the pool of nodes reads code and calls, and never takes an empty answer for a number", async () => {
     const nodes = nodesOf([anvil.url]);
     expect(await nodes.code(hot.address, "latest")).toBe("0x");
     expect((await nodes.code(token, "latest")).length).toBeGreaterThan(100);
@@ -57,7 +57,7 @@ describe("a real chain", () => {
     expect(await nodes.receipt(`0x${"12".repeat(32)}`)).toBeNull();
   });
 
-  it("follows native coin and token from broadcast to finality", async () => {
+  it("the pool of nodes follows native coin and token from broadcast to finality", async () => {
     const nodes = nodesOf([anvil.url]);
     const nonce = await nonceOf();
     const native = signed({ nonce });
@@ -113,7 +113,7 @@ describe("a real chain", () => {
     expect(await nodes.balance(receiver, token, number)).toBe((await nodes.balance(receiver, token, number - 1)) + 777n);
   });
 
-  it("names what the node says to a broadcast, and takes none of it for the fate of the payment", async () => {
+  it("the pool of nodes names what the node says to a broadcast, and takes none of it for the fate of the payment", async () => {
     const nodes = nodesOf([anvil.url]);
     const nonce = await nonceOf();
     expect((await nodes.broadcast(signed({ nonce: nonce - 1n, amountUnits: 5n }).raw)).outcome).toBe("slot-consumed");
@@ -144,7 +144,7 @@ describe("a real chain", () => {
     expect(await codeOf(nodesOf([poor.url]).estimateGas(call(1n)))).toBe("NODE_ERROR");
   });
 
-  it("takes back what a reorganisation removed", async () => {
+  it("the pool of nodes takes back what a reorganisation removed", async () => {
     const nodes = nodesOf([anvil.url]);
     const { raw, txHash } = signed({ nonce: await nonceOf() });
     expect((await nodes.broadcast(raw)).outcome).toBe("accepted");
@@ -159,21 +159,21 @@ describe("a real chain", () => {
     expect((await nodes.finalReceipt(txHash))?.status).toBe(1);
   });
 
-  it("takes the chain's own word for what is finalized", async () => {
+  it("the pool of nodes takes the chain's own word for what is finalized", async () => {
     const nodes = nodesOf([anvil.url], { confirmations: "finalized" });
     const finalized = (await rpc(anvil.url, "eth_getBlockByNumber", ["finalized", false])) as { number: string; hash: string };
     expect(await nodes.finalBlock()).toEqual({ number: Number(finalized.number), hash: finalized.hash });
     expect(finalized.number).not.toBe(await rpc(anvil.url, "eth_blockNumber"));
   });
 
-  it("counts genesis as final while the chain is younger than the confirmations", async () => {
+  it("the pool of nodes counts genesis as final while the chain is younger than the confirmations", async () => {
     const { hash } = (await rpc(anvil.url, "eth_getBlockByNumber", ["0x0", false])) as { hash: string };
     expect(await nodesOf([anvil.url], { confirmations: 10_000 }).finalBlock()).toEqual({ number: 0, hash });
     const head = await nodesOf([anvil.url]).head();
     expect(await nodesOf([anvil.url], { confirmations: 1 }).finalBlock()).toEqual({ number: head.number, hash: head.hash });
   });
 
-  it("gathers the calls of one tick into one request, over few connections", async () => {
+  it("the pool of nodes gathers the calls of one tick into one request, over few connections", async () => {
     const node = await fakeNode({ answer: forwarding(anvil.url) });
     const nodes = nodesOf([node.url]);
     await nodes.head();
@@ -187,7 +187,7 @@ describe("a real chain", () => {
     expect(node.counts.connections).toBeLessThanOrEqual(3);
   });
 
-  it("asks for one final block, however many receipts wait for it", async () => {
+  it("the pool of nodes asks for one final block, however many receipts wait for it", async () => {
     const node = await fakeNode({ answer: forwarding(anvil.url) });
     const nodes = nodesOf([node.url]);
     const nonce = await nonceOf();
@@ -220,7 +220,7 @@ describe("a real chain", () => {
       await mine(4);
     });
 
-    it("believes two of three, and no single one", async () => {
+    it("the pool of nodes believes two of three, and no single one", async () => {
       const liars = {
         "a reverted receipt": await lying((method, result: object) =>
           method.endsWith("Receipt") ? { ...result, status: "0x0" } : result,
@@ -248,7 +248,7 @@ describe("a real chain", () => {
       expect((await nodesOf([anvil.url, anvil.url]).finalReceipt(paid.txHash))?.status).toBe(1);
     });
 
-    it("counts at the head and in the pool what enough nodes have reached, where they differ for a while; the final count never", async () => {
+    it("the pool of nodes counts at the head and in the pool the number that enough nodes have reached, and never so the final one", async () => {
       const truth = await nodesOf([anvil.url]).counters(hot.address);
       const aheadBy = (more: bigint): Promise<FakeNode> =>
         fakeNode({
@@ -265,7 +265,7 @@ describe("a real chain", () => {
       expect(await nodesOf([ahead.url, further.url]).counters(hot.address)).toEqual({ ...truth, ...more });
     });
 
-    it("says nothing is final on one node's word when two are configured", async () => {
+    it("the pool of nodes says nothing is final on one node's word when two are configured", async () => {
       const dead = `http://127.0.0.1:${await closedPort()}`;
       const nodes = nodesOf([dead, anvil.url]);
       expect(await codeOf(nodes.finalReceipt(paid.txHash))).toBe("NODE_UNREACHABLE");
@@ -277,14 +277,14 @@ describe("a real chain", () => {
       expect((await nodesOf([blind.url, anvil.url]).receipt(paid.txHash))?.status).toBe(1);
     });
 
-    it("takes no receipt of an orphaned block, when all show it", async () => {
+    it("the pool of nodes takes no receipt of an orphaned block, when all show it", async () => {
       const orphan = await lying((method, result: object) =>
         method.endsWith("Receipt") ? { ...result, blockHash: `0x${"ab".repeat(32)}` } : result,
       );
       expect(await nodesOf([orphan.url, orphan.url]).finalReceipt(paid.txHash)).toBeNull();
     });
 
-    it("takes no answer to another question", async () => {
+    it("the pool of nodes takes no answer to another question", async () => {
       const other = signed({ nonce: 0n }).txHash;
       const swapped = await lying((method, result: object) =>
         method.endsWith("Receipt") ? { ...result, transactionHash: other } : result,
@@ -303,7 +303,7 @@ describe("a real chain", () => {
       expect((await nodesOf([anvil.url]).logs(filter)).length).toBeGreaterThan(0);
     });
 
-    it("declines a call only when two nodes say that it would revert", async () => {
+    it("the pool of nodes declines a call only when two nodes say that it would revert", async () => {
       const call = { from: hot.address, to: token, valueWei: 0n, data: hex(encodeTransferCall(receiver, 1n)) };
       const reverting = await fakeNode({
         answer: forwarding(anvil.url, ({ method }, answer) =>
@@ -320,7 +320,7 @@ describe("a real chain", () => {
       expect(await codeOf(alone.estimateGas(call))).toBe("NODE_UNREACHABLE");
     });
 
-    it("believes no broadcast that answers another hash", async () => {
+    it("the pool of nodes believes no broadcast that answers another hash", async () => {
       const { raw } = signed({ nonce: (await nonceOf()) + 5n });
       const liar = await lying((method, result) => (method === "eth_sendRawTransaction" ? `0x${"cd".repeat(32)}` : result));
       expect((await nodesOf([liar.url]).broadcast(raw)).outcome).toBe("unknown");

@@ -73,7 +73,7 @@ group("an empty list", () => {
   // ethereum/go-ethereum #24078: a lagging machine behind one name; besu-eth/besu #8007 and
   // filecoin-project/lotus #13749: the same by the hash of a block.
   it.each([true, false])(
-    "that answers every question is not believed where the header speaks of logs (agreed: %s)",
+    "an empty list that answers every question is not believed if the header speaks of logs (agreed: %s)",
     async (isAgreed) => {
       pays(5n);
       chain.mineEmpty(2);
@@ -82,7 +82,7 @@ group("an empty list", () => {
     },
   );
 
-  it("is believed where the header speaks of none, and costs no further question", async () => {
+  it("an empty list is believed if the header speaks of none, and costs no further question", async () => {
     chain.mine({ hash: hashOf("coins"), from: stranger, to: stranger, value: 1n });
     chain.mineEmpty(2);
     const { nodes, reader } = await watchedBy(undefined);
@@ -91,7 +91,7 @@ group("an empty list", () => {
     expect(nodes[0]!.count("eth_getBlockReceipts") + nodes[0]!.count("eth_getTransactionReceipt")).toBe(0);
   });
 
-  it("from a node without the receipts too is a block that the node does not have, and credits nothing", async () => {
+  it("an empty list from a node without the receipts too is a block that the node does not have, and credits nothing", async () => {
     pays(5n);
     const lags: Bend = (call) =>
       call.method === "eth_getLogs"
@@ -105,7 +105,7 @@ group("an empty list", () => {
     expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
   });
 
-  it("from a node without receipts by block is proven by the receipts one by one", async () => {
+  it("an empty list from a node without receipts by block is proven by the receipts one by one", async () => {
     pays(5n);
     const bend: Bend = (call) => {
       if (call.method === "eth_getLogs") return { result: [] };
@@ -134,7 +134,7 @@ group("an empty list", () => {
     expect(unitsOf(await found(reader, 2, 2))).toEqual([6n]);
   });
 
-  it("in the place of a block's transactions, where its header has some, is a block that the node does not have", async () => {
+  it("an empty list in the place of a block's transactions, where its header has some, is a block that the node does not have", async () => {
     pays(5n);
     const root = hashOf("root");
     const { nodes, reader } = await watchedBy(
@@ -148,7 +148,7 @@ group("an empty list", () => {
 
 group("a list that is cut", () => {
   // ethers-io/ethers.js #1389: a provider cuts lists at 100 without a word.
-  it("at a round number is asked for in smaller ranges, and of one block by its receipts", async () => {
+  it("a list that is cut at a round number is asked for in smaller ranges, and of one block by its receipts", async () => {
     for (let at = 0; at < 150; at += 1) pays(1n, stranger);
     const last = pays(7n);
     const many = Array.from({ length: 120 }, () => ({ contract: token, from: stranger, to: stranger, units: 1n }));
@@ -169,40 +169,46 @@ group("a question that is too large", () => {
     ["words that nobody knows", { error: { code: 35, message: "no" } }],
   ];
   // INFURA/infura #237, foundry-rs/foundry #12687, stakewise/v3-operator #775.
-  it.each(refusals)("that a node refuses by %s is asked smaller, and the size that works is kept", async (_, refusal) => {
-    for (let at = 0; at < 40; at += 1) pays(BigInt(at + 1));
-    const sizeOf = ({ params }: RpcCall): number => {
-      const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
-      return Number(toBlock) - Number(fromBlock) + 1;
-    };
-    const bend: Bend = (call) => (call.method === "eth_getLogs" && sizeOf(call) > 10 ? refusal : null);
-    const { nodes, reader } = await watchedBy(bend);
-    expect(await found(reader, 1, 32)).toHaveLength(32);
-    const refused = nodes[0]!.calls.filter((call) => call.method === "eth_getLogs" && sizeOf(call) > 10).length;
-    expect(refused).toBe(2);
-    expect(await found(reader, 9, 40)).toHaveLength(32);
-    expect(nodes[0]!.calls.filter((call) => call.method === "eth_getLogs" && sizeOf(call) > 10)).toHaveLength(refused);
-  });
+  it.each(refusals)(
+    "a question that a node refuses by %s is asked smaller, and the size that works is kept",
+    async (_, refusal) => {
+      for (let at = 0; at < 40; at += 1) pays(BigInt(at + 1));
+      const sizeOf = ({ params }: RpcCall): number => {
+        const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string };
+        return Number(toBlock) - Number(fromBlock) + 1;
+      };
+      const bend: Bend = (call) => (call.method === "eth_getLogs" && sizeOf(call) > 10 ? refusal : null);
+      const { nodes, reader } = await watchedBy(bend);
+      expect(await found(reader, 1, 32)).toHaveLength(32);
+      const refused = nodes[0]!.calls.filter((call) => call.method === "eth_getLogs" && sizeOf(call) > 10).length;
+      expect(refused).toBe(2);
+      expect(await found(reader, 9, 40)).toHaveLength(32);
+      expect(nodes[0]!.calls.filter((call) => call.method === "eth_getLogs" && sizeOf(call) > 10)).toHaveLength(refused);
+    },
+  );
 
-  it.each([400, 403, 413, 500])("that a node refuses by HTTP status %i is asked smaller, down to one block", async (status) => {
-    for (let at = 0; at < 8; at += 1) pays(BigInt(at + 1));
-    const { nodes, reader } = await watchedBy(undefined);
-    nodes[0]!.options = {
-      ...nodes[0]!.options,
-      hijack: (calls, response) => {
-        const isLarge = calls.some(({ method, params }) => {
-          const { fromBlock, toBlock } = (params[0] ?? {}) as { fromBlock?: string; toBlock?: string };
-          return method === "eth_getLogs" && fromBlock !== toBlock;
-        });
-        if (isLarge) response.writeHead(status).end("too much");
-        return isLarge;
-      },
-    };
-    expect(await found(reader, 1, 8)).toHaveLength(8);
-  });
+  it.each([400, 403, 413, 500])(
+    "a question that a node refuses by HTTP status %i is asked smaller, down to one block",
+    async (status) => {
+      for (let at = 0; at < 8; at += 1) pays(BigInt(at + 1));
+      const { nodes, reader } = await watchedBy(undefined);
+      nodes[0]!.options = {
+        ...nodes[0]!.options,
+        hijack: (calls, response) => {
+          const isLarge = calls.some(({ method, params }) => {
+            const { fromBlock, toBlock } = (params[0] ?? {}) as { fromBlock?: string; toBlock?: string };
+            return method === "eth_getLogs" && fromBlock !== toBlock;
+          });
+          if (isLarge) response.writeHead(status).end("too much");
+          return isLarge;
+        },
+      };
+      expect(await found(reader, 1, 8)).toHaveLength(8);
+    },
+  );
 
   // base/base #2421: a limit of results that a single block exceeds.
-  it("that a node refuses for one block as well is answered by the receipts of this block", async () => {
+  it("a question that a node refuses for one block as well is answered by the receipts of this block", async () => {
     pays(1n);
     const transfers = Array.from({ length: 4 }, (_, at) => ({
       contract: token,
@@ -220,7 +226,7 @@ group("a question that is too large", () => {
     expect(nodes[0]!.count("eth_getBlockReceipts")).toBe(1);
   });
 
-  it("that a node refuses for one block as well, and has no receipts for, is the node's fault, in its own words", async () => {
+  it("a question that a node refuses for one block as well, and has no receipts for, is the node's fault, in its own words", async () => {
     pays(1n);
     const { reader } = await watchedBy((call) =>
       call.method === "eth_getLogs"
@@ -232,7 +238,7 @@ group("a question that is too large", () => {
     await expect(found(reader, 1, 1)).rejects.toMatchObject({ code: "NODE_ERROR", message: "no" });
   });
 
-  it("is the node's fault, in its own words, if the node has no such method", async () => {
+  it("a question of a method that the node does not have is the node's fault, in its own words", async () => {
     pays(1n);
     pays(2n);
     const { reader } = await watchedBy((call) =>

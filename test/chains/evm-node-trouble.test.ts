@@ -31,7 +31,7 @@ describe("nodes in trouble", () => {
   const notChain = (calls: readonly { method: string }[]): boolean => calls.every((call) => call.method !== "eth_chainId");
   const raw = signed({ nonce: 3n }).raw;
 
-  it("keeps a node of another chain out until it answers right", async () => {
+  it("the pool of nodes keeps a node of another chain out until it answers right", async () => {
     let nowMs = 0;
     const events: string[] = [];
     const wrong = await fakeNode({ answer: (call) => (call.method === "eth_chainId" ? { result: "0x1" } : { result: "0xbad" }) });
@@ -59,7 +59,7 @@ describe("nodes in trouble", () => {
     expect(await nodes.balance(receiver, "", "latest")).toBe(5n);
   });
 
-  it("asks a node for its chain again after it was away", async () => {
+  it("the pool of nodes asks a node for its chain again after it was away", async () => {
     const node = await fakeNode({ answer: plain });
     const nodes = nodesOf([node.url]);
     expect(await nodes.balance(receiver, "", "latest")).toBe(5n);
@@ -98,20 +98,23 @@ describe("nodes in trouble", () => {
     ["deep nesting", 200, "[".repeat(60_000), "NODE_ANSWER"],
   ];
 
-  it.each(nonsense)("makes a fault, never a number, of %s, and asks the next node", async (_what, status, body, code) => {
-    const hijack: FakeNodeOptions["hijack"] = (calls, response) => {
-      if (!notChain(calls)) return false;
-      response.writeHead(status, { location: "http://127.0.0.1:9/" }).end(body);
-      return true;
-    };
-    const bad = await fakeNode({ answer: plain, hijack });
-    expect(await codeOf(nodesOf([bad.url]).balance(receiver, "", "latest"))).toBe(code);
-    const good = await fakeNode({ answer: plain });
-    expect(await nodesOf([bad.url, good.url]).balance(receiver, "", "latest")).toBe(5n);
-    expect((await nodesOf([bad.url]).broadcast(raw)).outcome).toBe("unknown");
-  });
+  it.each(nonsense)(
+    "the pool of nodes makes a fault, never a number, of %s, and asks the next node",
+    async (_what, status, body, code) => {
+      const hijack: FakeNodeOptions["hijack"] = (calls, response) => {
+        if (!notChain(calls)) return false;
+        response.writeHead(status, { location: "http://127.0.0.1:9/" }).end(body);
+        return true;
+      };
+      const bad = await fakeNode({ answer: plain, hijack });
+      expect(await codeOf(nodesOf([bad.url]).balance(receiver, "", "latest"))).toBe(code);
+      const good = await fakeNode({ answer: plain });
+      expect(await nodesOf([bad.url, good.url]).balance(receiver, "", "latest")).toBe(5n);
+      expect((await nodesOf([bad.url]).broadcast(raw)).outcome).toBe("unknown");
+    },
+  );
 
-  it("reads no more of an answer than it may", async () => {
+  it("the pool of nodes reads no more of an answer than it may", async () => {
     let written = 0;
     const flood = await fakeNode({
       answer: plain,
@@ -135,7 +138,7 @@ describe("nodes in trouble", () => {
     expect(nodes.status()[0]?.ok).toBe(false);
   });
 
-  it("waits no longer than it may, and sends nothing twice", async () => {
+  it("the pool of nodes waits no longer than it may, and sends nothing twice", async () => {
     const slow = await fakeNode({ answer: plain, hijack: (calls) => notChain(calls) });
     const nodes = nodesOf([slow.url], { timeoutMs: 200 });
     const before = performance.now();
@@ -147,7 +150,7 @@ describe("nodes in trouble", () => {
     expect(await nodesOf([slow.url, good.url], { timeoutMs: 200 }).balance(receiver, "", "latest")).toBe(5n);
   });
 
-  it("asks a read once more when the line is cut in the middle of an answer, and never a send", async () => {
+  it("the pool of nodes asks a read once more when the line is cut in the middle of an answer, and never a send", async () => {
     const cut: FakeNodeOptions["hijack"] = (calls, response) => {
       if (!notChain(calls)) return false;
       response.writeHead(200, { "content-length": "100" });
@@ -168,7 +171,7 @@ describe("nodes in trouble", () => {
     expect(await nodes.balance(receiver, "", "latest")).toBe(5n);
   });
 
-  it("says unsent only when surely nothing left", async () => {
+  it("the pool of nodes says unsent only when surely nothing left", async () => {
     const dead = `http://127.0.0.1:${await closedPort()}`;
     expect((await nodesOf([dead]).broadcast(raw)).outcome).toBe("unsent");
     expect((await nodesOf([]).broadcast(raw)).outcome).toBe("unsent");
@@ -182,7 +185,7 @@ describe("nodes in trouble", () => {
     expect((await nodes.broadcast(raw)).outcome).toBe("unsent");
   });
 
-  it("answers each call of a batch, whatever the node makes of batches", async () => {
+  it("the pool of nodes answers each call of a batch, whatever the node makes of batches", async () => {
     const five = async (nodes: EvmNodes): Promise<string> =>
       (await Promise.all(Array.from({ length: 5 }, (_, block) => nodes.balance(receiver, "", block)))).join();
     const answerTo = (call: { id: number; method: string }): object => ({ jsonrpc: "2.0", id: call.id, ...plain(call) });
@@ -211,7 +214,7 @@ describe("nodes in trouble", () => {
     }
   });
 
-  it("gives up batches with a node that refuses them, and never sends one of its sends again", async () => {
+  it("the pool of nodes gives up batches with a node that refuses them, and never sends one of its sends again", async () => {
     const node = await fakeNode({
       answer: (call) =>
         call.method === "eth_sendRawTransaction" ? { error: { code: -32000, message: "already known" } } : plain(call),
@@ -230,7 +233,7 @@ describe("nodes in trouble", () => {
     expect((await nodes.broadcast(raw)).outcome).toBe("known");
   });
 
-  it("asks a node the same thing once in one go, and again in the next", async () => {
+  it("the pool of nodes asks a node the same thing once in one go, and again in the next", async () => {
     const node = await fakeNode({ answer: plain });
     const nodes = nodesOf([node.url]);
     await nodes.checkChain();
@@ -241,7 +244,7 @@ describe("nodes in trouble", () => {
     expect(node.count("eth_getBalance")).toBe(2);
   });
 
-  it("fails what is under way when it is closed, and everything after", async () => {
+  it("the pool of nodes fails what is under way when it is closed, and everything after", async () => {
     const slow = await fakeNode({ answer: plain, hijack: (calls) => notChain(calls) });
     const nodes = nodesOf([slow.url]);
     await nodes.checkChain();
@@ -256,7 +259,7 @@ describe("nodes in trouble", () => {
     expect((await nodes.broadcast(raw)).outcome).toBe("unsent");
   });
 
-  it("shows no key that stands in a node's address", async () => {
+  it("the pool of nodes shows no key that stands in a node's address", async () => {
     const port = await closedPort();
     const url = `http://user:hunter2@127.0.0.1:${port}/v3/secret-key?k=secret`;
     const said: string[] = [];
@@ -270,7 +273,7 @@ describe("nodes in trouble", () => {
     }
   });
 
-  it("speaks with a node that wants a name and a password, at a path", async () => {
+  it("the pool of nodes speaks with a node that wants a name and a password, at a path", async () => {
     let seen = "";
     const node = await fakeNode({
       answer: plain,
@@ -284,7 +287,7 @@ describe("nodes in trouble", () => {
     expect(seen).toBe(`/v3/key?x=1 Basic ${Buffer.from("na me:p@ss").toString("base64")}`);
   });
 
-  it("turns to a resting node last, and comes back to it", async () => {
+  it("the pool of nodes turns to a resting node last, and comes back to it", async () => {
     let nowMs = 0;
     const events: string[] = [];
     const first = await fakeNode({ answer: plain, hijack: (_calls, response) => response.destroy() !== undefined });

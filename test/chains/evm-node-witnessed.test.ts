@@ -64,7 +64,7 @@ describe("the base fee", () => {
   it.each([
     ["one wei", 1n],
     ["a thousandfold", 10_000n * gwei],
-  ])("is not one node's of two: %s", async (_, wei) => {
+  ])("the base fee is not one node's of two: %s", async (_, wei) => {
     for (const lies of [
       [baseFee(wei), honest],
       [honest, baseFee(wei)],
@@ -77,13 +77,13 @@ describe("the base fee", () => {
     }
   });
 
-  it("is the higher of two that differ by a few blocks", async () => {
+  it("the base fee is the higher of two that differ by a few blocks", async () => {
     const { nodes, named } = await nodesThatSay(baseFee(12n * gwei), honest);
     expect((await nodes.fees()).baseFeePerGas).toBe(12n * gwei);
     expect(named).toEqual([]);
   });
 
-  it.each([1n, 10_000n * gwei])("is that of two nodes of three, and the third is named (%s wei)", async (wei) => {
+  it.each([1n, 10_000n * gwei])("the base fee is that of two nodes of three, and the third is named (%s wei)", async (wei) => {
     for (const at of [0, 1, 2]) {
       const { nodes, named } = await nodesThatSay(...[0, 1, 2].map((each) => (each === at ? baseFee(wei) : honest)));
       expect((await nodes.fees()).baseFeePerGas).toBe(10n * gwei);
@@ -93,7 +93,7 @@ describe("the base fee", () => {
 });
 
 describe("the tip", () => {
-  it("is the lower of two, and the higher node is named", async () => {
+  it("the tip is the lower of two, and the higher node is named", async () => {
     for (const lies of [
       [tip(440n * gwei), honest],
       [honest, tip(440n * gwei)],
@@ -121,13 +121,13 @@ describe("the tip", () => {
 });
 
 describe("gas", () => {
-  it.each([21_000n, 5_000_000n])("is not one node's of two (%s)", async (units) => {
+  it.each([21_000n, 5_000_000n])("gas is not one node's of two (%s)", async (units) => {
     const { nodes, named } = await nodesThatSay(gas(units), honest);
     expect(await codeOf(nodes.estimateGas(call))).toBe("NODE_DISAGREE");
     expect(named.sort()).toEqual(["0 gas estimate", "1 gas estimate"]);
   });
 
-  it("is the higher of two within reason, and of three that of the two that agree", async () => {
+  it("the gas is the higher of two within reason, and with three nodes that of the two that agree", async () => {
     const near = await nodesThatSay(gas(40_000n), honest);
     expect(await near.nodes.estimateGas(call)).toEqual({ ok: true, gas: 52_000n });
     expect(near.named).toEqual([]);
@@ -145,7 +145,7 @@ describe("gas", () => {
 });
 
 describe("funds and code", () => {
-  it("are what two nodes say alike", async () => {
+  it("funds and code are what two nodes say alike", async () => {
     const { nodes } = await nodesThatSay(honest, honest);
     expect(await nodes.agreedBalance(receiver, "", 100)).toBe(5n);
     expect(await nodes.hasCode(receiver)).toBe(false);
@@ -159,14 +159,14 @@ describe("funds and code", () => {
 });
 
 describe("a receipt", () => {
-  it("that one node of two makes up, denies or moves is shown and no place", async () => {
+  it("a receipt that one node of two makes up, denies or moves is shown and no place", async () => {
     for (const lie of [null, { ...receipt, blockHash: hash("d") }, { ...receipt, blockNumber: "0x1" }]) {
       const { nodes } = await nodesThatSay({ eth_getTransactionReceipt: lie }, honest);
       expect(await nodes.shownReceipt(hash("c"))).toEqual({ receipt: null, isShown: true });
     }
   });
 
-  it("is one that two nodes show alike, and none that none shows", async () => {
+  it("a receipt is one that two nodes show alike, and none that none shows", async () => {
     const { nodes } = await nodesThatSay(honest, honest);
     expect((await nodes.shownReceipt(hash("c"))).receipt).toMatchObject({ blockNumber: 100, blockHash: hash("a") });
     const none = await nodesThatSay({ eth_getTransactionReceipt: null }, { eth_getTransactionReceipt: null });
@@ -175,14 +175,14 @@ describe("a receipt", () => {
     expect((await alone.nodes.shownReceipt(hash("c"))).receipt?.blockNumber).toBe(100);
   });
 
-  it("that two nodes showed alike is not asked for again when its block is final", async () => {
+  it("a receipt that two nodes showed alike is not asked for again when its block is final", async () => {
     const { nodes, asked } = await nodesThatSay(honest, honest);
     await nodes.shownReceipt(hash("c"));
     expect(await nodes.finalReceipt(hash("c"))).toMatchObject({ blockNumber: 100, status: 1 });
     expect(asked("eth_getTransactionReceipt")).toBe(2);
   });
 
-  it("is asked for again when they differed in anything, or its block is another by then", async () => {
+  it("a receipt is asked for again when they differed in anything, or its block is another by then", async () => {
     const apart = await nodesThatSay(honest, { eth_getTransactionReceipt: { ...receipt, status: "0x0" } });
     expect((await apart.nodes.shownReceipt(hash("c"))).receipt).toMatchObject({ blockNumber: 100 });
     expect(await codeOf(apart.nodes.finalReceipt(hash("c")))).toBe("NODE_DISAGREE");
@@ -196,7 +196,7 @@ describe("a receipt", () => {
 });
 
 describe("the count that says what no block holds", () => {
-  it("is the highest that any node says", async () => {
+  it("the pending count is the highest that any node says", async () => {
     const says = (count: string): Answers => ({ eth_getTransactionCount: count });
     const { nodes } = await nodesThatSay(says("0x5"), says("0x7"));
     expect(await nodes.usedNonces(receiver)).toBe(7n);

@@ -109,7 +109,7 @@ group("transfers against ethers and viem", () => {
     }
   });
 
-  it("encodes call data as both libraries do", () => {
+  it("call data of a transfer is encoded as both libraries do", () => {
     const address = plain.destination;
     expect(hex(encodeTransferCall(address, 5n))).toBe(byEthers.encodeFunctionData("transfer", [address, 5n]));
     expect(encodeBalanceCall(address)).toBe(byEthers.encodeFunctionData("balanceOf", [address]));
@@ -119,7 +119,7 @@ group("transfers against ethers and viem", () => {
     });
   });
 
-  it("reads a plain Transfer log and nothing that only looks like one", () => {
+  it("the reader of receipts reads a plain Transfer log and nothing that only looks like one", () => {
     const word = (address: string): string => `0x${"0".repeat(24)}${address.slice(2).toLowerCase()}`;
     const log = { topics: [transferTopic, word(plain.destination), word(token.contract)], data: `0x${"0".repeat(62)}2a` };
     expect(readTransferLog(log)).toEqual({ from: plain.destination, to: token.contract, amountUnits: 42n });
@@ -214,7 +214,7 @@ group("describe refuses what it cannot account for", () => {
     expect(describe(unsigned)).toMatchObject({ ok: false, code });
   });
 
-  it("takes the twins of those, unchanged", () => {
+  it("describe takes the twins of refused bytes, unchanged", () => {
     for (const transfer of [plain, token]) {
       expect(typed(fieldsOf(transfer))).toEqual(buildTransfer(transfer));
       expect(describe(typed(fieldsOf(transfer))).ok).toBe(true);
@@ -225,7 +225,7 @@ group("describe refuses what it cannot account for", () => {
     expect(describe(changed(plain, 4, integerBytes(2n ** 64n - 1n))).ok).toBe(true);
   });
 
-  it("describes only bytes that it would build itself, however they were changed", () => {
+  it("describe describes only bytes that it would build itself, however they were changed", () => {
     let taken = 0;
     for (let n = 0; n < 20_000; n++) {
       const unsigned = buildTransfer(n % 2 === 0 ? plain : token);
@@ -238,7 +238,7 @@ group("describe refuses what it cannot account for", () => {
     expect(taken).toBeGreaterThan(1000);
   });
 
-  it("builds nothing from fields out of range", () => {
+  it("the builder makes nothing from fields out of range", () => {
     const wrong: Readonly<Record<string, Partial<Transfer>>> = {
       TRANSACTION_FIELD: { nonce: -1n },
       ADDRESS_CHECKSUM: { destination: "0x52908400098527886e0F7030069857D2E4169EE7" },
@@ -267,13 +267,13 @@ group("signatures", () => {
   const order = secp256k1.CURVE.n;
   const s = BigInt(hex(signature.slice(32, 64)));
 
-  it("attaches the account's own signature", () => {
+  it("a transaction gets the account's own signature", () => {
     const { raw } = attachSignature(unsigned, signature, sender);
     expect(Transaction.from(hex(raw)).from).toBe(sender);
     expect(attachSignature(unsigned, signature, sender.toLowerCase()).raw).toEqual(raw);
   });
 
-  it("refuses malleated and malformed signatures", () => {
+  it("malleated and malformed signatures are refused", () => {
     const malformed = {
       "upper half of s": withS(order - s),
       "s zero": withS(0n),
@@ -293,7 +293,7 @@ group("signatures", () => {
     expect(codeOf(() => attachSignature(unsigned, withS(s), sender))).toBe("");
   });
 
-  it("takes no wrong parity, of the first signature of a sender nor of any later one", () => {
+  it("a wrong parity is refused, in the first signature of a sender and in any later one", () => {
     const newKey = random.bytes(32);
     const newSender = new Wallet(hex(newKey)).address;
     const right = sign(digestOf(unsigned), newKey);
@@ -310,24 +310,27 @@ group("signatures", () => {
     }
   });
 
-  it.each(["first", "later"])("refuses another key's, another transaction's and a damaged signature, on the %s one", (when) => {
-    const key = random.bytes(32);
-    const sender = new Wallet(hex(key)).address;
-    const signature = sign(digestOf(unsigned), key);
-    const s = BigInt(hex(signature.slice(32, 64)));
-    const withS = (s: bigint): Uint8Array =>
-      Uint8Array.from([...signature.slice(0, 32), ...bytes(s.toString(16).padStart(64, "0")), signature[64] ?? 0]);
-    if (when === "later") attachSignature(unsigned, signature, sender);
-    const other = sign(digestOf(unsigned), new Uint8Array(32).fill(8));
-    expect(codeOf(() => attachSignature(unsigned, other, sender))).toBe("TRANSACTION_SENDER");
-    expect(codeOf(() => attachSignature(buildTransfer(plain), signature, sender))).toBe("TRANSACTION_SENDER");
-    expect(codeOf(() => attachSignature(unsigned, withS(s - 1n), sender))).toBe("TRANSACTION_SENDER");
-    expect(codeOf(() => attachSignature(unsigned, signature, plain.destination))).toBe("TRANSACTION_SENDER");
-    expect(codeOf(() => attachSignature(unsigned.slice(0, -1), signature, sender))).toBe("TRANSACTION_RLP");
-    expect(codeOf(() => attachSignature(unsigned, signature, "0x12"))).toBe("ADDRESS_FORMAT");
-  });
+  it.each(["first", "later"])(
+    "another key's, another transaction's and a damaged signature are refused, on the %s one",
+    (when) => {
+      const key = random.bytes(32);
+      const sender = new Wallet(hex(key)).address;
+      const signature = sign(digestOf(unsigned), key);
+      const s = BigInt(hex(signature.slice(32, 64)));
+      const withS = (s: bigint): Uint8Array =>
+        Uint8Array.from([...signature.slice(0, 32), ...bytes(s.toString(16).padStart(64, "0")), signature[64] ?? 0]);
+      if (when === "later") attachSignature(unsigned, signature, sender);
+      const other = sign(digestOf(unsigned), new Uint8Array(32).fill(8));
+      expect(codeOf(() => attachSignature(unsigned, other, sender))).toBe("TRANSACTION_SENDER");
+      expect(codeOf(() => attachSignature(buildTransfer(plain), signature, sender))).toBe("TRANSACTION_SENDER");
+      expect(codeOf(() => attachSignature(unsigned, withS(s - 1n), sender))).toBe("TRANSACTION_SENDER");
+      expect(codeOf(() => attachSignature(unsigned, signature, plain.destination))).toBe("TRANSACTION_SENDER");
+      expect(codeOf(() => attachSignature(unsigned.slice(0, -1), signature, sender))).toBe("TRANSACTION_RLP");
+      expect(codeOf(() => attachSignature(unsigned, signature, "0x12"))).toBe("ADDRESS_FORMAT");
+    },
+  );
 
-  it("recovers the same with noble, for runtimes without WebAssembly", () => {
+  it("a signer is recovered the same with noble, for runtimes without WebAssembly", () => {
     for (let n = 0; n < 20; n++) {
       const digest = random.bytes(32);
       const signed = sign(digest, key).slice(0, 64);

@@ -18,7 +18,7 @@ const { slots, fees } = families.evm;
 const { dearer, dearerAt } = fees.bidding!;
 
 describe("families", () => {
-  it("are found by the names of their networks, and only ours are", () => {
+  it("families are found by the names of their networks, and only ours are", () => {
     expect(networkOf({ family: "evm", chainId: 31337 })).toBe("eip155:31337");
     expect(familyOf("eip155:1")).toBe(families.evm);
     expect(["bip122:000000000019d6689c085ae165831e93", "eip155", "", "constructor:1"].map(findFamily)).toEqual(
@@ -27,7 +27,7 @@ describe("families", () => {
     expect(() => familyOf("xrpl:0")).toThrow(Bug);
   });
 
-  it("exclude a second payment by a slot or by waiting, and only by waiting one asks what is dead", () => {
+  it("families exclude a second payment by a slot or by waiting, and only by waiting one asks what is dead", () => {
     const [waits, pays] = ["tron:0x2b6653dc", "eip155:1"];
     expect([waits, pays].map((network) => familyOf(network).exclusion.kind)).toEqual(["waiting", "slot"]);
     expect([waitingOf(waits)?.marginMs, waitingOf(pays)]).toEqual([120_000, null]);
@@ -43,7 +43,7 @@ describe("families", () => {
     expect([asks({ family: "tron", chainId: "0x2b6653dc" }), asks({ family: "evm", chainId: 1 })]).toEqual([true, false]);
   });
 
-  it("read an address whose network nobody named", () => {
+  it("families read an address whose network nobody named", () => {
     expect(parseAddress(shop.toLowerCase())).toEqual({ ok: true, address: shop });
     expect(parseAddress(shop.replace("C", "c"))).toMatchObject({ ok: false, code: "ADDRESS_CHECKSUM" });
     expect(parseAddress("somewhere")).toMatchObject({ ok: false, code: "ADDRESS_FORMAT" });
@@ -51,13 +51,13 @@ describe("families", () => {
 });
 
 describe("slots of an account", () => {
-  it("have one spelling and end where the chain's do", () => {
+  it("slots of an account have one spelling and end where the chain's do", () => {
     for (const text of ["0", "7", "18446744073709551614"]) expect(slots.read(text)).toBe(text);
     for (const text of ["", "00", "07", "-1", "0x7", "1.0", "18446744073709551615"]) expect(slots.read(text)).toBeNull();
     expect([slots.next("0"), slots.next("9")]).toEqual(["1", "10"]);
   });
 
-  it("stand in the order in which blocks take them", () => {
+  it("slots of an account stand in the order in which blocks take them", () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 2n ** 64n - 2n }), fc.bigInt({ min: 0n, max: 2n ** 64n - 2n }), (a, b) => {
         expect(Math.sign(slots.compare(`${a}`, `${b}`))).toBe(a < b ? -1 : a > b ? 1 : 0);
@@ -75,7 +75,7 @@ describe("a dearer version", () => {
   const figure = (facts: Facts, name: string): bigint => BigInt(facts[name] ?? "-1");
   const isEighthAbove = (now: bigint, before: bigint): boolean => 8n * now >= 9n * before && now > before;
 
-  it("raises both fees by an eighth at least, and the same rule leaves its own result as it is", () => {
+  it("a dearer version raises both fees by an eighth at least, and the same rule leaves its own result as it is", () => {
     fc.assert(
       fc.property(offer, offer, (newest, asked) => {
         const next = dearer([version(newest)], asked, false);
@@ -87,7 +87,7 @@ describe("a dearer version", () => {
     );
   });
 
-  it("is to the signer what the courier reckoned it to be", () => {
+  it("a dearer version is to the signer what the courier reckoned it to be", () => {
     const price = { baseFeePerGas: 30n, maxPriorityFeePerGas: 2n, maxPriorityFeePerGasHigh: 5n };
     fc.assert(
       fc.property(offer, fc.integer({ min: 1, max: 14 }), fc.boolean(), (newest, number, isTipLow) => {
@@ -106,7 +106,7 @@ describe("the rule for paid", () => {
   };
   const sent = { to: shop, valueUnits: 5n, input: "0x" };
 
-  it("knows a payment in coins, one that failed, one of nothing to oneself, and anything else", () => {
+  it("the rule for paid knows a payment in coins, one that failed, one of nothing to oneself, and anything else", () => {
     expect(outcomeOf(payment, sent, receipt)).toBe("paid");
     expect(outcomeOf(payment, sent, { ...receipt, status: 0 })).toBe("reverted");
     expect(outcomeOf(payment, { ...sent, to: token, valueUnits: 0n }, receipt)).toBe("cancelled");
@@ -114,7 +114,7 @@ describe("the rule for paid", () => {
     expect(outcomeOf(payment, { ...sent, to: token }, receipt)).toBe("moved");
   });
 
-  it("takes a call for no payment where the token says nothing", () => {
+  it("the rule for paid takes a call for no payment where the token says nothing", () => {
     const call = `0x${Buffer.from(encodeTransferCall(shop, 5n)).toString("hex")}`;
     const inToken = { ...payment, account: shop, contract: token };
     expect(outcomeOf(inToken, { to: token, valueUnits: 0n, input: call }, receipt)).toBe("moved");

@@ -25,7 +25,7 @@ describe("a refusal of a provider", () => {
     [-32029, "Too Many Requests"],
     [-32000, "You have reached your monthly quota"],
   ];
-  it.each(quota)("with code %d is about quota: %s", (rpcCode, words) => {
+  it.each(quota)("a refusal of a provider with code %d is about quota: %s", (rpcCode, words) => {
     expect(quietMsOf({ ...ok, words, rpcCode })).not.toBeNull();
   });
 
@@ -40,11 +40,11 @@ describe("a refusal of a provider", () => {
     [-32000, "missing trie node"],
     [3, "execution reverted: capped, the supply is exhausted"],
   ];
-  it.each(other)("with code %d is about something else: %s", (rpcCode, words) => {
+  it.each(other)("a refusal of a provider with code %d is about something else: %s", (rpcCode, words) => {
     expect(quietMsOf({ ...ok, words, rpcCode })).toBeNull();
   });
 
-  it("names the time of quiet in seconds or in its words, and ten minutes are the most", () => {
+  it("a refusal of a provider names the time of quiet in seconds or in its words, and ten minutes are the most", () => {
     const quiet = (retryAfter: string, words = "", status = 429) => quietMsOf({ status, retryAfter, words });
     expect(quiet("60")).toBe(60_000);
     expect(quiet("")).toBe(0);
@@ -55,7 +55,7 @@ describe("a refusal of a provider", () => {
     expect(quiet("", "", 503)).toBeNull();
   });
 
-  it("is told in its own words, without what may be a key", () => {
+  it("a refusal of a provider is told in its own words, without what may be a key", () => {
     expect(statusWords(429, "")).toBe("HTTP status 429 (too many requests)");
     expect(statusWords(429, "<html><head><title>429 Too Many Requests</title></head></html>")).toBe(
       "HTTP status 429 (too many requests)",
@@ -79,7 +79,7 @@ describe("an EVM node that is asked too much", () => {
     return { result: method === "eth_chainId" ? "0x7a69" : "0x5" };
   };
 
-  it("that says 429 and Retry-After, as a date here, is left alone for so long, though it is the only one", async () => {
+  it("an EVM node that says 429 and Retry-After, as a date here, is left alone for so long, though it is the only one", async () => {
     let clock = 0;
     const node = await fakeNode({ answer: plain });
     const nodes = nodesOf([node.url], { clock: () => clock });
@@ -103,7 +103,7 @@ describe("an EVM node that is asked too much", () => {
     expect(nodes.status()[0]).toMatchObject({ ok: true, detail: "" });
   });
 
-  it("that has no quota left, in HTTP 200, rests as with 429, and the other is asked first", async () => {
+  it("an EVM node that has no quota left, in HTTP 200, rests as with 429, and the other is asked first", async () => {
     let clock = 0;
     const words = "daily request count exceeded, request rate limited";
     const poor = await fakeNode({ answer: () => ({ error: { code: -32005, message: words } }) });

@@ -52,7 +52,7 @@ describe("a payer on an OP Stack chain", () => {
     payer.close();
   });
 
-  it("has no facts where the oracle says nothing, so that nothing is signed by a guess", async () => {
+  it("a payer on an OP Stack chain has no facts where the oracle says nothing, so that nothing is signed by a guess", async () => {
     const payer = payerOn("op-stack");
     for (const code of ["0x", refusing]) {
       await standIn(code);
@@ -63,7 +63,7 @@ describe("a payer on an OP Stack chain", () => {
     payer.close();
   });
 
-  it("asks no oracle on a chain that bills gas alone", async () => {
+  it("a payer on an OP Stack chain asks no oracle on a chain that bills gas alone", async () => {
     await standIn(answering(unit));
     const payer = payerOn("ethereum");
     expect(Object.keys((await payer.facts(account)).price)).not.toContain("dataFee");
@@ -86,7 +86,7 @@ describe("a payer on Arbitrum", () => {
 });
 
 describe("a token of a payer", () => {
-  it("has no funds while its contract counts otherwise than configured, and the others go on", async () => {
+  it("a token of a payer has no funds while its contract counts otherwise than configured, and the others go on", async () => {
     const [right, wrong] = [await deployToken(anvil.url), await deployToken(anvil.url)];
     const none = { contract: shop, decimal: 6 };
     let nowMs = 0;
@@ -110,7 +110,7 @@ describe("the fees of a rollup", () => {
   const offer = (over: Facts = {}): Facts => ({ gasLimit: "60000", maxFeePerGas: "100", maxPriorityFeePerGas: "10", ...over });
   const version = (facts: Facts) => ({ txHash: "0x1", facts, feeMax: `${fees.most(facts)}` });
 
-  it("keep the highest figure for data of all versions, since one of them comes into the block", () => {
+  it("the fees of a rollup keep the highest figure for data of all versions, since one of them comes into the block", () => {
     const versions = [version(offer({ dataFee: "900" })), version(offer({ dataFee: "500" }))];
     expect(fees.bidding!.dearer(versions, offer({ dataFee: "700" }), false).dataFee).toBe("900");
     expect(fees.bidding!.dearer(versions, offer({ dataFee: "1000" }), false).dataFee).toBe("1000");
@@ -119,7 +119,7 @@ describe("the fees of a rollup", () => {
     expect(fees.bidding!.dearer(versions, next, false)).toEqual(next);
   });
 
-  it("give a cancel the gas that its chain asks for one, and 21,000 elsewhere", () => {
+  it("the fees of a rollup give a cancel the gas that its chain asks for one, and 21,000 elsewhere", () => {
     const wish = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
     const gasOf = (facts: Facts): unknown => {
       const found = fees.bidding!.unstick([version(facts)], true, wish);
@@ -133,7 +133,7 @@ describe("the fees of a rollup", () => {
     expect(fees.bidding!.dearer([version(cancel)], offer({ cancelGas: "70000" }), true).gasLimit).toBe("90000");
   });
 
-  it("let a person name the figure for data, and take the highest known one otherwise", () => {
+  it("the fees of a rollup let a person name the figure for data, and take the highest known one otherwise", () => {
     const wish = { gasLimit: "", maxFeePerGas: "", maxPriorityFeePerGas: "" };
     const dataOf = (over: Facts): unknown => {
       const found = fees.bidding!.unstick([version(offer({ dataFee: "900" }))], false, { ...wish, ...over });
@@ -146,7 +146,7 @@ describe("the fees of a rollup", () => {
     expect(fees.read(offer({ dataFee: "15" }))).toEqual(offer({ dataFee: "15" }));
   });
 
-  it("are known of Base, OP Mainnet and Arbitrum without a word of the configuration, which may say another", () => {
+  it("the fees of a rollup are known of Base, OP Mainnet and Arbitrum without a word of the configuration, which may say another", () => {
     const modelOf = (chainId: number, feeModel?: string) =>
       feeModelOf({ family: "evm", chainId, ...(feeModel === undefined ? {} : { feeModel }) });
     expect([8453, 10, 42161, 1, 56].map((id) => modelOf(id))).toEqual([
@@ -168,7 +168,7 @@ describe("the receipt of a rollup", () => {
   };
   const operator = { operatorFeeScalar: "0x64", operatorFeeConstant: "0x7" };
 
-  it("bills data and the operator's fee by the formula of its fork, and nothing on other chains", () => {
+  it("the receipt of a rollup bills data and the operator's fee by the formula of its fork, and nothing on other chains", () => {
     expect(readReceipt(plain).dataFee).toBe(0n);
     expect(readReceipt({ ...plain, l1Fee: "0x3e8" }).dataFee).toBe(1000n);
     expect(readReceipt({ ...plain, l1Fee: null }).dataFee).toBe(0n);
@@ -181,7 +181,7 @@ describe("the receipt of a rollup", () => {
 });
 
 describe("the fee that the gateway records", () => {
-  it("is the receipt's gas and the data that was billed with it", () => {
+  it("the fee that the gateway records is the receipt's gas and the data that was billed with it", () => {
     const receipt = readReceipt({
       ...{ transactionHash: hash, blockNumber: "0x9", blockHash: hash, status: "0x0", from: account, to: shop, logs: [] },
       ...{ gasUsed: "0x5208", effectiveGasPrice: "0xa", l1Fee: "0x3e8" },
@@ -219,13 +219,13 @@ describe("the policy on a rollup", () => {
   const gasMost = 21_000n * gwei;
   const room = 10n ** 15n - gasMost;
 
-  it("signs nothing without a figure for data where the chain bills it beside the gas", () => {
+  it("the policy on a rollup signs nothing without a figure for data where the chain bills it beside the gas", () => {
     expect(clear(policyOf("op-stack"))).toMatchObject({ ok: false, code: "POLICY_FEE_UNBOUNDED" });
     expect(clear(policyOf("op-stack"), "1")).toMatchObject({ ok: true, description: { facts: { dataFee: "1" } } });
     expect(clear(policyOf())).toMatchObject({ ok: true });
   });
 
-  it("holds gas and data together under the ceiling of a withdrawal and of a day", () => {
+  it("the policy on a rollup holds gas and data together under the ceiling of a withdrawal and of a day", () => {
     const found = clear(policyOf("op-stack"), `${room}`);
     expect(found.ok && found.description.feeMaxUnits).toBe(10n ** 15n);
     expect(clear(policyOf("op-stack"), `${room + 1n}`)).toMatchObject({ ok: false, code: "POLICY_FEE_ABOVE_WITHDRAWAL" });

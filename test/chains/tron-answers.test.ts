@@ -184,7 +184,7 @@ group("Transfer events", () => {
   };
   const receiptWith = (...logs: readonly object[]) => readReceipt({ id: id("cc"), log: logs })!;
 
-  it("those of the contract are read with their place, others are left out", () => {
+  it("Transfer events of the contract are read with their place, others are left out", () => {
     const other = { ...log, address: "22".repeat(20) };
     const approval = { ...log, topics: [word("01"), ...log.topics.slice(1)] };
     const transfer = { from: payer.address, to: receiver.address, toKey: receiver.hex, amountUnits: 5n, index: 2 };

@@ -56,7 +56,7 @@ describe("networks of Tron", () => {
 });
 
 describe("slots of a Tron account", () => {
-  it("are ordinals with one spelling, which nothing stands in front of", () => {
+  it("slots of a Tron account are ordinals with one spelling, which nothing stands in front of", () => {
     for (const text of ["0", "7", slots.last]) expect(slots.read(text)).toBe(text);
     for (const text of ["", "00", "07", "-1", "0x7", "1.0", `${2n ** 53n}`, "9".repeat(17)]) expect(slots.read(text)).toBeNull();
     expect([slots.first, slots.next("0"), slots.next("9"), slots.say("9")]).toEqual(["0", "1", "10", "payment 9"]);
@@ -134,7 +134,7 @@ describe("the offer of a Tron payment", () => {
       expect(fees.typed(option)).toMatchObject({ ok: false });
   });
 
-  it("too little energy, or too low a fee limit, is told; enough is not", () => {
+  it("an offer of a Tron payment with too little energy, or too low a fee limit, is told; enough is not", () => {
     const facts = fees.first(price, 10_000n);
     expect(fees.tooLittle({ contract: token.contract, facts })).toBeNull();
     expect(fees.tooLittle({ contract: token.contract, facts: { ...facts, feeLimitSun: "1000000" } })).toBeNull();
@@ -167,7 +167,7 @@ describe("the offer of a Tron payment", () => {
 });
 
 describe("waiting on Tron", () => {
-  it("ends with the expiration, two minutes of chain time later", () => {
+  it("waiting on Tron ends with the expiration, two minutes of chain time later", () => {
     expect([exclusion.untilMs(fees.first(price, 0n)), exclusion.marginMs]).toEqual([1_700_000_300_000, 120_000]);
   });
 
@@ -197,7 +197,7 @@ describe("Tron transactions behind the door", () => {
   const facts = fees.first(price, 64_285n);
   const plainFacts = fees.first(price, 1n);
 
-  it("are described as they were built, with the facts told beside the bytes", () => {
+  it("Tron transactions behind the door are described as they were built, with the facts told beside the bytes", () => {
     for (const [payment, each] of [
       [inCoins, plainFacts],
       [inTokens, facts],
@@ -210,7 +210,7 @@ describe("Tron transactions behind the door", () => {
     }
   });
 
-  it("are refused when a figure told is not the one in the bytes", () => {
+  it("Tron transactions behind the door are refused when a figure told is not the one in the bytes", () => {
     const unsigned = tronTransactions.build(inTokens, facts);
     for (const name of ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun"]) {
       const other = { ...facts, [name]: `${BigInt(facts[name]!) + 1n}` };
@@ -219,7 +219,7 @@ describe("Tron transactions behind the door", () => {
     expect(tronTransactions.describe(unsigned, told({ ...facts, energy: "64286" }))).toMatchObject({ ok: true });
   });
 
-  it("are neither built nor described with figures that no such payment has", () => {
+  it("Tron transactions behind the door are neither built nor described with figures that no such payment has", () => {
     const wrong: readonly (readonly [payment: Payment, facts: Facts])[] = [
       [inTokens, { ...facts, energy: "0" }],
       [inTokens, { ...facts, energy: "1000000001" }],
@@ -243,7 +243,7 @@ describe("Tron transactions behind the door", () => {
     expect(codeOf(() => tronTransactions.build(inTokens, { ...facts, energy: "1000000000" }))).toBe("");
   });
 
-  it("take one signature of the payer, and know no cancel", () => {
+  it("Tron transactions behind the door take one signature of the payer, and know no cancel", () => {
     const key = bytes("2d8f68944bdbfbc0769542fba8fc2d2a3de67393334471624364c7006da2aa54");
     const unsigned = tronTransactions.build(inTokens, facts);
     const signature = signDigest(tronTransactions.digests(unsigned)[0]!, key);

@@ -22,7 +22,7 @@ afterEach(async () => {
 const coinsTo = (destination: string) => ({ contract: "", destination, amountUnits: 1_000_000n });
 
 group("the cost of a payment on Tron", () => {
-  it("is bandwidth alone for coins to a known receiver, and a new account's price more for an unknown one", async () => {
+  it("the cost of a payment on Tron is bandwidth alone for coins to a known receiver, and a new account's price more for an unknown one", async () => {
     await begin();
     const known = await nodes.cost(payer.address, coinsTo(payer.address));
     const unknown = await nodes.cost(payer.address, coinsTo(inhabitant("nobody so far").address));
@@ -30,14 +30,14 @@ group("the cost of a payment on Tron", () => {
     expect(unknown).toEqual({ ok: true, feeUnits: 277_000n + 1_100_000n });
   });
 
-  it("holds the fee limit of a token's call, which is above coins' by its energy", async () => {
+  it("the cost of a payment on Tron holds the fee limit of a token's call, which is above coins' by its energy", async () => {
     await begin();
     const wanted = { contract: usdt, destination: inhabitant("a holder").address, amountUnits: 5n };
     const cost = await nodes.cost(payer.address, wanted);
     expect(cost.ok && cost.feeUnits > 1_000_000n).toBe(true);
   });
 
-  it("is refused for coins to a contract, as the chain refuses them", async () => {
+  it("the cost of a payment on Tron is refused for coins to a contract, as the chain refuses them", async () => {
     await begin();
     expect(await nodes.cost(payer.address, coinsTo(usdt))).toMatchObject({ ok: false, code: "NODE_WOULD_REVERT" });
   });

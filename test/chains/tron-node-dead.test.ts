@@ -49,7 +49,7 @@ function mineUntilSolid(ms: number): void {
 }
 
 group("a transaction that is in no block", () => {
-  it("is dead when solidified time has passed its expiration by the margin, and not a block before", async () => {
+  it("a transaction that is in no block is dead when solidified time has passed its expiration by the margin, and not a block before", async () => {
     await begin();
     const { version } = payment();
     const end = version.untilMs + marginMs;
@@ -63,7 +63,7 @@ group("a transaction that is in no block", () => {
     expect(await dead(version)).toEqual({ isDead: true, chainMs, block, witnesses: 2 });
   });
 
-  it("is not dead while the chain stands still, however late it is by the clock", async () => {
+  it("a transaction that is in no block is not dead while the chain stands still, however late it is by the clock", async () => {
     await begin();
     const { version } = payment();
     town.node.chain.mine(3);
@@ -76,7 +76,7 @@ group("a transaction that is in no block", () => {
     expect(await dead(version)).toMatchObject({ isDead: true });
   });
 
-  it("is not dead where a block right after its signing has it, though its end is the latest allowed and no receipt is left", async () => {
+  it("a transaction that is in no block is not dead where a block right after its signing has it, though its end is the latest allowed and no receipt is left", async () => {
     await begin();
     const { chain, fronts } = town.node;
     chain.mine(40);
@@ -105,7 +105,7 @@ group("a transaction that is in no block", () => {
 });
 
 group("a transaction that came into a block", () => {
-  it("is never dead, also when it failed there", async () => {
+  it("a transaction that came into a block is never dead, also when it failed there", async () => {
     await begin();
     const { signed, version } = payment();
     await town.send(signed);
@@ -114,7 +114,7 @@ group("a transaction that came into a block", () => {
     expect(await dead({ txHash: "33".repeat(32), untilMs: version.untilMs }, version)).toMatchObject({ isDead: false });
   });
 
-  it("at the last moment, in the block after a halt of two hours, is not dead", async () => {
+  it("a transaction that came into a block at the last moment, in the block after a halt of two hours, is not dead", async () => {
     await begin();
     const { signed, version } = payment();
     await town.send(signed);
@@ -219,7 +219,7 @@ group("halts, branches, lag and lies, at random", () => {
   const runs = 30;
 
   it.each(seedsOfRun(1))(
-    `in ${runs} lives of a transaction, one called dead is never on the chain (seed %s)`,
+    `a transaction called dead is never on the chain, in ${runs} lives (seed %s)`,
     { timeout: 180_000 },
     async (seed) => {
       const chance = new Seeded(seed);

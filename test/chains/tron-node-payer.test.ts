@@ -44,7 +44,7 @@ const coinsTo = (destination: string, amountUnits = 1_000_000n) => ({ contract: 
 const tokensTo = (destination: string, amountUnits = 5n) => ({ contract: usdt, destination, amountUnits });
 
 group("facts for a payment on Tron", () => {
-  it("refer to the newest solidified block and carry its time, the chain's prices and the account's funds there", async () => {
+  it("facts for a payment on Tron refer to the newest solidified block and carry its time, the chain's prices and the account's funds there", async () => {
     await begin();
     const facts = await nodes.facts(payer.address);
     const solid = town.node.chain.blocks[6]!;
@@ -192,7 +192,7 @@ group("a signed payment on its way into the chain", () => {
   });
   const version = (txHash: string) => ({ txHash, isCancel: false });
 
-  it("has no place, then one that enough nodes show, and a verdict once it is solidified", async () => {
+  it("a signed payment on its way into the chain has no place, then one that enough nodes show, and a verdict once it is solidified", async () => {
     await begin();
     const signed = town.token(payer, usdt, holder.address, 5n);
     const question = [{ slot: "0", txHashes: [signed.txID] }];
@@ -215,7 +215,7 @@ group("a signed payment on its way into the chain", () => {
     expect(await nodes.verdict(asPayment(6n), [version(signed.txID)])).toMatchObject({ outcome: "moved" });
   });
 
-  it("loses its place with its block", async () => {
+  it("a signed payment on its way into the chain loses its place with its block", async () => {
     await begin();
     const signed = town.coins(payer, holder.address, 7);
     await nodes.broadcast(hexOf(signed));
@@ -229,7 +229,7 @@ group("a signed payment on its way into the chain", () => {
     expect(await nodes.holds(99, id)).toBe(false);
   });
 
-  it("is doubtful while one of two providers shows it, and without verdict", async () => {
+  it("a signed payment on its way into the chain is doubtful while one of two providers shows it, and without verdict", async () => {
     await begin();
     const signed = town.coins(payer, holder.address, 7);
     await nodes.broadcast(hexOf(signed));
@@ -247,7 +247,7 @@ group("a signed payment on its way into the chain", () => {
     ["out of energy", { feeLimitSun: 1_000_000 }, 5n],
     ["by a revert", {}, 2_000_000_000_000n],
   ] as const)(
-    "that failed %s is reverted by its solidified receipt, and by no provider's word alone",
+    "a signed payment on its way into the chain that failed %s is reverted by its solidified receipt, and by no provider's word alone",
     async (_, sending, units) => {
       await begin();
       const signed = town.token(payer, usdt, holder.address, units, sending as Sending);
@@ -302,7 +302,7 @@ group("what a provider's answer to signed bytes is worth", () => {
     expect(await nodes.broadcast(hexOf(town.coins(holder, payer.address, 700)))).toMatchObject({ outcome: "funds" });
   });
 
-  it("with a reference that the chain does not have is unknown: another node may have it", async () => {
+  it("an answer about signed bytes with a reference that the chain does not have is unknown: another node may have it", async () => {
     await begin(1);
     const reference = { refBytes: "0001", refHash: "00".repeat(8) };
     const signed = hexOf(town.coins(payer, holder.address, 7, { reference }));
@@ -362,7 +362,7 @@ group("what a provider's answer to signed bytes is worth", () => {
 });
 
 group("a provider looked at", () => {
-  it("shows its chain, its head's time and how tokens count; another chain's is kept out", async () => {
+  it("a provider looked at shows its chain, its head's time and how tokens count; another chain's is kept out", async () => {
     await begin(1);
     const [url] = town.node.urls;
     const question = { url: url!, chainId: chainId(), contracts: [usdt, holder.address], timeoutMs: 2_000 };
@@ -378,7 +378,7 @@ group("a provider looked at", () => {
     expect(await lookAtNode({ ...question, chainId: "0x2b6653dc" })).toMatchObject({ code: "NODE_WRONG_CHAIN" });
   });
 
-  it("without its API key is an HTTP error, and the key is in no word that is shown", async () => {
+  it("a provider looked at without its API key is an HTTP error, and the key is in no word that is shown", async () => {
     await begin(1, { fronts: [{ apiKey: "secret-key" }] });
     const url = town.node.urls[0]!;
     const question = { chainId: chainId(), contracts: [], timeoutMs: 2_000 };
@@ -389,7 +389,7 @@ group("a provider looked at", () => {
     expect(JSON.stringify(keyed)).not.toContain("secret-key");
   });
 
-  it("that fails is named once, rests, and is told of when it answers again", async () => {
+  it("a provider looked at that fails is named once, rests, and is told of when it answers again", async () => {
     await begin(2);
     town.node.fronts[0]!.suffer({ status: 500 });
     await nodes.tip();

@@ -151,7 +151,7 @@ group("the stand-in's rules for taking a transaction in", () => {
     );
   });
 
-  it("by the later rule, the block after a halt does not take what expired meanwhile", async () => {
+  it("the block after a halt does not take, by the later rule, a transaction that expired meanwhile", async () => {
     await town.node.close();
     town = await startTown({ isSlotChecked: true });
     const signed = town.coins(payer, holder.address, 1_000_000, { expirationMs: town.node.chain.head.timestampMs + 30_000 });

@@ -200,11 +200,11 @@ const refused: readonly (readonly [why: string, rawData: Uint8Array, code: strin
 ];
 
 group("describe of a Tron transaction", () => {
-  it.each(refused)("refuses %s", (_why, rawData, code) => {
+  it.each(refused)("describe of a Tron transaction refuses %s", (_why, rawData, code) => {
     expect(describe(rawData)).toMatchObject({ ok: false, code });
   });
 
-  it("takes the twins of those, taken apart and put together unchanged", () => {
+  it("describe of a Tron transaction takes the twins of refused bytes, taken apart and put together unchanged", () => {
     for (const transfer of [plain, token]) {
       expect(remade(transfer, {})).toEqual(buildTransfer(transfer));
       expect(describe(remade(transfer, {}))).toEqual({ ok: true, transfer });
@@ -220,7 +220,7 @@ group("describe of a Tron transaction", () => {
     for (const transfer of edges) expect(describe(buildTransfer(transfer))).toEqual({ ok: true, transfer });
   });
 
-  it("refuses every longer spelling of a number, a length or a tag", () => {
+  it("describe of a Tron transaction refuses every longer spelling of a number, a length or a tag", () => {
     let tried = 0;
     for (const transfer of [plain, token]) {
       const rawData = buildTransfer(transfer);
@@ -235,7 +235,7 @@ group("describe of a Tron transaction", () => {
     expect(tried).toBeGreaterThan(8);
   });
 
-  it("takes only bytes that buildTransfer makes, however single bytes were changed", () => {
+  it("describe of a Tron transaction takes only bytes that buildTransfer makes, however single bytes were changed", () => {
     let taken = 0;
     for (let n = 0; n < 10_000; n++) {
       const rawData = buildTransfer(n % 2 === 0 ? plain : token);
@@ -250,7 +250,7 @@ group("describe of a Tron transaction", () => {
 });
 
 group("buildTransfer on Tron", () => {
-  it("makes nothing of fields out of range, and of their twins it does", () => {
+  it("buildTransfer on Tron makes nothing of fields out of range, and of their twins it does", () => {
     const wrong: readonly (readonly [code: string, change: Partial<Transfer>])[] = [
       ["TRANSACTION_FIELD", { amountUnits: 0n }],
       ["TRANSACTION_FIELD", { amountUnits: 2n ** 63n }],
@@ -275,7 +275,7 @@ group("buildTransfer on Tron", () => {
     for (const transfer of [plain, token]) expect(codeOf(() => buildTransfer(transfer))).toBe("");
   });
 
-  it("takes the bandwidth of what the chain counts: the signed bytes and 64", () => {
+  it("buildTransfer on Tron takes the bandwidth of what the chain counts: the signed bytes and 64", () => {
     const key = bytes(transactions[0]!.privateKey);
     for (const transfer of [plain, token]) {
       const rawData = buildTransfer(transfer);
@@ -285,7 +285,7 @@ group("buildTransfer on Tron", () => {
     expect([bandwidthOf(buildTransfer(plain)), bandwidthOf(buildTransfer(token))]).toEqual([267n, 345n]);
   });
 
-  it("writes call data as tronweb does, and reads it back", () => {
+  it("buildTransfer on Tron writes call data as tronweb does, and reads it back", () => {
     const units = 2n ** 200n + 5n;
     const theirs = utils.abi.encodeParams(["address", "uint256"], [token.destination, `${units}`]);
     expect(hex(encodeTransferCall(token.destination, units))).toBe(`0xa9059cbb${theirs.slice(2)}`);

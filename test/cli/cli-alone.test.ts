@@ -55,7 +55,7 @@ describe("verify without an answer of the signer", () => {
 });
 
 describe("verify without a running signer", () => {
-  it("reads the folder itself, and names what is damaged", async () => {
+  it("verify without a running signer reads the folder itself, and names what is damaged", async () => {
     await rig.signer.close();
     const missing = await run("verify --state STATE");
     expect(missing.code).toBe(4);
@@ -72,7 +72,7 @@ describe("verify without a running signer", () => {
 });
 
 describe("the service manager's output", () => {
-  it("is read by unit, and a block without a name is passed over", () => {
+  it("the service manager's output is read by unit, and a block without a name is passed over", () => {
     const text =
       "Id=crypto.service\nActiveState=active\nStatusText=a=b\n\nId=crypto-signer.service\nActiveState=failed\n\nno unit\n";
     expect([...unitsIn(text)]).toEqual([

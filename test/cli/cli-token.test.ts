@@ -8,7 +8,7 @@ import { apiKey, nowMs, rig, run, secret, usesTheRig } from "../support/command-
 usesTheRig();
 
 describe("token", () => {
-  it("makes a token that any JWT library verifies", async () => {
+  it("the command token makes a token that any JWT library verifies", async () => {
     const { code, text } = await run("token --api-key-file DIR/api.key --lifetime 120");
     expect(code, text).toBe(0);
     const token = text.trim();
@@ -19,7 +19,7 @@ describe("token", () => {
     await expect(jwtVerify(token, Buffer.from("another"), { currentDate: new Date(nowMs) })).rejects.toThrow();
   });
 
-  it("binds a strict token to method, path and body", async () => {
+  it("the command token binds a strict token to method, path and body", async () => {
     const line = "token --api-key-file DIR/api.key --profile strict --method post --path /api/v1/autoWithdraw --body {} --json";
     const { text } = await run(line);
     const { signatureToken } = JSON.parse(text);

@@ -13,7 +13,7 @@ const notify = (value: JsonValue) => readNotify(value, currencies);
 const gateway = (change: object) => parseConfig(JSON.stringify({ ...testConfig, ...change }), "/", 0);
 
 describe("notify", () => {
-  it("is a command or an address, with what else is left out by default", () => {
+  it("notify is a command or an address, with what else is left out by default", () => {
     expect(notify({ command: ["/bin/tell", "a"] })).toEqual({
       ...{ target: { kind: "command", command: ["/bin/tell", "a"] }, stuckMinutes: 30, awayMinutes: 10, lowFunds: {} },
     });
@@ -42,7 +42,7 @@ describe("notify", () => {
 });
 
 describe("metrics", () => {
-  it("are served at a socket file or a port of this machine, and nowhere else", () => {
+  it("settings of metrics are served at a socket file or a port of this machine, and nowhere else", () => {
     expect(readMetrics({ listen: "unix" })).toEqual({ listen: { kind: "unix" } });
     expect(readMetrics({ listen: "127.0.0.1:9464" })).toEqual({ listen: { kind: "tcp", host: "127.0.0.1", port: 9464 } });
     expect(readMetrics({ listen: "[::1]:9464" })).toEqual({ listen: { kind: "tcp", host: "::1", port: 9464 } });
@@ -52,7 +52,7 @@ describe("metrics", () => {
 });
 
 describe("the gateway's", () => {
-  it("are absent, or right, or named with what is wrong", () => {
+  it("the gateway's alerts and metrics are absent, or right, or named with what is wrong", () => {
     expect([gateway({}).alerts, gateway({}).metrics]).toEqual([null, null]);
     expect(gateway({ alerts: { command: ["/bin/tell"] } }).alerts).toEqual({
       ...{ target: { kind: "command", command: ["/bin/tell"] }, agentAwayMinutes: 10 },

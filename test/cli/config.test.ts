@@ -82,7 +82,7 @@ function faultAfter(change: (config: Sample) => void): AgentError {
 }
 
 describe("a good config.json", () => {
-  it("gives settings without secrets, and secrets as bytes", () => {
+  it("a good config.json gives settings without secrets, and secrets as bytes", () => {
     const { settings, secrets } = readConfig(write(JSON.stringify(sample())), every);
     expect(settings.gatewayUrl).toBe("https://pay.example.com");
     expect(settings.chains.ethereum).toEqual(sample().chains.ethereum);
@@ -94,7 +94,7 @@ describe("a good config.json", () => {
     expect(Buffer.from(secrets.mnemonic ?? []).toString()).toMatch(/^test .* junk$/);
   });
 
-  it("puts addresses into their checksummed form", () => {
+  it("a good config.json puts addresses into their checksummed form", () => {
     const config = sample();
     (config.currencies["usdt-erc20"] as Record<string, unknown>).contract = usdt.toLowerCase();
     expect(readConfig(write(JSON.stringify(config)), every).settings.currencies["usdt-erc20"]?.contract).toBe(usdt);
@@ -107,7 +107,7 @@ describe("a good config.json", () => {
     },
   );
 
-  it("may lack the secrets nobody asked for, and a policy for a currency", () => {
+  it("a good config.json may lack the secrets nobody asked for, and a policy for a currency", () => {
     const { mnemonic, apiKey, encKey, ...rest } = sample();
     const { eth, ...policy } = rest.policy as Record<string, unknown>;
     const config = readConfig(write(JSON.stringify({ ...rest, policy })), { requireSecrets: [] });
@@ -123,7 +123,7 @@ describe("the file itself", () => {
     expect(error.message).toContain(join(dir, "nowhere.json"));
   });
 
-  it("is a symbolic link, whoever named it", () => {
+  it("a config.json that is a symbolic link is refused, whoever named it", () => {
     const link = join(dir, "link.json");
     const file = write(JSON.stringify(sample()));
     symlinkSync(file, link);
@@ -132,21 +132,21 @@ describe("the file itself", () => {
     expect(readConfig(file, every).settings.gatewayUrl).toBe("https://pay.example.com");
   });
 
-  it("is a folder, or a pipe that nobody writes to", () => {
+  it("a config.json that is a folder, or a pipe that nobody writes to, is refused", () => {
     expect(faultOf(dir).code).toBe("FILE_KIND");
     const pipe = join(dir, "pipe");
     execFileSync("mkfifo", ["-m", "600", pipe]);
     expect(faultOf(pipe).code).toBe("FILE_KIND");
   });
 
-  it.each([0o640, 0o604, 0o644, 0o620, 0o666, 0o601])("is open to others (mode %o)", (mode) => {
+  it.each([0o640, 0o604, 0o644, 0o620, 0o666, 0o601])("a config.json that is open to others is refused (mode %o)", (mode) => {
     const error = faultOf(write(JSON.stringify(sample()), mode));
     expect(error.code).toBe("FILE_EXPOSED");
     expect(error.message).toContain(mode.toString(8));
     expect(error.context.hint).toContain("chmod go=");
   });
 
-  it("may be group-readable inside the service manager's private folder only", () => {
+  it("config.json may be group-readable inside the service manager's private folder only", () => {
     const folder = join(dir, "credentials");
     mkdirSync(folder, { recursive: true });
     const path = join(folder, "config.json");
@@ -160,7 +160,7 @@ describe("the file itself", () => {
     expect(faultOf(write(JSON.stringify(sample()), 0o000)).code).toBe("CONFIG_UNREADABLE");
   });
 
-  it("asks for quotes where an amount is a number, at the place where it stands", () => {
+  it("config.json with a number as an amount is refused at its place, and the error asks for quotes", () => {
     const text = JSON.stringify(sample(), null, 2).replace(/"maxPerWithdrawal": "[^"]+"/, '"maxPerWithdrawal": 0.5');
     const error = faultOf(write(text));
     expect([error.code, error.message]).toEqual(["CONFIG_JSON", expect.stringMatching(/, line \d+, column \d+: /)]);
@@ -179,7 +179,7 @@ describe("the text", () => {
     expect(error.message).toContain("is empty");
   });
 
-  it("names the line of what is malformed", () => {
+  it("a malformed config.json is refused with its line", () => {
     const lines = JSON.stringify(sample(), null, 2).split("\n");
     lines[4] = (lines[4] as string).replace(/,$/, "");
     const error = faultOf(write(lines.join("\n")));
@@ -199,7 +199,7 @@ describe("the text", () => {
     expect(faultOf(write(text)).code).toBe("CONFIG_JSON");
   });
 
-  it("never shows a secret, whatever is wrong around it", () => {
+  it("a refusal of config.json never shows a secret, whatever is wrong around it", () => {
     for (const text of [
       '{"mnemonic": "legal winner thank"',
       '{"mnemonic": "legal winner thank" "x"',
@@ -214,19 +214,19 @@ describe("the text", () => {
     }
   });
 
-  it("has the same key twice", () => {
+  it("a config.json with the same key twice is refused", () => {
     const text = JSON.stringify(sample(), null, 2).replace('"gatewayUrl"', '"encKey": "a",\n  "gatewayUrl"');
     const error = faultOf(write(text));
     expect(error.code).toBe("CONFIG_DUPLICATE_KEY");
     expect(error.message).toContain("line 6");
   });
 
-  it("refuses a key that hides behind an escape", () => {
+  it("a key of config.json that hides behind an escape is refused", () => {
     const text = JSON.stringify(sample()).replace('"encKey"', '"enc\\u004bey"');
     expect(faultOf(write(text)).code).toBe("CONFIG_SECRET");
   });
 
-  it("has a key that nothing reads, and names the one that was meant", () => {
+  it("a key that nothing reads is refused, and the error names the key that was meant", () => {
     const error = faultAfter((config) => {
       (config.policy.eth as Record<string, unknown>).maxPerWitdrawal = "1";
     });
@@ -360,7 +360,7 @@ describe("a value", () => {
     expect(() => readConfig(write(JSON.stringify(config)), every)).not.toThrow();
   });
 
-  it("takes one network of a family whose transactions name none, and refuses a second one of it", () => {
+  it("config.json may have one network of a family whose transactions name none, and a second one of it is refused", () => {
     const config = sample();
     const tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://t.example"], confirmations: "finalized" };
     config.chains.tron = tron;
@@ -387,7 +387,7 @@ describe("a value", () => {
     ["policy/trx/maxTip", "5", "CONFIG_VALUE", "leave it out"],
     ["chains/tron/feeModel", "ethereum", "CONFIG_VALUE", "leave it out"],
     ["chains/tron/confirmations", 20, "CONFIG_VALUE", 'must be "finalized"'],
-  ])("says in words what is wrong beside a chain that ends by waiting: %s %s", (place, value, code, words) => {
+  ])("an error says in words what is wrong beside a chain that ends by waiting: %s %s", (place, value, code, words) => {
     const change = (config: ReturnType<typeof sample>): void => {
       config.chains.tron = { family: "tron", chainId: "0x2b6653dc", nodes: ["https://t.example"], confirmations: "finalized" };
       config.currencies.trx = { chain: "tron", decimal: 6 };
@@ -403,7 +403,7 @@ describe("a value", () => {
     expect([error.code, error.message]).toEqual([code, expect.stringContaining(words)]);
   });
 
-  it("names every placeholder at once", () => {
+  it("an error names every placeholder at once", () => {
     const error = faultAfter((config) => Object.assign(config, { mnemonic: "<MNEMONIC>", encKey: "<ENCRYPTION_KEY>" }));
     expect(error.message).toContain("mnemonic (<MNEMONIC>), encKey (<ENCRYPTION_KEY>)");
     expect(error.message).not.toContain("apiKey");

@@ -147,7 +147,7 @@ it.each(cases)("crypto --check: %s", async (_, exit, found, broken) => {
   expect([code, codes], output).toEqual([exit, [found]]);
 });
 
-it("says when it was given no encKey, and still looks at what stands readable", async () => {
+it("crypto --check says when it was given no encKey, and still looks at what stands readable", async () => {
   expect(await checked("--role", "signer")).toMatchObject({ code: 0, codes: ["warning ENCKEY_MISSING"] });
   config((text) => text.replace("31337", "1"));
   expect((await checked("--role", "signer")).codes).toEqual(["warning ENCKEY_MISSING", "error SIGNER_NETWORK"]);
@@ -159,7 +159,7 @@ it("a courier's config.json holds no secret", async () => {
   expect((await checked("--role", "signer")).codes).toEqual([]);
 });
 
-it("gives each finding the priority that the journal is searched by, and a terminal none", async () => {
+it("crypto --check gives each finding the priority that the journal is searched by, and a terminal none", async () => {
   const options = { config: join(folder.dir, "none.json"), state: folder.state, role: "signer" } as const;
   const said = async (isJournal: boolean): Promise<string> => {
     const texts: string[] = [];

@@ -270,7 +270,7 @@ const cases: readonly (readonly [what: string, code: string, broken: Break, befo
 ];
 
 describe("doctor finds", () => {
-  it("at least forty set-ups to break", () => expect(cases.length).toBeGreaterThanOrEqual(40));
+  it("doctor has at least forty set-ups to find broken", () => expect(cases.length).toBeGreaterThanOrEqual(40));
 
   it.each(cases as readonly [string, string, Break, Break?][])("doctor finds %s: %s", async (_, code, broken, before) => {
     await before?.();
@@ -294,7 +294,7 @@ describe("doctor finds", () => {
 });
 
 describe("doctor without a signer", () => {
-  it("says that none runs, and still looks at everything else", async () => {
+  it("doctor without a signer says that none runs, and still looks at everything else", async () => {
     await rig.signer.close();
     rmSync(inSigner("ledger/00000001.jsonl"));
     const ill = await rig.run();
@@ -302,7 +302,7 @@ describe("doctor without a signer", () => {
     expect(ill.codes).toContain("LEDGER_MISSING");
   });
 
-  it("judges the disk's room by itself", async () => {
+  it("doctor without a signer judges the disk's room by itself", async () => {
     await rig.signer.close();
     rig.outside = { ...rig.outside, freeBytes: () => 1_000_000 };
     expect((await rig.run()).codes).toContain("LEDGER_DISK_FULL");
@@ -310,7 +310,7 @@ describe("doctor without a signer", () => {
     expect((await rig.run()).codes).toContain("DOCTOR_DISK_LOW");
   });
 
-  it("says of a folder that holds no agent just that", async () => {
+  it("doctor without a signer says of a folder that holds no agent just that", async () => {
     await rig.signer.close();
     rmSync(rig.state.pairing);
     rmSync(inSigner("keystore.json"));
@@ -319,26 +319,29 @@ describe("doctor without a signer", () => {
 });
 
 describe("doctor as somebody with few rights", () => {
-  it.runIf(isRoot)("says what it could not look at, and ends with a missing right only where that is everything", async () => {
-    chmodSync(rig.dir, 0o711);
-    chmodSync(join(rig.dir, "agent"), 0o711);
-    chmodSync(rig.state.root, 0o711);
-    chmodSync(rig.state.run, 0o711);
-    chmodSync(join(rig.state.run, "operator.sock"), 0o666);
-    process.seteuid?.(65_534);
-    try {
-      const seen = await rig.run();
-      expect(seen.unseen.some((one) => one.includes("signer"))).toBe(true);
-      expect(seen.codes).toEqual([]);
-      process.seteuid?.(0);
-      chmodSync(rig.state.root, 0o700);
-      chmodSync(rig.dir, 0o700);
+  it.runIf(isRoot)(
+    "doctor with few rights says what it could not look at, and ends with a missing right only where that is everything",
+    async () => {
+      chmodSync(rig.dir, 0o711);
+      chmodSync(join(rig.dir, "agent"), 0o711);
+      chmodSync(rig.state.root, 0o711);
+      chmodSync(rig.state.run, 0o711);
+      chmodSync(join(rig.state.run, "operator.sock"), 0o666);
       process.seteuid?.(65_534);
-      await expect(rig.run()).rejects.toMatchObject({ code: "COMMAND_RIGHT" });
-    } finally {
-      process.seteuid?.(0);
-    }
-  });
+      try {
+        const seen = await rig.run();
+        expect(seen.unseen.some((one) => one.includes("signer"))).toBe(true);
+        expect(seen.codes).toEqual([]);
+        process.seteuid?.(0);
+        chmodSync(rig.state.root, 0o700);
+        chmodSync(rig.dir, 0o700);
+        process.seteuid?.(65_534);
+        await expect(rig.run()).rejects.toMatchObject({ code: "COMMAND_RIGHT" });
+      } finally {
+        process.seteuid?.(0);
+      }
+    },
+  );
 });
 
 describe("the files that doctor reads", () => {

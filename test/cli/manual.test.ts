@@ -49,7 +49,7 @@ describe("completion of autowithdraw-gateway", () => {
   const offered = (...words: string[]): string[] => offeredBy(script(), program, words);
   const names = (of: readonly { name(): string }[]): readonly string[] => of.map((one) => one.name());
 
-  it("in bash gives every command, and every command of a group, each with its own options", () => {
+  it("completion of autowithdraw-gateway in bash gives every command, and every command of a group, each with its own options", () => {
     const { commands: groups } = gatewayTree();
     expect(offered("")).toEqual([...names(groups), "--help"]);
     for (const group of groups) {
@@ -63,7 +63,7 @@ describe("completion of autowithdraw-gateway", () => {
     }
   });
 
-  it("in bash gives an option's choices, and files elsewhere", () => {
+  it("completion of autowithdraw-gateway in bash gives an option's choices, and files elsewhere", () => {
     expect(offered("key", "create", "--alg", "")).toEqual(["HS256", "EdDSA"]);
     expect(offered("key", "nothing-like-it", "--alg", "config.exam")).toEqual([]);
     const begun = join(projectRoot, "config.exam");
@@ -82,13 +82,13 @@ describe("completion", () => {
 
   const offered = (...words: string[]): string[] => offeredBy(script, "autowithdraw", words);
 
-  it("in bash gives every command, and those that begin so", () => {
+  it("completion in bash gives every command, and those that begin so", () => {
     expect(offered("")).toEqual([...commands.map((command) => command.name()), "--help"]);
     expect(offered("re")).toEqual(commands.map((command) => command.name()).filter((name) => name.startsWith("re")));
     expect(offered("nothing-like-it")).toEqual([]);
   });
 
-  it("in bash gives each command's own options, an option's choices, and files elsewhere", () => {
+  it("completion in bash gives each command's own options, an option's choices, and files elsewhere", () => {
     for (const command of commands) {
       const flags = command.options.map(({ long }) => long);
       expect(offered(command.name(), "--"), command.name()).toEqual([...flags, "--help"]);
@@ -99,7 +99,7 @@ describe("completion", () => {
     expect(offered("rekey", "--enc-key-file", join(projectRoot, "config.exam"))).toHaveLength(1);
   });
 
-  it("for the others names every command and option too; another shell is refused", async () => {
+  it("completion for other shells names every command and option too; an unknown shell is refused", async () => {
     for (const shell of ["zsh", "fish"]) {
       const { code, text } = await printed(`completion ${shell}`);
       expect(code).toBe(0);
@@ -131,7 +131,7 @@ describe("manual pages", () => {
   const hasMan = spawnSync("man", ["--version"]).error === undefined && spawnSync("groff", ["--version"]).error === undefined;
   if (!hasMan) process.stderr.write("SKIPPED: no manual page is read by man; to have them read: apt-get install man-db groff\n");
 
-  it("have every command and every option", () => {
+  it("manual pages have every command and every option", () => {
     const bare = (text: string): string => text.replaceAll("\\-", "-").replaceAll("\\(dq", '"').replaceAll("\\&", "");
     const own = bare(page("autowithdraw"));
     for (const command of commands) {

@@ -86,7 +86,7 @@ describe.runIf(hasScript)("encKey on a terminal", () => {
   it.each([
     ["Ctrl-C", keys.ctrlC],
     ["Ctrl-D", keys.ctrlD],
-  ])("is given up by %s", async (_, answer) => {
+  ])("encKey on a terminal is given up by %s", async (_, answer) => {
     const { code, output } = await check(answer);
     expect([code, output]).toEqual([2, expect.stringMatching(/^encKey: \ncrypto: no encKey was typed\nhint: .+\n$/)]);
   });

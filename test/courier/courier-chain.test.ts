@@ -76,7 +76,7 @@ describe("the door to the chain", () => {
     return found?.verdict?.outcome;
   };
 
-  it("calls a token payment paid only for one exact Transfer out of the account, and no other of the token", async () => {
+  it("the door to the chain calls a token payment paid only for one exact Transfer out of the account, and no other of the token", async () => {
     const right = transfer(tokenView.address, 500n);
     expect(await verdict(1, [right])).toBe("paid");
     expect(await verdict(1, [right, transfer(account, 9n, tokenView.address, account)])).toBe("paid");
@@ -91,7 +91,7 @@ describe("the door to the chain", () => {
     expect(await verdict(1, [right, transfer("0x0000000000000000000000000000000000000fee", 1n)])).toBe("moved");
   });
 
-  it("knows the native balance when a token's cannot be read", async () => {
+  it("the door to the chain knows the native balance when a token's cannot be read", async () => {
     const door = doorTo({
       head: () => Promise.resolve({ number: 9, hash: "0x9", baseFeePerGas: 1n, timestamp: 1 }),
       finalBlock: () => Promise.resolve({ number: 8, hash: "0x8" }),
@@ -105,13 +105,13 @@ describe("the door to the chain", () => {
     await expect(away.facts(account)).rejects.toMatchObject({ code: "NODE_TIMEOUT" });
   });
 
-  it("calls a payment in the native coin paid by its status", async () => {
+  it("the door to the chain calls a payment in the native coin paid by its status", async () => {
     const native = sentView(1, "included");
     expect(await verdict(1, [], native)).toBe("paid");
     expect(await verdict(0, [], native)).toBe("reverted");
   });
 
-  it("names 21000 gas to a plain address, an estimate and a quarter for the rest", async () => {
+  it("the door to the chain names 21000 gas to a plain address, an estimate and a quarter for the rest", async () => {
     const estimate = () => Promise.resolve({ ok: true as const, gas: 40_001n });
     const plain = doorTo({ hasCode: () => Promise.resolve(false), estimateGas: estimate });
     const contract = doorTo({ hasCode: () => Promise.resolve(true), estimateGas: estimate });
@@ -120,7 +120,7 @@ describe("the door to the chain", () => {
     expect(await plain.gas(account, viewOf(1, "approved", { contract: token }))).toEqual({ ok: true, gasLimit: 50_002n });
   });
 
-  it("names no gas below the floor of a token's transfer, and none that the nodes do not agree on", async () => {
+  it("the door to the chain names no gas below the floor of a token's transfer, and none that the nodes do not agree on", async () => {
     const view = viewOf(1, "approved", { contract: token });
     const low = doorTo({ estimateGas: () => Promise.resolve({ ok: true, gas: 30_000n }) });
     expect(await low.gas(account, view)).toEqual({ ok: true, gasLimit: 45_000n });
@@ -132,7 +132,7 @@ describe("the door to the chain", () => {
     });
   });
 
-  it("answers from what it asked ahead, once and for seconds only", async () => {
+  it("the door to the chain answers from what it asked ahead, once and for seconds only", async () => {
     let asked = 0;
     let nowMs = 0;
     const nodes = nodesWith({
@@ -158,7 +158,7 @@ describe("the door to the chain", () => {
     expect(asked).toBe(6);
   });
 
-  it("asks ahead about receivers as the signer spells them, and about none that is no address", () => {
+  it("the door to the chain asks ahead about receivers as the signer spells them, and about none that is no address", () => {
     const { gateway } = new Rig();
     const asked: string[] = [];
     const door = { expect: (_from: string, { address }: { address: string }) => Promise.resolve(asked.push(address)) };
@@ -175,7 +175,7 @@ describe("the door to the chain", () => {
     expect(asked).toEqual([shop]);
   });
 
-  it("asks for the dead in one question, and one by one where that is no", async () => {
+  it("the door to the chain asks for the dead in one question, and one by one where that is no", async () => {
     const asked: string[][] = [];
     const wanted = [1, 2].map((sequence) => {
       const txHash = `${sequence}`.repeat(64);
@@ -207,14 +207,14 @@ describe("the door to the chain", () => {
     expect(asked).toEqual([["1", "2"]]);
   });
 
-  it("tells a call that would revert from a node in trouble", async () => {
+  it("the door to the chain tells a call that would revert from a node in trouble", async () => {
     const view = viewOf(1, "approved", { contract: token });
     const reverting = doorTo({ estimateGas: () => Promise.resolve({ ok: false, code: "NODE_WOULD_REVERT" }) });
     expect(await reverting.gas(account, view)).toMatchObject({ ok: false, wouldRevert: true });
     expect(await doorTo({}).gas(account, view)).toMatchObject({ ok: false, code: "NODE_TIMEOUT", wouldRevert: false });
   });
 
-  it("leaves out what the nodes could not answer", async () => {
+  it("the door to the chain leaves out what the nodes could not answer", async () => {
     const wanted = [1, 2].map((sequence) => {
       const view = sentView(sequence, "broadcast");
       return { withdrawal: view, txHashes: [view.versions[0]!.txHash] };

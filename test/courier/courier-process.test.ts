@@ -44,40 +44,49 @@ describe("the process", () => {
     return { child, out, ended };
   };
 
-  it.runIf(existsSync(program))("runs from its bootstrap to the end of its parent's pipe, and logs no secret", async () => {
-    const rig = await rigOn();
-    rig.stopCourier();
-    const gatewayKey = publicKeyHex(rig.signer.gateway.key);
-    const identity = { agent: agentId, epoch: 1, gatewayKey, linkSeed: rig.linkKey.seed, gatewayUrl: rig.gateway.url };
-    writeLinkFile(rig.folder, identity);
-    const { child, out, ended } = start(rig.settings);
-    await until(() => out.stdout.includes('{"ready":true}\n'), 10_000);
-    const to = receiver();
-    const { transactionId } = rig.gateway.order({ address: to });
-    await paid(rig, transactionId);
-    expect(await balanceWei(anvil.url, to)).toBe(ether);
-    child.stdin.end();
-    expect(await ended).toBe(0);
-    expect(out.stderr).toContain("the link is up");
-    expect(out.stderr).not.toContain(Buffer.from(rig.linkKey.seed).toString("hex"));
-    expect(out.stderr).not.toMatch(/"raw"/);
-  });
+  it.runIf(existsSync(program))(
+    "the courier's process runs from its bootstrap to the end of its parent's pipe, and logs no secret",
+    async () => {
+      const rig = await rigOn();
+      rig.stopCourier();
+      const gatewayKey = publicKeyHex(rig.signer.gateway.key);
+      const identity = { agent: agentId, epoch: 1, gatewayKey, linkSeed: rig.linkKey.seed, gatewayUrl: rig.gateway.url };
+      writeLinkFile(rig.folder, identity);
+      const { child, out, ended } = start(rig.settings);
+      await until(() => out.stdout.includes('{"ready":true}\n'), 10_000);
+      const to = receiver();
+      const { transactionId } = rig.gateway.order({ address: to });
+      await paid(rig, transactionId);
+      expect(await balanceWei(anvil.url, to)).toBe(ether);
+      child.stdin.end();
+      expect(await ended).toBe(0);
+      expect(out.stderr).toContain("the link is up");
+      expect(out.stderr).not.toContain(Buffer.from(rig.linkKey.seed).toString("hex"));
+      expect(out.stderr).not.toMatch(/"raw"/);
+    },
+  );
 
-  it.runIf(existsSync(program))("refuses to run without its link file, with an exit code that says configuration", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "courier-"));
-    cleanups.push(() => rmSync(folder, { recursive: true }));
-    const settings = {
-      ...{ gatewayUrl: "http://127.0.0.1:1", chains: {}, currencies: {}, stateDir: folder, signerSocket: join(folder, "s") },
-      logLevel: "info",
-    };
-    const { out, ended } = start(settings);
-    expect(await ended).toBe(2);
-    expect(out.stderr).toContain("LINK_FILE_MISSING");
-  });
+  it.runIf(existsSync(program))(
+    "the courier's process refuses to run without its link file, with an exit code that says configuration",
+    async () => {
+      const folder = mkdtempSync(join(tmpdir(), "courier-"));
+      cleanups.push(() => rmSync(folder, { recursive: true }));
+      const settings = {
+        ...{ gatewayUrl: "http://127.0.0.1:1", chains: {}, currencies: {}, stateDir: folder, signerSocket: join(folder, "s") },
+        logLevel: "info",
+      };
+      const { out, ended } = start(settings);
+      expect(await ended).toBe(2);
+      expect(out.stderr).toContain("LINK_FILE_MISSING");
+    },
+  );
 
-  it.runIf(existsSync(program))("ends quietly when its parent goes before it has said anything", async () => {
-    const { child, ended } = start(null);
-    child.stdin.end();
-    expect(await ended).toBe(0);
-  });
+  it.runIf(existsSync(program))(
+    "the courier's process ends quietly when its parent goes before it has said anything",
+    async () => {
+      const { child, ended } = start(null);
+      child.stdin.end();
+      expect(await ended).toBe(0);
+    },
+  );
 });

@@ -53,11 +53,11 @@ const named = (change: Partial<Outlook>): readonly string[] =>
   conditionsOf({ ...well, ...change }, notify, currencies).conditions.map(({ event, subject }) => `${event} ${subject}`);
 
 describe("conditions", () => {
-  it("are none while all is well", () => {
+  it("conditions are none while all is well", () => {
     expect(conditionsOf(well, notify, currencies)).toEqual({ conditions: [], unknown: [] });
   });
 
-  it("hold by what is seen, each with its twin that is nothing", () => {
+  it("conditions hold by what is seen, each with its twin that is nothing", () => {
     expect(named({ locked: "LEDGER_BEHIND_GATEWAY" })).toEqual(["agent-locked a1"]);
     expect(named({ locked: "RECOVERY_OFFERED" })).toEqual(["recovery-offered a1"]);
     expect(named({ link: "down", linkDetail: "ECONNREFUSED" })).toEqual(["link-down gateway"]);
@@ -95,7 +95,7 @@ describe("conditions", () => {
 });
 
 describe("the watchman", () => {
-  it("tells what begins and ends, and shows a failing door in status", async () => {
+  it("the watchman tells what begins and ends, and shows a failing door in status", async () => {
     const bodies: string[] = [];
     let no = "";
     const watchman = createWatchman({
@@ -123,7 +123,7 @@ describe("the watchman", () => {
     watchman.close();
   });
 
-  it("tells nobody where nobody is named, and says so by null", () => {
+  it("the watchman tells nobody where nobody is named, and says so by null", () => {
     const watchman = createWatchman({
       ...{ settings: { currencies }, deliver: null, clock: () => 0, monotonic: () => 0, log: pino({ level: "silent" }) },
     });
@@ -149,7 +149,7 @@ function measured(outlook: Outlook | null) {
 }
 
 describe("metrics", () => {
-  it("say in Prometheus' words what was seen", async () => {
+  it("the courier's metrics say in Prometheus' words what was seen", async () => {
     const text = await measured(well).text();
     for (const line of [
       'autowithdraw_withdrawals{state="held"} 1',
@@ -176,7 +176,7 @@ describe("metrics", () => {
     expect(text).not.toMatch(/http:|t1|"a1"/);
   });
 
-  it("say nothing of the signer before it has answered, and nothing twice after many looks", async () => {
+  it("the courier's metrics say nothing of the signer before it has answered, and nothing twice after many looks", async () => {
     const before = await measured(null).text();
     expect(before).not.toMatch(/^autowithdraw_withdrawals\{/m);
     expect(before).toContain('autowithdraw_resident_bytes{process="courier"} 7');
@@ -184,7 +184,7 @@ describe("metrics", () => {
     expect(await shown.text()).toBe(await shown.text());
   });
 
-  it("are served at one place: GET /metrics on a socket file or a port, and nothing else", async () => {
+  it("the courier's metrics are served at one place: GET /metrics on a socket file or a port, and nothing else", async () => {
     const folder = mkdtempSync(join(tmpdir(), "metrics-"));
     const path = join(folder, "metrics.sock");
     const told: string[] = [];

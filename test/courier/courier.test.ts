@@ -13,7 +13,7 @@ import { until } from "../support/until.ts";
 startsAnvil();
 
 describe("a withdrawal", () => {
-  it("is paid once, exactly, and reported to its end", async () => {
+  it("a withdrawal is paid once, exactly, and reported to its end", async () => {
     const rig = await rigOn();
     const before = await transactionCount(anvil.url, hot);
     const to = receiver();
@@ -29,7 +29,7 @@ describe("a withdrawal", () => {
     expect(rig.signer.kinds().filter((kind) => kind === "OBSERVED").length).toBeLessThanOrEqual(3);
   });
 
-  it("is counted and timed, and logged once signed and once final", async () => {
+  it("a withdrawal is counted and timed, and logged once signed and once final", async () => {
     const rig = await rigOn();
     const { transactionId } = rig.gateway.order({ address: receiver() });
     const { transactionId: heldId } = rig.gateway.order({ address: receiver(), mode: "manual" });
@@ -47,7 +47,7 @@ describe("a withdrawal", () => {
     expect(info(heldId)).toEqual(["withdrawal-admitted"]);
   });
 
-  it("flows with others, one nonce after the other", async () => {
+  it("a withdrawal flows with others, one nonce after the other", async () => {
     const rig = await rigOn();
     const before = await transactionCount(anvil.url, hot);
     const receivers = Array.from({ length: 40 }, receiver);
@@ -57,7 +57,7 @@ describe("a withdrawal", () => {
     for (const to of receivers) expect(await balanceWei(anvil.url, to)).toBe(ether / 100n);
   });
 
-  it("survives the courier's end at any step", async () => {
+  it("a withdrawal survives the courier's end at any step", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 0);
     rig.gateway.acknowledges = false;
@@ -78,7 +78,7 @@ describe("a withdrawal", () => {
     expect(rig.view(transactionId)?.versions).toHaveLength(1);
   });
 
-  it("survives the signer's end, and finds the new run greeted", async () => {
+  it("a withdrawal survives the signer's end, and finds the new run greeted", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 0);
     rig.gateway.acknowledges = false;
@@ -91,7 +91,7 @@ describe("a withdrawal", () => {
     expect(await balanceWei(anvil.url, to)).toBe(ether);
   });
 
-  it("waits for a gateway that is away, and goes on where it was", async () => {
+  it("a withdrawal waits for a gateway that is away, and goes on where it was", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 0);
     await rig.gateway.stop();
@@ -102,7 +102,7 @@ describe("a withdrawal", () => {
     await paid(rig, first, second);
   });
 
-  it("tells each connection that its greeting was taken, with nothing else to say", async () => {
+  it("the courier tells each connection that its greeting was taken, with nothing else to say", async () => {
     const rig = await rigOn();
     await until(() => rig.gateway.statements.some(({ isGreeted }) => isGreeted));
     // The account's first nonce is told by itself; after that there is nothing new.
@@ -115,7 +115,7 @@ describe("a withdrawal", () => {
     expect(rig.gateway.statements.slice(before)).toEqual([{ after: head, head, isGreeted: true }]);
   });
 
-  it("tells a line that stands once more that its greeting was taken, when that word was lost on it", async () => {
+  it("the courier tells a line that stands once more that its greeting was taken, when that word was lost on it", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 1 && rig.signer.core.outbox.size === 0);
     await rig.gateway.stop();
@@ -131,7 +131,7 @@ describe("a withdrawal", () => {
     expect(rig.gateway.connections).toBe(connections);
   });
 
-  it("tells a quiet line what its signer said to somebody else", async () => {
+  it("the courier tells a quiet line what its signer said to somebody else", async () => {
     const rig = await rigOn();
     const { core, gateway, pushes } = rig.signer;
     await until(() => core.heads.acked.seq > 1 && core.outbox.size === 0);
@@ -147,7 +147,7 @@ describe("a withdrawal", () => {
     await until(() => (gateway.stored?.seq ?? 0) >= head.seq);
   });
 
-  it("tells the gateway of a lock, also when the acknowledgement before it was lost", async () => {
+  it("the courier tells the gateway of a lock, also when the acknowledgement before it was lost", async () => {
     const rig = await rigOn();
     const { core, gateway } = rig.signer;
     await until(() => core.heads.acked.seq > 1 && core.outbox.size === 0);
@@ -165,7 +165,7 @@ describe("a withdrawal", () => {
     expect(rig.gateway.gaps).toBe(0);
   });
 
-  it("tells the gateway of a lock once more where the line lost that, and no more often than it is lost", async () => {
+  it("the courier tells the gateway of a lock once more when the line lost it, and no more often than it is lost", async () => {
     const rig = await rigOn();
     const { core, gateway } = rig.signer;
     await until(() => core.heads.acked.seq > 1 && core.outbox.size === 0);
@@ -190,7 +190,7 @@ describe("a withdrawal", () => {
     expect(rig.gateway.gaps).toBe(0);
   });
 
-  it("tells the gateway where its ledger stands, also when the lock took the number of the record that was forgotten", async () => {
+  it("the courier tells the gateway where its ledger stands, also when the lock took the number of the record that was forgotten", async () => {
     const rig = await rigOn();
     const { core, gateway } = rig.signer;
     await until(() => core.heads.acked.seq > 1 && core.outbox.size === 0);
@@ -203,7 +203,7 @@ describe("a withdrawal", () => {
     await until(() => rig.gateway.statements.some(({ after, head }) => after < forgotten.seq && head === forgotten.seq));
   });
 
-  it("tells a gateway that went back all of it again, and then signs for it", async () => {
+  it("the courier tells a gateway that went back all of it again, and then signs for it", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 0);
     expect(rig.gateway.gaps).toBe(0);
@@ -216,7 +216,7 @@ describe("a withdrawal", () => {
     await paid(rig, rig.gateway.order({ address: receiver() }).transactionId);
   });
 
-  it("has its jobs sent again in order when one came too early", async () => {
+  it("jobs are sent again in order when one came too early", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 0);
     const { gateway } = rig.signer;
@@ -227,7 +227,7 @@ describe("a withdrawal", () => {
     expect(rig.logged.some((line) => line.includes("LINK_RESUME") && line.includes("JOB_GAP"))).toBe(true);
   });
 
-  it("ends the link over a job that the gateway's key did not sign", async () => {
+  it("the courier ends the link over a job that the gateway's key did not sign", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 0);
     const { gateway } = rig.signer;
@@ -239,7 +239,7 @@ describe("a withdrawal", () => {
     await paid(rig, job.transactionId);
   });
 
-  it("waits while the node is away, and says so to the signer", async () => {
+  it("the courier waits while the node is away, and says so to the signer", async () => {
     let isAway = true;
     const node = await startFakeNode({
       answer: forwarding(anvil.url),
@@ -259,7 +259,7 @@ describe("a withdrawal", () => {
     expect(rig.signer.signer.run.courier).toMatchObject({ link: "up", linkDetail: "" });
   });
 
-  it("never reaches a node when independent code reads other bytes", async () => {
+  it("a withdrawal never reaches a node when independent code reads other bytes", async () => {
     const rig = await rigOn();
     await until(() => rig.signer.core.heads.acked.seq > 0);
     const before = await transactionCount(anvil.url, hot);
@@ -279,7 +279,7 @@ describe("a withdrawal", () => {
     await paid(rig, transactionId);
   });
 
-  it("waits, and says why, while the chain would revert it", async () => {
+  it("a withdrawal waits, and says why, while the chain would revert it", async () => {
     const rig = await rigOn();
     const refusing = "0x00000000000000000000000000000000000c0de0";
     await rpc(anvil.url, "anvil_setCode", [refusing, "0x60006000fd"]);

@@ -8,7 +8,7 @@ describe("the account", () => {
   const counters = (driver: Driver, latest: bigint, pending: bigint, final: bigint, isSame = true) =>
     driver.feed({ kind: "counters", chain: "local", answer: { ok: true, latest, pending, final, witnesses: 2, isSame } });
 
-  it("adopts the first nonce only when all three counters agree", () => {
+  it("the desk adopts the first nonce only when all three counters agree", () => {
     const driver = drive([viewOf(1, "approved")], unadopted);
     expect(only(counters(driver, 4n, 5n, 3n), "adopt")).toEqual([]);
     driver.block(10);
@@ -19,7 +19,7 @@ describe("the account", () => {
     expect(only(driver.feed({ kind: "adopted", chain: "local", answer: { ok: true, account: adopted } }), "gas")).toHaveLength(1);
   });
 
-  it("is asked about as soon as the gateway has greeted, and not before", () => {
+  it("the account is asked about as soon as the gateway has greeted, and not before", () => {
     const driver = drive([], { ...unadopted, greeted: false });
     driver.block(10);
     expect(only(driver.tick(5000), "counters")).toEqual([]);
@@ -27,7 +27,7 @@ describe("the account", () => {
     expect(only(driver.feed(greeting), "counters")).toHaveLength(1);
   });
 
-  it("begins elsewhere when nothing is under way and all counters say so; the signer knows whether it still may", () => {
+  it("the account begins elsewhere when nothing is under way and all counters say so; the signer knows whether it still may", () => {
     const driver = drive([]);
     expect(only(counters(driver, 9n, 9n, 8n), "adopt")).toEqual([]);
     expect(only(counters(driver, 7n, 7n, 7n), "adopt")).toEqual([]);
@@ -42,7 +42,7 @@ describe("the account", () => {
     expect(only(counters(busy, 9n, 9n, 9n), "adopt")).toEqual([]);
   });
 
-  it("signs nothing new before the nodes have counted, nor while they count past the ledger, in whatever pool or block", () => {
+  it("the desk signs nothing new before the nodes have counted, nor while they count past the ledger, in whatever pool or block", () => {
     const greeting = (driver: Driver) =>
       driver.feed({ kind: "hello", hello: helloOf([viewOf(1, "approved")]), isFresh: true, askedAtMs: driver.nowMs });
     for (const [latest, pending, final] of [
@@ -64,7 +64,7 @@ describe("the account", () => {
     }
   });
 
-  it("counts its own among what the ledger knows, as soon as they have a nonce", () => {
+  it("the desk counts its own payments among those that the ledger knows, as soon as they have a nonce", () => {
     const driver = drive([viewOf(1, "approved")]);
     driver.block(10);
     driver.feed({ kind: "views", withdrawals: [sentView(1, "released", 1, { slot: "7" }), viewOf(2, "approved")] });
@@ -74,20 +74,20 @@ describe("the account", () => {
     expect(whyOf(driver, 2)).toBe("ACCOUNT_BEHIND");
   });
 
-  it("takes nothing for the first nonce that not enough nodes say alike", () => {
+  it("the desk takes nothing for the first nonce that not enough nodes say alike", () => {
     const driver = drive([viewOf(1, "approved")], unadopted);
     expect(only(counters(driver, 4n, 4n, 4n, false), "adopt")).toEqual([]);
     expect(only(counters(driver, 4n, 4n, 4n), "adopt")).toHaveLength(1);
   });
 
-  it("takes a fault for no number, and asks again", () => {
+  it("the desk takes a fault for no number, and asks again", () => {
     const driver = drive([], unadopted);
     const fault = { ok: false, code: "NODE_DISAGREE", effect: "none" } as const;
     expect(driver.feed({ kind: "counters", chain: "local", answer: fault })).toEqual([]);
     expect(only(driver.tick(5000), "counters")).toHaveLength(1);
   });
 
-  it("gives the signer the final counter each minute", () => {
+  it("the desk gives the signer the final counter each minute", () => {
     const driver = drive([]);
     expect(only(counters(driver, 7n, 7n, 6n), "account")[0]?.body).toEqual({ chain: "local", slot: "6", witnesses: 2 });
     expect(only(driver.tick(59_000), "counters")).toEqual([]);

@@ -58,7 +58,7 @@ describe("the open slots of a hello", () => {
 });
 
 describe("a quarantined withdrawal", () => {
-  it("is looked for under every hash and told of, and nothing of it is sent, replaced or signed", () => {
+  it("a quarantined withdrawal is looked for under every hash and told of, and nothing of it is sent, replaced or signed", () => {
     const driver = drive([quarantined(1, [outOf(1), outOf(1, 2)])]);
     const effects = [...driver.block(10), ...driver.tick(120_000), ...driver.block(20)];
     expect(only(effects, "look")[0]?.wanted[0]?.txHashes).toEqual([hashOf(1, 1), hashOf(1, 2)]);
@@ -67,7 +67,7 @@ describe("a quarantined withdrawal", () => {
     expect(asked(place(driver, 1))).toEqual(["observed:1"]);
   });
 
-  it("is told of to its end without waiting, though its state stays as it is", () => {
+  it("a quarantined withdrawal is told of to its end without waiting, though its state stays as it is", () => {
     const driver = drive([quarantined(1)]);
     driver.block(10);
     place(driver, 1);
@@ -78,7 +78,7 @@ describe("a quarantined withdrawal", () => {
     expect(only(effects, "ask")).toMatchObject([{ verb: "observed", body: { stage: "final", outcome: "paid" } }]);
   });
 
-  it("binds its funds, so that nothing is signed on top that it may need", () => {
+  it("a quarantined withdrawal binds its funds, so that nothing is signed on top that it may need", () => {
     const driver = drive([quarantined(1), viewOf(2, "approved")]);
     const funds = new Map([["", 10n ** 18n + 10n ** 17n]]);
     driver.block(10, { balances: funds });
@@ -92,7 +92,7 @@ describe("an approved one whose bytes are gone", () => {
   const revived = () => viewOf(1, "released", { versions: [outOf(1)] });
   const gas = (driver: Driver) => driver.feed({ kind: "gas", transactionId: idOf(1), answer: { ok: true, gasLimit: 30_000n } });
 
-  it("gets a further version at the market's price, once, after an estimate", () => {
+  it("an approved withdrawal whose bytes are gone gets a further version at the market's price, once, after an estimate", () => {
     const driver = drive([revived()]);
     expect(only(driver.block(10), "gas")).toMatchObject([{ from: account }]);
     gas(driver);
@@ -105,7 +105,7 @@ describe("an approved one whose bytes are gone", () => {
     expect(asked(driver.tick(1_000))).toEqual([]);
   });
 
-  it("gets none while a block has the old one, nor before an estimate that works", () => {
+  it("an approved withdrawal whose bytes are gone gets none while a block has the old one, nor before an estimate that works", () => {
     const driver = drive([revived()]);
     driver.block(10);
     place(driver, 1);
@@ -121,7 +121,7 @@ describe("an approved one whose bytes are gone", () => {
     expect(asked(other.tick(1_000))).toEqual(["replace:1"]);
   });
 
-  it("that has its bytes is sent as ever", () => {
+  it("an approved withdrawal that has its bytes is sent as ever", () => {
     const driver = drive([sentView(1, "released")]);
     const effects = driver.block(10);
     expect(only(effects, "gas")).toEqual([]);
@@ -130,7 +130,7 @@ describe("an approved one whose bytes are gone", () => {
 });
 
 describe("a locked signer", () => {
-  it("is told the chain's count, and asked for no first nonce", () => {
+  it("a locked signer is told the chain's count, and asked for no first nonce", () => {
     const over = { greeted: false, locked: "LEDGER_BEHIND_GATEWAY" } as const;
     const unknown = [{ chain: "local", network: "eip155:31337", address: account, nextSlot: "" }];
     const driver = drive([], { ...over, accounts: unknown });

@@ -7,7 +7,7 @@ import { confirm, declined, look, observedBody, refused, revertFor, sent, whyOf 
 import { asked, drive, hashOf, idOf, only, sentView, versionOf, viewOf } from "../support/desk-views.ts";
 
 describe("sending", () => {
-  it("sends released bytes at once, in order of nonce, and none that are not released", () => {
+  it("the desk sends released bytes at once, in order of nonce, and none that are not released", () => {
     const driver = drive([]);
     driver.block(10);
     const effects = driver.feed({
@@ -17,7 +17,7 @@ describe("sending", () => {
     expect(only(effects, "send").map((effect) => effect.withdrawal.sequence)).toEqual([2, 3]);
   });
 
-  it("tells broadcast after any outcome but unsent, and tries an unsent one again", () => {
+  it("the desk tells broadcast after any outcome but unsent, and tries an unsent one again", () => {
     const driver = drive([sentView(1, "released"), sentView(2, "released")]);
     sent(driver, 1, "sent");
     expect(asked(sent(driver, 2, "unsent"))).toEqual([]);
@@ -30,7 +30,7 @@ describe("sending", () => {
     expect(only(driver.tick(600), "send").map((effect) => effect.withdrawal.sequence)).toEqual([2]);
   });
 
-  it("tells no broadcast of what every node refused, offers it again, and tells it once a node has it", () => {
+  it("the desk tells no broadcast of what every node refused, offers it again, and tells it once a node has it", () => {
     const driver = drive([sentView(1, "released")]);
     expect(asked(declined(driver, 1, "http://one: txpool is full", false))).toEqual([]);
     expect(asked(driver.tick(29_000))).toEqual([]);
@@ -45,7 +45,7 @@ describe("sending", () => {
     expect(whyOf(placed, 1)).toBeUndefined();
   });
 
-  it("tells no stage that the next one overtakes at once", () => {
+  it("the desk tells no stage that the next one overtakes at once", () => {
     const driver = drive([sentView(1, "released")]);
     driver.block(10, { finalNumber: 9 });
     expect(asked(sent(driver, 1))).toEqual([]);
@@ -58,14 +58,14 @@ describe("sending", () => {
     expect(observedBody(slower.tick(500)).map(({ stage }) => stage)).toEqual(["included"]);
   });
 
-  it("never sends what independent code reads differently", () => {
+  it("the desk never sends what independent code reads differently", () => {
     const driver = drive([sentView(1, "released")]);
     expect(only(sent(driver, 1, "misread"), "alarm")).toHaveLength(1);
     for (let i = 0; i < 20; i++) expect(only(driver.tick(30_000), "send")).toEqual([]);
     expect(whyOf(driver, 1)).toBe("COURIER_READ_BACK");
   });
 
-  it("sends the same version again while no block has it, lowest nonces first", () => {
+  it("the desk sends the same version again while no block has it, lowest nonces first", () => {
     const many = Array.from({ length: 20 }, (_, i) => sentView(i + 1, "broadcast"));
     const driver = drive(many);
     for (const view of many) sent(driver, view.sequence);
@@ -75,7 +75,7 @@ describe("sending", () => {
     expect(again.every((effect) => effect.version === 1)).toBe(true);
   });
 
-  it("looks at the chain at once when a node says that the nonce is used", () => {
+  it("the desk looks at the chain at once when a node says that the nonce is used", () => {
     const driver = drive([sentView(1, "released")]);
     expect(only(sent(driver, 1, "slot-consumed"), "look")).toHaveLength(1);
   });
@@ -99,7 +99,7 @@ describe("a dearer version", () => {
     return [...effects, ...driver.feed({ kind: "gas", transactionId, answer: { ok: true, gasLimit } })];
   };
 
-  it("is asked for the lowest nonce alone, after six blocks, an eighth dearer", () => {
+  it("a dearer version is asked for the lowest nonce alone, after six blocks, an eighth dearer", () => {
     const driver = waited();
     expect(asked(blockLater(driver, 15))).toEqual([]);
     const [ask] = only(blockLater(driver, 16), "ask");
@@ -110,7 +110,7 @@ describe("a dearer version", () => {
     });
   });
 
-  it("follows the market where that is higher", () => {
+  it("a dearer version follows the market where that is higher", () => {
     const driver = waited();
     const [ask] = only(
       blockLater(driver, 16, {
@@ -125,7 +125,7 @@ describe("a dearer version", () => {
     });
   });
 
-  it("never answers a refusal that a price cannot cure, and answers any other", () => {
+  it("a dearer version never answers a refusal that a price cannot cure, and answers any other", () => {
     const cap = "http://one: tx fee (2.10 ether) exceeds the configured cap (1.00 ether)";
     const driver = drive([sentView(1, "released")]);
     driver.block(10);
@@ -144,13 +144,13 @@ describe("a dearer version", () => {
     expect(asked(blockLater(other, 20))).toEqual(["replace:1"]);
   });
 
-  it("comes after a minute on a slow chain, but never without a new block", () => {
+  it("a dearer version comes after a minute on a slow chain, but never without a new block", () => {
     const driver = waited();
     expect(asked(driver.tick(61_000)).filter((ask) => ask.startsWith("replace"))).toEqual([]);
     expect(asked(blockLater(driver, 11))).toContain("replace:1");
   });
 
-  it("is not asked for within half a minute, however many blocks go by and whatever a node says of the fee", () => {
+  it("a dearer version is not asked for within half a minute, however many blocks go by and whatever a node says of the fee", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
     driver.feed({ kind: "sent", transactionId: idOf(1), version: 1, outcome: "underpriced", detail: "" });
@@ -159,7 +159,7 @@ describe("a dearer version", () => {
     expect(asked(blockLater(driver, 41))).toContain("replace:1");
   });
 
-  it("has an estimate of its own, which the limit of the version before is no part of", () => {
+  it("a dearer version has an estimate of its own, which the limit of the version before is no part of", () => {
     const [ask] = only(blockLater(waited(), 16, {}, 65_000n), "ask");
     expect(ask?.verb === "replace" && ask.body.facts.gasLimit).toBe("65000");
     const reverting = waited();
@@ -177,7 +177,7 @@ describe("a dearer version", () => {
     expect(asked(blockLater(apart, 17))).toContain("replace:1");
   });
 
-  it("is not asked for while some nodes show a receipt and others do not, and status says so", () => {
+  it("a dearer version is not asked for while some nodes show a receipt and others do not, and status says so", () => {
     const driver = waited();
     look(driver, 1, null, 1, true);
     expect(asked(blockLater(driver, 16))).toEqual([]);
@@ -187,7 +187,7 @@ describe("a dearer version", () => {
     expect(asked(blockLater(driver, 17))).toEqual(["replace:1"]);
   });
 
-  it("nears the higher tip that a node names, as far as the base fee, and not where the signer refused that", () => {
+  it("a dearer version nears the higher tip that a node names, as far as the base fee, and not where the signer refused that", () => {
     const high = {
       price: { baseFeePerGas: 10_000_000_000n, maxPriorityFeePerGas: 0n, maxPriorityFeePerGasHigh: 440_000_000_000n },
     };
@@ -213,7 +213,7 @@ describe("a dearer version", () => {
     expect(tipOf(blockLater(refusedOnce, 31, high))).toEqual(["1"]);
   });
 
-  it("is a person's from the fifteenth on, and status says so", () => {
+  it("a dearer version is a person's from the fifteenth on, and status says so", () => {
     const driver = drive([sentView(1, "broadcast", 14)]);
     driver.block(10);
     sent(driver, 1, "sent", 14);
@@ -223,7 +223,7 @@ describe("a dearer version", () => {
     expect(whyOf(driver, 1)).toBe("WITHDRAWAL_WAITS_FOR_PERSON");
   });
 
-  it("counts blocks from the first one known after a start", () => {
+  it("a dearer version counts blocks from the first one known after a start", () => {
     const driver = drive([sentView(1, "broadcast")]);
     sent(driver, 1);
     expect(asked(driver.block(1000))).not.toContain("replace:1");
@@ -244,7 +244,7 @@ describe("a dearer version", () => {
       answer: { ok: true, latest, pending: latest, final: 0n, witnesses: 1, isSame: true },
     });
 
-  it("is not asked for above a nonce that nobody here can send, until the chain's count comes to it", () => {
+  it("a dearer version is not asked for above a nonce that nobody here can send, until the chain's count comes to it", () => {
     const driver = waited();
     driver.nowMs = 31_000;
     counted(driver, 0n);
@@ -259,27 +259,27 @@ describe("a dearer version", () => {
     expect(asked(blockLater(driver, 19))).toEqual(["replace:1"]);
   });
 
-  it("is asked for above one of our own that is in a block, though nodes count it late", () => {
+  it("a dearer version is asked for above one of our own that is in a block, though nodes count it late", () => {
     const driver = waited();
     look(driver, 1, 12);
     counted(driver, 1n);
     expect(asked(blockLater(driver, 16))).toContain("replace:2");
   });
 
-  it("is asked for a nonce that is used: it may be the very version that a ledger put back forgot", () => {
+  it("a dearer version is asked for a nonce that is used: it may be the very version that a ledger put back forgot", () => {
     const driver = waited();
     counted(driver, 2n);
     expect(asked(blockLater(driver, 16))).toEqual(["replace:1"]);
   });
 
-  it("is asked for where the chain's count cannot be had", () => {
+  it("a dearer version is asked for where the chain's count cannot be had", () => {
     const driver = waited();
     counted(driver, 0n);
     driver.feed({ kind: "counters", chain: "local", answer: { ok: false, code: "NODE_UNREACHABLE", effect: "none" } });
     expect(asked(blockLater(driver, 16))).toEqual(["replace:1"]);
   });
 
-  it("waits for its ceiling block by block", () => {
+  it("a dearer version waits for its ceiling block by block", () => {
     const driver = waited();
     blockLater(driver, 16);
     driver.feed(refused("replace", 1, "POLICY_FEE_ABOVE_DAY"));
@@ -287,7 +287,7 @@ describe("a dearer version", () => {
     expect(asked(driver.block(17))).toEqual(["replace:1"]);
   });
 
-  it("is sent once released, and both versions are looked for", () => {
+  it("a dearer version is sent once released, and both versions are looked for", () => {
     const driver = waited();
     blockLater(driver, 16);
     const effects = driver.feed({

@@ -5,7 +5,7 @@ import { confirm, gasFor, look, refused, revertFor, whyOf } from "../support/des
 import { asked, drive, helloOf, idOf, only, sentView, token, viewOf } from "../support/desk-views.ts";
 
 describe("asking for a signature", () => {
-  it("asks for gas once facts are there, and signs with them", () => {
+  it("the desk asks for gas once facts are there, and signs with them", () => {
     const driver = drive([viewOf(1, "approved")]);
     expect(only(driver.block(10), "gas")).toHaveLength(1);
     const [ask] = only(gasFor(driver, 1), "ask");
@@ -20,7 +20,7 @@ describe("asking for a signature", () => {
     });
   });
 
-  it("waits for funds that do not cover it with its fee, and says so", () => {
+  it("a withdrawal waits for funds that do not cover it with its fee, and says so", () => {
     const fee = 21_000n * 21_000_000_000n;
     const short = drive([viewOf(1, "approved")]);
     short.block(10, { balances: new Map([["", 10n ** 18n + fee - 1n]]) });
@@ -31,7 +31,7 @@ describe("asking for a signature", () => {
     expect(asked(gasFor(enough, 1))).toEqual(["sign:1"]);
   });
 
-  it("counts what is bound and not final against the funds", () => {
+  it("the desk counts the bound payments that are not final against the funds", () => {
     const balances = new Map([["", 2n * 10n ** 18n + 10n ** 17n]]);
     const driver = drive([sentView(1, "broadcast"), viewOf(2, "approved"), viewOf(3, "approved")]);
     driver.block(10, { balances });
@@ -40,7 +40,7 @@ describe("asking for a signature", () => {
     expect(whyOf(driver, 3)).toBe("funds");
   });
 
-  it("keeps the order of a currency, and lets another currency pass", () => {
+  it("the desk keeps the order of a currency, and lets another currency pass", () => {
     const big = viewOf(1, "approved", { amountUnits: `${10n ** 24n}` });
     const tokens = viewOf(3, "approved", { currency: "usdt", contract: token, amountUnits: "1000000" });
     const driver = drive([big, viewOf(2, "approved"), tokens]);
@@ -49,14 +49,14 @@ describe("asking for a signature", () => {
     expect(whyOf(driver, 2)).toBe("funds");
   });
 
-  it("asks in order of sequence when estimates arrive the other way round", () => {
+  it("the desk asks in order of sequence when estimates arrive the other way round", () => {
     const driver = drive([viewOf(2, "approved"), viewOf(1, "approved")]);
     driver.block(10);
     expect(asked(gasFor(driver, 2))).toEqual([]);
     expect(asked(gasFor(driver, 1))).toEqual(["sign:1", "sign:2"]);
   });
 
-  it("asks nothing while locked, ungreeted, without nodes, with code at the account, or before the first nonce", () => {
+  it("the desk asks nothing while locked, ungreeted, without nodes, with code at the account, or before the first nonce", () => {
     const ready = (over: Parameters<typeof drive>[1], facts = {}) => {
       const driver = drive([viewOf(1, "approved")], over);
       return only(driver.block(10, facts), "gas").length;
@@ -71,7 +71,7 @@ describe("asking for a signature", () => {
     expect(whyOf(away, 1)).toBe("nodes NODE_TIMEOUT");
   });
 
-  it("bounds what is in no block by what the signer was told", () => {
+  it("the desk bounds the number of payments in no block by the signer's limit", () => {
     const driver = drive([sentView(1, "broadcast"), viewOf(2, "approved")], {}, 1);
     driver.block(10);
     expect(whyOf(driver, 2)).toBe("others in flight");
@@ -87,7 +87,7 @@ describe("asking for a signature", () => {
   });
 
   it.each(["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "SWEEP_OR_TOPUP_OPEN"])(
-    "asks again after a pause when nothing new is taken for now: %s",
+    "the desk asks again after a pause when nothing new is taken for now: %s",
     (code) => {
       const driver = drive([viewOf(2, "approved")]);
       driver.block(10);
@@ -97,7 +97,7 @@ describe("asking for a signature", () => {
     },
   );
 
-  it("offers a fee above its ceiling again at each block, and lets others pass meanwhile", () => {
+  it("the desk offers a fee above its ceiling again at each block, and lets others pass meanwhile", () => {
     const driver = drive([viewOf(1, "approved"), viewOf(2, "approved")]);
     driver.block(10);
     gasFor(driver, 1);
@@ -108,7 +108,7 @@ describe("asking for a signature", () => {
     expect(asked(driver.block(11))).toEqual(["sign:1"]);
   });
 
-  it("asks again, ever more slowly, for what the policy has no room for yet", () => {
+  it("the desk asks again, ever more slowly, for what the policy has no room for yet", () => {
     const driver = drive([viewOf(1, "approved")]);
     driver.block(10);
     gasFor(driver, 1);
@@ -122,7 +122,7 @@ describe("asking for a signature", () => {
     expect(answers).toEqual(answers.map(() => ["sign:1"]));
   });
 
-  it("asks the signer for its view after a refusal it did not expect", () => {
+  it("the desk asks the signer for its view after a refusal it did not expect", () => {
     const driver = drive([viewOf(1, "approved")]);
     driver.block(10);
     gasFor(driver, 1);
@@ -133,7 +133,7 @@ describe("asking for a signature", () => {
     expect(asked(driver.tick(60_000))).toEqual([]);
   });
 
-  it("keeps funds bound when a sign may have happened", () => {
+  it("the desk keeps funds bound when a sign may have happened", () => {
     const balances = new Map([["", 15n * 10n ** 17n]]);
     const driver = drive([viewOf(1, "approved"), viewOf(2, "approved")]);
     driver.block(10, { balances });
@@ -152,7 +152,7 @@ describe("asking for a signature", () => {
     expect(asked(driver.feed({ kind: "hello", hello, isFresh: false, askedAtMs: driver.nowMs + 1 }))).toEqual(["sign:2"]);
   });
 
-  it("keeps funds of a final withdrawal bound until the balance at hand includes it", () => {
+  it("the desk keeps funds of a final withdrawal bound until the balance at hand includes it", () => {
     const balances = new Map([["", 15n * 10n ** 17n]]);
     const driver = drive([sentView(1, "broadcast"), viewOf(2, "approved")]);
     driver.block(10, { finalNumber: 8, balances });
@@ -164,7 +164,7 @@ describe("asking for a signature", () => {
     expect(only(driver.block(12, { finalNumber: 9, balances }), "gas")).toHaveLength(1);
   });
 
-  it("takes no view that is older than what it knows", () => {
+  it("the desk takes no view that is older than what it knows", () => {
     const driver = drive([sentView(1, "released", 1, { changedAt: 5 })]);
     driver.feed({ kind: "views", withdrawals: [viewOf(1, "approved", { changedAt: 4 })] });
     expect(only(driver.block(10), "gas")).toEqual([]);
@@ -173,7 +173,7 @@ describe("asking for a signature", () => {
     expect(only(newer.block(10), "gas")).toHaveLength(1);
   });
 
-  it("finishes an intent that a crash or an opened ledger left without a signature, at what its call costs", () => {
+  it("the desk finishes an intent that a crash or an opened ledger left without a signature, at what its call costs", () => {
     const driver = drive([viewOf(1, "intent")]);
     const effects = driver.block(10);
     expect(asked(effects)).toEqual([]);
@@ -189,13 +189,13 @@ describe("asking for a signature", () => {
     expect(only(driver.block(12), "gas")).toHaveLength(1);
   });
 
-  it("finishes an intent whose call would revert as well: its nonce has to be used up", () => {
+  it("the desk finishes an intent whose call would revert as well: its nonce has to be used up", () => {
     const driver = drive([viewOf(1, "intent")]);
     driver.block(10);
     expect(only(revertFor(driver, 1), "ask")).toMatchObject([{ verb: "sign", body: { facts: { gasLimit: "100000" } } }]);
   });
 
-  it("waits with an intent whose estimate the nodes do not give", () => {
+  it("the desk waits with an intent whose estimate the nodes do not give", () => {
     const driver = drive([viewOf(1, "intent")]);
     driver.block(10);
     const answer = { ok: false, code: "NODE_TIMEOUT", effect: "none", wouldRevert: false } as const;
@@ -205,7 +205,7 @@ describe("asking for a signature", () => {
 });
 
 describe("a call that would revert", () => {
-  it("is declined after three estimates over thirty seconds with funds at hand", () => {
+  it("a call that would revert is declined after three estimates over thirty seconds with funds at hand", () => {
     const driver = drive([viewOf(1, "approved", { currency: "usdt", contract: token, amountUnits: "5" })]);
     expect(only(driver.block(10), "gas")).toHaveLength(1);
     expect(asked(revertFor(driver, 1))).toEqual([]);
@@ -217,7 +217,7 @@ describe("a call that would revert", () => {
     expect(ask?.body).toEqual({ transactionId: idOf(1), code: "CHAIN_WOULD_REVERT" });
   });
 
-  it("is asked about no more while it is being declined, and holds up nobody behind it", () => {
+  it("a call that would revert is asked about no more while it is being declined, and holds up nobody behind it", () => {
     const usdt = { currency: "usdt", contract: token, amountUnits: "5" };
     const driver = drive([viewOf(1, "approved", usdt), viewOf(2, "approved", usdt)]);
     driver.block(10);
@@ -231,7 +231,7 @@ describe("a call that would revert", () => {
     expect(asked(gasFor(driver, 1))).toEqual([]);
   });
 
-  it("is not declined while funds are missing", () => {
+  it("a call that would revert is not declined while funds are missing", () => {
     const balances = new Map([
       ["", 10n ** 18n],
       [token, 4n],

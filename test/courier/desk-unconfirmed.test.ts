@@ -8,7 +8,7 @@ import { confirm, look, observedBody } from "../support/desk-answers.ts";
 import { drive, helloOf, idOf, only, sentView, versionOf } from "../support/desk-views.ts";
 
 describe("an end that was told and not confirmed", () => {
-  it("does not keep the bytes from the nodes, and is told anew as the chain has it", () => {
+  it("an end that was told and not confirmed does not keep the bytes from the nodes, and is told again as the chain has it", () => {
     const driver = drive([sentView(1, "paid")]);
     const view = sentView(2, "paid");
     expect(only(driver.feed({ kind: "views", withdrawals: [view] }), "send")).toMatchObject([{ withdrawal: view, version: 1 }]);
@@ -17,7 +17,7 @@ describe("an end that was told and not confirmed", () => {
     expect(observedBody(confirm(driver, 1, "reverted"))).toMatchObject([{ stage: "final", outcome: "reverted" }]);
   });
 
-  it("that this desk has seen itself is closed, and looked at again when the gateway says nothing for ten minutes", () => {
+  it("an end that this desk has seen itself is closed, and looked at again when the gateway says nothing for ten minutes", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10, { finalNumber: 9 });
     look(driver, 1, 9);
@@ -32,7 +32,7 @@ describe("an end that was told and not confirmed", () => {
     expect(driver.desk.book.items.size).toBe(1);
   });
 
-  it("by a cancel is its own outcome, and a paused signer is asked for nothing", () => {
+  it("an end by a cancel is its own outcome, and a paused signer is asked for nothing", () => {
     const cancel = versionOf(2, { txHash: `0x${"ca".repeat(32)}`, raw: "0x02ca", isCancel: true });
     const view = sentView(1, "broadcast");
     const driver = drive([{ ...view, versions: [...view.versions, cancel] }, sentView(2, "approved", 0)], { paused: true });

@@ -36,7 +36,7 @@ const deadBy = (dead: VersionView["dead"], sequence = 1, version = 1) =>
   versionAt(sequence, version, dead === undefined ? {} : { dead });
 
 describe("a chain that counts nothing of an account", () => {
-  it("is signed for without a counter, a first slot or an order among slots", () => {
+  it("a chain that counts nothing of an account is signed for without a counter, a first slot or an order among slots", () => {
     const driver = driveWaiting([waitingView(1, "approved", []), waitingView(2, "released")], "");
     const effects = driver.at(startMs);
     expect(only(effects, "counters")).toEqual([]);
@@ -57,7 +57,7 @@ describe("a chain that counts nothing of an account", () => {
     expect(asked(workFor(driver, 2))).toEqual(["sign:2"]);
   });
 
-  it("those sent longest ago are sent again first, whatever their slots", () => {
+  it("bytes sent longest ago are sent again first, whatever their slots", () => {
     const many = Array.from({ length: 20 }, (_, i) => waitingView(i + 1, "broadcast"));
     const driver = driveWaiting(many);
     driver.at(startMs);
@@ -72,7 +72,7 @@ describe("a chain that counts nothing of an account", () => {
 });
 
 describe("the same bytes again, of many", () => {
-  it("are not held up by those that are too late for any block", () => {
+  it("many bytes that are sent again are not held up by those that are too late for any block", () => {
     const old = Array.from({ length: 16 }, (_, i) => waitingView(i + 1, "broadcast", [deadBy("gateway", i + 1)]));
     const driver = driveWaiting([...old, waitingView(17, "broadcast")]);
     driver.at(startMs);
@@ -89,7 +89,7 @@ describe("the same bytes again", () => {
     return driver;
   };
 
-  it("go out until the chain's own time is past their end, and not after it", () => {
+  it("bytes that are sent again go out until the chain's own time is past their end, and not after it", () => {
     const driver = sent();
     driver.at(startMs + lifeMs);
     expect(only(driver.tick(31_000), "send")).toHaveLength(1);
@@ -98,13 +98,13 @@ describe("the same bytes again", () => {
     expect(only(driver.tick(31_000), "send")).toEqual([]);
   });
 
-  it("do not go out once a node calls them expired", () => {
+  it("bytes that are sent again do not go out once a node calls them expired", () => {
     const driver = sent("expired");
     for (let i = 0; i < 10; i++) expect(only(driver.tick(31_000), "send")).toEqual([]);
     expect(only(sent().tick(31_000), "send")).toHaveLength(1);
   });
 
-  it("never go out when somebody has called them dead, whatever the time", () => {
+  it("bytes that are sent again never go out when somebody has called them dead, whatever the time", () => {
     for (const dead of ["gateway", "courier", "both"] as const) {
       const driver = driveWaiting([waitingView(1, "released", [deadBy(dead)])]);
       expect(only(driver.at(startMs), "send")).toEqual([]);
@@ -116,7 +116,7 @@ describe("the same bytes again", () => {
 });
 
 describe("the nodes' word that a version is dead", () => {
-  it("is asked for when the final block's time is past its end by the margin, and not a millisecond before", () => {
+  it("the nodes' word that a version is dead is asked for when the final block's time is past its end by the margin, and not a millisecond before", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.nowMs = 10 ** 9;
     expect(deadAsked(driver.at(past - 1))).toEqual([]);
@@ -126,7 +126,7 @@ describe("the nodes' word that a version is dead", () => {
     ]);
   });
 
-  it("is asked for where somebody told of an end that no node shows, and told to the signer", () => {
+  it("the nodes' word that a version is dead is asked for where somebody told of an end that no node shows, and told to the signer", () => {
     for (const state of ["paid", "reverted"] as const) {
       const driver = driveWaiting([waitingView(1, state)]);
       const [dead] = only(driver.at(past), "dead");
@@ -134,7 +134,7 @@ describe("the nodes' word that a version is dead", () => {
     }
   });
 
-  it("is asked for one question at a time, and again after a while", () => {
+  it("the nodes' word that a version is dead is asked for one question at a time, and again after a while", () => {
     const driver = driveWaiting([waitingView(1, "broadcast"), waitingView(2, "broadcast")]);
     expect(deadAsked(driver.at(past))).toEqual([[1, 2]]);
     expect(deadAsked(driver.at(past + 3_000))).toEqual([]);
@@ -146,7 +146,7 @@ describe("the nodes' word that a version is dead", () => {
     expect(deadAsked(driver.tick(1_000))).toEqual([[1, 2]]);
   });
 
-  it("is not asked for of a version in a block, or of one that some node shows", () => {
+  it("the nodes' word that a version is dead is not asked for of a version in a block, or of one that some node shows", () => {
     for (const found of ["in a block", "doubtful", "nothing"] as const) {
       const driver = driveWaiting([waitingView(1, "broadcast")]);
       driver.at(startMs);
@@ -155,7 +155,7 @@ describe("the nodes' word that a version is dead", () => {
     }
   });
 
-  it("is told once, with its block and its witnesses, and of each version", () => {
+  it("the nodes' word that a version is dead is told once, with its block and its witnesses, and of each version", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
     const [body] = observedBody(answerDead(driver, [1], true));
@@ -169,7 +169,7 @@ describe("the nodes' word that a version is dead", () => {
     expect(whyOf(driver, 1)).toBe("waits for the gateway's word that no block takes it any more");
   });
 
-  it("is told again when the signer's answer was about something earlier", () => {
+  it("the nodes' word that a version is dead is told again when the signer's answer was about something earlier", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
     expect(observedBody(answerDead(driver, [1], true))).toHaveLength(1);
@@ -179,7 +179,7 @@ describe("the nodes' word that a version is dead", () => {
     expect(observedBody(driver.tick(1)).map(({ stage }) => stage)).toEqual(["dead"]);
   });
 
-  it("is not told of what is not dead, nor when a block turned up meanwhile", () => {
+  it("the nodes' word that a version is dead is not told of what is not dead, nor when a block turned up meanwhile", () => {
     const alive = driveWaiting([waitingView(1, "broadcast")]);
     alive.at(past);
     expect(observedBody(answerDead(alive, [1], false))).toEqual([]);
@@ -189,7 +189,7 @@ describe("the nodes' word that a version is dead", () => {
     expect(observedBody(answerDead(placed, [1], true)).map(({ stage }) => stage)).not.toContain("dead");
   });
 
-  it("comes after the signer has heard that a block it was told of is gone", () => {
+  it("the nodes' word that a version is dead comes after the signer has heard that a block it was told of is gone", () => {
     const driver = driveWaiting([waitingView(1, "included")]);
     driver.at(past);
     const effects = answerDead(driver, [1], true);
@@ -200,7 +200,7 @@ describe("the nodes' word that a version is dead", () => {
     expect(later.map(({ stage }) => stage)).toEqual(["dead"]);
   });
 
-  it("comes after the signer has heard once more that no block has it, where it heard of one from elsewhere", () => {
+  it("the nodes' word that a version is dead comes after the signer has heard once more that no block has it, where it heard of one from elsewhere", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
     const answered = (state: "broadcast" | "included", changedAt: number) => {
@@ -215,7 +215,7 @@ describe("the nodes' word that a version is dead", () => {
     expect(later.map(({ stage }) => stage)).toEqual(["dead"]);
   });
 
-  it("that came while it was in a block counts for nothing when that block is gone", () => {
+  it("the nodes' word that came while the version was in a block counts for nothing when that block is gone", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(past);
     looked(driver, 1, 25);
@@ -228,7 +228,7 @@ describe("the nodes' word that a version is dead", () => {
     expect(deadAsked(later)).toEqual([[1]]);
   });
 
-  it("once recorded leaves the way free at once, and no earlier stage is told again", () => {
+  it("the nodes' word, once recorded, leaves the way free at once, and no earlier stage is told again", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(startMs);
     sentAs(driver, 1);
@@ -242,7 +242,7 @@ describe("the nodes' word that a version is dead", () => {
     expect(asked(workFor(driver, 1))).toEqual(["replace:1"]);
   });
 
-  it("while it is told, counts as in flight", () => {
+  it("the nodes' word counts as in flight while it is told", () => {
     const driver = driveWaiting([waitingView(1, "broadcast"), waitingView(2, "approved", [])], "0", 1);
     driver.at(past);
     expect(observedBody(answerDead(driver, [1], true))).toHaveLength(1);
@@ -251,7 +251,7 @@ describe("the nodes' word that a version is dead", () => {
     expect(asked(workFor(driver, 2))).toEqual([]);
   });
 
-  it("that the nodes cannot give is named in status beside what is waited for", () => {
+  it("a word that the nodes cannot give is named in status with the reason to wait", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(startMs + lifeMs + 1);
     const timeOf = (ms: number): string => new Date(ms).toISOString().slice(11, 19);
@@ -264,7 +264,7 @@ describe("the nodes' word that a version is dead", () => {
     expect(whyOf(driver, 1)).toBe(`${words}${timeOf(past + 3_000)}; NODE_DISAGREE: receipt`);
   });
 
-  it("is spoken of in status only for what stays in no block for long", () => {
+  it("the nodes' word that a version is dead is spoken of in status only for what stays in no block for long", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(startMs);
     sentAs(driver, 1);
@@ -284,7 +284,7 @@ describe("another version", () => {
     return { driver, effects: driver.at(past) };
   };
 
-  it("is asked for with the facts of that moment when both have called every one before dead", () => {
+  it("another version is asked for with the facts of that moment when both have called every one before dead", () => {
     const { driver, effects } = dead();
     expect(only(effects, "gas")).toHaveLength(1);
     const [ask] = only(workFor(driver, 1), "ask");
@@ -292,14 +292,14 @@ describe("another version", () => {
     expect(ask?.verb).toBe("replace");
   });
 
-  it("is not asked for before a look of this run has found it in no block", () => {
+  it("another version is not asked for before a look of this run has found it in no block", () => {
     const driver = driveWaiting([waitingView(1, "broadcast", [deadBy("both")])]);
     expect(only(driver.at(past), "gas")).toEqual([]);
     looked(driver, 1, null);
     expect(only(driver.at(past + 3_000), "gas")).toHaveLength(1);
   });
 
-  it("is not asked for while one of the two has yet to say so", () => {
+  it("another version is not asked for while one of the two has yet to say so", () => {
     for (const one of [undefined, "gateway", "courier"] as const) {
       const { driver, effects } = dead([deadBy("both"), deadBy(one, 1, 2)]);
       expect(only(effects, "gas"), one).toEqual([]);
@@ -309,12 +309,12 @@ describe("another version", () => {
     expect(asked(workFor(driver, 1))).toEqual(["replace:1"]);
   });
 
-  it("is not asked for beside one that is signed and not out", () => {
+  it("another version is not asked for beside one that is signed and not out", () => {
     const { raw: _, ...unreleased } = versionAt(1, 2);
     expect(only(dead([deadBy("both"), unreleased]).effects, "gas")).toEqual([]);
   });
 
-  it("is not asked for of what a person has to judge, in a quarantine or after fourteen", () => {
+  it("another version is not asked for if a person has to judge, in a quarantine or after fourteen", () => {
     expect(only(dead([deadBy("both")], "quarantined").effects, "gas")).toEqual([]);
     const many = Array.from({ length: 14 }, (_, i) => deadBy("both", 1, i + 1));
     const { driver, effects } = dead(many);
@@ -324,7 +324,7 @@ describe("another version", () => {
     expect(only(dead(many.slice(0, 13)).effects, "gas")).toHaveLength(1);
   });
 
-  it("waits for the funds that it takes", () => {
+  it("another version waits for the funds that it takes", () => {
     const poor = driveWaiting([waitingView(1, "broadcast", [deadBy("both")])]);
     looked(poor, 1, null);
     poor.at(past, { balances: new Map([["", 1_276_999n]]) });
@@ -342,7 +342,7 @@ describe("another version", () => {
     expect(asked(token.at(past + 3_000, { balances }))).toEqual(["replace:1"]);
   });
 
-  it("waits for no more than its own cost, whatever the one before was bound with", () => {
+  it("another version waits for no more than its own cost, whatever the one before was bound with", () => {
     const dear = driveWaiting([waitingView(1, "broadcast", [{ ...deadBy("both"), feeMax: "16000000" }])]);
     looked(dear, 1, null);
     dear.at(past, { balances: new Map([["", 1_276_999n]]) });
@@ -350,7 +350,7 @@ describe("another version", () => {
     expect(asked(dear.at(past + 3_000, { balances: new Map([["", 1_277_000n]]) }))).toEqual(["replace:1"]);
   });
 
-  it("is not asked for while the chain would revert it, and is afterwards", () => {
+  it("another version is not asked for while the chain would revert it, and is afterwards", () => {
     const { driver } = dead();
     expect(asked(revertFor(driver, 1))).toEqual([]);
     expect(whyOf(driver, 1)).toBe("the chain would revert it");
@@ -359,7 +359,7 @@ describe("another version", () => {
     expect(asked(workFor(driver, 1))).toEqual(["replace:1"]);
   });
 
-  it("that the signer refuses is set aside with its words, and asked for later", () => {
+  it("another version that the signer refuses is set aside with its words, and asked for later", () => {
     for (const code of ["WITHDRAWAL_ALIVE", "WITHDRAWAL_WAITS_FOR_PERSON"]) {
       const { driver } = dead();
       workFor(driver, 1);
@@ -370,14 +370,14 @@ describe("another version", () => {
     }
   });
 
-  it("takes the market's price of its own moment", () => {
+  it("another version takes the market's price of its own moment", () => {
     const driver = driveWaiting([waitingView(1, "broadcast", [deadBy("both")])]);
     looked(driver, 1, null);
     driver.at(past, { price: { ...priceAt(past), byteSun: 2_000n } });
     expect(only(workFor(driver, 1), "ask")[0]?.body).toMatchObject({ facts: { byteSun: "2000" } });
   });
 
-  it("is sent when it is out, and the one before is not", () => {
+  it("another version is sent when it is out, and the one before is not", () => {
     const { driver } = dead();
     const second = versionAt(1, 2, { until: past + lifeMs });
     const effects = driver.feed({
@@ -389,7 +389,7 @@ describe("another version", () => {
 });
 
 describe("a place that turns up after all", () => {
-  it("is believed over the word that the version is dead, with an alarm, and nothing more is sent", () => {
+  it("a place that turns up after all is believed over the word that the version is dead, with an alarm, and nothing more is sent", () => {
     const second = versionAt(1, 2, { until: past + lifeMs });
     const driver = driveWaiting([waitingView(1, "broadcast", [deadBy("both"), second])]);
     driver.at(past);
@@ -419,7 +419,7 @@ describe("random worlds where versions end by waiting", () => {
   const kept = Array.from({ length: 30 }, (_, at) => at + 1);
 
   it.each([155, 2046517498, 2945868, ...kept, ...seedsOfRun(10)])(
-    "end every withdrawal, pay none twice and break no rule, SEED=%i",
+    "random worlds where versions end by waiting end every withdrawal, pay none twice and break no rule, SEED=%i",
     (seed) => {
       const { ended, broken, counts: seen } = runWaitingWorld(seed);
       expect(broken, `SEED=${seed}`).toEqual([]);
@@ -430,7 +430,7 @@ describe("random worlds where versions end by waiting", () => {
     },
   );
 
-  it("have seen deaths, second versions and ends without payment", () => {
+  it("random worlds where versions end by waiting have seen deaths, second versions and ends without payment", () => {
     expect(
       Object.values(counts).every((count) => count > 0),
       JSON.stringify(counts),

@@ -6,7 +6,7 @@ import { confirm, look, observedBody, refused, sent } from "../support/desk-answ
 import { asked, type Driver, drive, hashOf, idOf, only, sentView, token } from "../support/desk-views.ts";
 
 describe("watching", () => {
-  it("tells inclusion, then finality, then forgets", () => {
+  it("the desk tells inclusion, then finality, then forgets", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10, { finalNumber: 8 });
     sent(driver, 1);
@@ -34,7 +34,7 @@ describe("watching", () => {
     expect(only(driver.block(12), "look")).toEqual([]);
   });
 
-  it("tells a revert, and keeps a token transfer that moved otherwise for a person", () => {
+  it("the desk tells a revert, and keeps a token transfer that moved otherwise for a person", () => {
     const reverted = drive([sentView(1, "included")]);
     reverted.block(10);
     look(reverted, 1, 5);
@@ -53,7 +53,7 @@ describe("watching", () => {
     expect(observedBody(effects)).toEqual([]);
   });
 
-  it("goes back to broadcast and sends again after two looks in a row miss it, not after one", () => {
+  it("the desk goes back to broadcast and sends again after two looks in a row miss it, not after one", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
     sent(driver, 1);
@@ -76,7 +76,7 @@ describe("watching", () => {
     ]);
   });
 
-  it("looks again for one that a single node put into a block which is final by now, and sends it when it is not there", () => {
+  it("the desk looks again for one that a single node put into a block which is final by now, and sends it when it is not there", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
     sent(driver, 1);
@@ -92,7 +92,7 @@ describe("watching", () => {
     expect(only(unproven(), "look"), "it is in no block any more").toEqual([]);
   });
 
-  it("asks for receipts in order of nonce, only as far as they are found", () => {
+  it("the desk asks for receipts in order of nonce, only as far as they are found", () => {
     const many = Array.from({ length: 80 }, (_, i) => sentView(i + 1, "broadcast"));
     const driver = drive(many);
     const [first] = only(driver.block(10), "look");
@@ -113,7 +113,7 @@ describe("watching", () => {
     expect(only(found(32, 80, 40), "look")).toEqual([]);
   });
 
-  it("looks as soon as there is a block, and not again when its facts follow", () => {
+  it("the desk looks as soon as there is a block, and not again when its facts follow", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
     expect(only(driver.feed({ kind: "head", chain: "local", number: 11 }), "look")).toHaveLength(1);
@@ -122,7 +122,7 @@ describe("watching", () => {
     expect(only(driver.tick(1000), "look")).toHaveLength(1);
   });
 
-  it("calls a nonce lost only when its use by another was agreed again and again for a minute", () => {
+  it("the desk calls a nonce lost only when its use by another was agreed again and again for a minute", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
     sent(driver, 1);
@@ -145,7 +145,7 @@ describe("watching", () => {
     expect(observedBody(counters())[0]).toMatchObject({ stage: "final", outcome: "lost" });
   });
 
-  it("tells of a lost nonce though a dearer version is refused at each block", () => {
+  it("the desk tells of a lost nonce though a dearer version is refused at each block", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
     sent(driver, 1, "slot-consumed");
@@ -171,7 +171,7 @@ describe("watching", () => {
     expect(asks.at(-1)).toBe("observed:1");
   });
 
-  it("takes a late answer of an earlier stage for no answer to the last", () => {
+  it("the desk takes a late answer of an earlier stage for no answer to the last", () => {
     const driver = drive([sentView(1, "broadcast")]);
     driver.block(10);
     look(driver, 1, 9);

@@ -8,7 +8,7 @@ import { drive, helloOf, only, sentView, viewOf } from "../support/desk-views.ts
 import { runWorld } from "../support/desk-world.ts";
 
 describe("a start", () => {
-  it("takes the same steps for each unfinished withdrawal, wherever it stood", () => {
+  it("a start takes the same steps for each unfinished withdrawal, wherever it stood", () => {
     const driver = drive([]);
     const hello = helloOf([sentView(1, "included"), sentView(2, "broadcast"), sentView(3, "released"), viewOf(4, "approved")]);
     const effects = driver.feed({ kind: "hello", hello, isFresh: true, askedAtMs: driver.nowMs });
@@ -22,7 +22,7 @@ describe("a start", () => {
 });
 
 describe("random worlds", () => {
-  it.each(seedsOfRun(40))("ends every withdrawal and breaks no rule, SEED=%i", (seed) => {
+  it.each(seedsOfRun(40))("the desk ends every withdrawal of a random world and breaks no rule, SEED=%i", (seed) => {
     const { ended, broken } = runWorld(seed);
     expect(broken, `SEED=${seed}`).toEqual([]);
     expect(ended, `SEED=${seed}`).toEqual({});

@@ -55,7 +55,7 @@ const telling = (number: number): DeskEffect => ({
 });
 const signed = (number: number) => ({ ok: true, withdrawal: viewOf(number, "signed") });
 
-it("puts what is asked in one turn on one line a verb, and feeds each answer for itself", async () => {
+it("requests of one turn go on one line a verb, and each answer is fed by itself", async () => {
   const no = { ok: false, code: "ACCOUNT_FULL", detail: "", effect: "none" };
   const { carry, lines, events } = handsBefore(({ body }) =>
     body.of === "sign" ? { ok: true, answers: [signed(1), no] } : { ok: true, withdrawal: viewOf(3, "included") },
@@ -72,7 +72,7 @@ it("puts what is asked in one turn on one line a verb, and feeds each answer for
   ]);
 });
 
-it("tells each of them when their line got lost, with what is known of its effect", async () => {
+it("each request learns that its line got lost, with what is known of its effect", async () => {
   const { carry, events } = handsBefore(() => Promise.reject(new AgentError("SOCKET_TIMEOUT", "unknown", "no answer")));
   for (const number of [1, 2]) carry(signing(number));
   await nextRound();
@@ -83,7 +83,7 @@ it("tells each of them when their line got lost, with what is known of its effec
   ]);
 });
 
-it("asks for no more on a line than the signer takes, and takes a short answer for none", async () => {
+it("a line asks for no more than the signer takes, and a short answer is taken for none", async () => {
   const { carry, lines, events } = handsBefore(({ body }) =>
     body.of === undefined ? signed(eachMax + 1) : { ok: true, answers: [signed(1)] },
   );

@@ -40,7 +40,7 @@ describe("link.json", () => {
     gatewayUrl: "https://pay.example.com",
   });
 
-  it("reads back what was written, for its owner alone", () => {
+  it("link.json is read back as it was written, for its owner alone", () => {
     const place = folder();
     writeLinkFile(place, identity());
     writeLinkFile(place, { ...identity(), epoch: 4 });
@@ -52,7 +52,7 @@ describe("link.json", () => {
     });
   });
 
-  it("is written through nothing that was planted in its temporary file's place", () => {
+  it("link.json is written through nothing that was planted in its temporary file's place", () => {
     const place = folder();
     mkdirSync(place);
     const planted = join(place, "link.json.new");
@@ -68,7 +68,7 @@ describe("link.json", () => {
     }
   });
 
-  it("refuses what others can read, what is missing, and what is damaged", () => {
+  it("a link.json that others can read, that is missing or damaged is refused", () => {
     const place = folder();
     const path = join(place, "link.json");
     expect(() => readLinkFile(place)).toThrow(expect.objectContaining({ code: "LINK_FILE_MISSING" }));
@@ -92,7 +92,7 @@ describe("link.json", () => {
   });
 });
 
-it("names itself with the package's version", () => {
+it("the courier names itself with the package's version", () => {
   const { name, version } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as Record<
     string,
     string

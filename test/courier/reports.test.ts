@@ -61,7 +61,7 @@ describe("reports", () => {
   }
   const settle = () => new Promise((resolve) => setTimeout(resolve, 20));
 
-  it("sends everything after the acknowledged head, then what comes, in order and once", async () => {
+  it("the reporter sends everything after the acknowledged head, then what comes, in order and once", async () => {
     const { reporter, sent, asked, signer } = setUp(8);
     reporter.resume(3);
     await settle();
@@ -74,7 +74,7 @@ describe("reports", () => {
     expect(sent).toHaveLength(6);
   });
 
-  it("sends what an answer says of the held head itself, and no push of it", async () => {
+  it("the reporter sends what an answer says of the held head itself, and no push of it", async () => {
     const { reporter, sent, asked, link, heads, drops } = setUp(3);
     const word = statement(3, 3);
     const said = [word];
@@ -93,7 +93,7 @@ describe("reports", () => {
     reporter.pause();
   });
 
-  it("sends the word that a greeting was taken each time it asks, and not behind what has said so", async () => {
+  it("the reporter sends the word that a greeting was taken each time it asks, and not behind what has said so", async () => {
     const { link, sent } = setUp();
     const answers = [[statement(0, 1)], [statement(1, 1)], [statement(1, 1)], [statement(1, 1)]];
     const reporter = createReporter({ link, report: async () => answers.shift() ?? [], onStatement: () => undefined });
@@ -107,7 +107,7 @@ describe("reports", () => {
     expect(sent).toEqual(["0-1", "1-1", "1-1"]);
   });
 
-  it("keeps what is pushed meanwhile behind what is fetched, and drops what the answer held already", async () => {
+  it("the reporter keeps what is pushed meanwhile behind what is fetched, and drops what the answer held already", async () => {
     const { reporter, sent, signer } = setUp(2);
     signer.holds = true;
     reporter.resume(0);
@@ -122,7 +122,7 @@ describe("reports", () => {
     expect(sent).toEqual(["0-1", "1-2", "2-3"]);
   });
 
-  it("fetches what is missing before it sends what comes after a gap", async () => {
+  it("the reporter fetches what is missing before it sends what comes after a gap", async () => {
     const { reporter, sent, signer } = setUp(0);
     reporter.resume(0);
     await settle();
@@ -132,7 +132,7 @@ describe("reports", () => {
     expect(sent).toEqual(["0-1", "1-2", "2-3"]);
   });
 
-  it("sends nothing without a link, and begins anew with the next", async () => {
+  it("the reporter sends nothing without a link, and begins again with the next", async () => {
     const { reporter, sent, signer } = setUp(1);
     reporter.push(stated(0, 1));
     reporter.resume(0);
@@ -146,7 +146,7 @@ describe("reports", () => {
     expect(sent).toEqual(["0-1", "0-1", "1-2"]);
   });
 
-  it("waits for the kernel when much is waiting there", async () => {
+  it("the reporter waits for the kernel when much is waiting there", async () => {
     const { reporter, sent, link } = setUp(3);
     link.bufferedBytes = 10 ** 6;
     reporter.resume(0);
@@ -154,7 +154,7 @@ describe("reports", () => {
     expect(sent).toEqual(["0-1", "1-2", "2-3"]);
   });
 
-  it("drops the link when the signer gives no statements", async () => {
+  it("the reporter drops the link when the signer gives no statements", async () => {
     const drops: string[] = [];
     const reporter = createReporter({
       link: { bufferedBytes: 0, send: () => true, drop: (code) => drops.push(code) },

@@ -35,7 +35,7 @@ describe("readAddress", () => {
     ["for=203.0.113.5", null],
     ["", null],
     ["1".repeat(200), null],
-  ])("reads %j as %j", (written, address) => {
+  ])("readAddress reads %j as %j", (written, address) => {
     expect(readAddress(written)).toBe(address);
   });
 

@@ -99,7 +99,7 @@ describe("beside the database", () => {
   };
   const lose = (): void => rmSync(marksPathOf(rig.database));
 
-  it("without its file an account without an agent jumps far, and what it skips is watched", async () => {
+  it("an account without an agent jumps far without the file beside the database, and the skipped addresses are watched", async () => {
     await begin(new PutBackRig());
     await rig.orderSoon("before");
     rig.keep("copy", "file");
@@ -134,7 +134,7 @@ describe("beside the database", () => {
     await rig.remove();
   });
 
-  it("without its file nothing leaves before the agent has told its ceiling, and money that came meanwhile is found", async () => {
+  it("no address leaves without the file beside the database before the agent has told its ceiling, and money that came meanwhile is found", async () => {
     await begin(new PutBackAgentRig());
     await rig.orderSoon("before");
     rig.keep("copy", "file");

@@ -73,7 +73,7 @@ describe("the gateway's configuration with presets", () => {
     expect(() => gateway({ mine: { preset: "bass", nodes } }, currencies)).toThrow("config.chains.mine.preset");
   });
 
-  it("writes presets as presets for the agent, with the lines that differ and the ceilings of fees of its chain", () => {
+  it("the gateway's configuration with presets writes presets as presets for the agent, with the lines that differ and the ceilings of fees of its chain", () => {
     const chains = { mine: { preset: "polygon", nodes, confirmations: 64 } };
     const text = agentConfigText(gateway(chains, { "usdc-polygon": { preset: "usdc-polygon" } }));
     const made = JSON.parse(text) as { chains: object; currencies: object; policy: Record<string, object> };
@@ -82,7 +82,7 @@ describe("the gateway's configuration with presets", () => {
     expect(made.policy["usdc-polygon"]).toMatchObject({ maxFee: "0.5", maxFeePerDay: "20" });
   });
 
-  it("writes ceilings of fees that a payment fits under also for a chain without a preset, by the chain's family", () => {
+  it("the gateway's configuration with presets writes ceilings of fees that a payment fits under also for a chain without a preset, by the chain's family", () => {
     const usual = { decimal: 6, name: "X", symbol: "X", minPaymentAmount: "1", minWithdrawAmount: "1" };
     const chains = {
       mine: { family: "tron", chainId: "0x0000abcd", nodes, confirmations: "finalized" },
@@ -95,7 +95,7 @@ describe("the gateway's configuration with presets", () => {
     expect(policy.ether).toMatchObject({ maxFee: "0.01", maxFeePerDay: "0.2" });
   });
 
-  it("writes a tenth of the largest withdrawal as resignAbove where payments end by waiting, and nowhere else; the agent takes the file", () => {
+  it("the gateway's configuration with presets writes a tenth of the largest withdrawal as resignAbove where payments end by waiting, and nowhere else; the agent takes the file", () => {
     const usual = { decimal: 6, name: "X", symbol: "X", minPaymentAmount: "1", minWithdrawAmount: "5" };
     const chains = { mine: { preset: "tron", nodes }, other: { family: "evm", chainId: 777, nodes, confirmations: 5 } };
     const contract = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";

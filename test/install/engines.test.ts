@@ -40,7 +40,7 @@ const launchers = {
 } as const;
 
 describe.each(["agent", "gateway"] as const)("the Node of the %s", (part) => {
-  it("is the one that package.json names, and every package that is installed with it runs there", async () => {
+  it("Node is the one that package.json names, and every package that is installed with it runs there", async () => {
     const { manifest, lock } = (await productionProjects(projectRoot))[part];
     expect((manifest as unknown as { engines: object }).engines).toEqual({ node: `>=${least[part]}` });
     const tooNew = Object.entries(lock.packages).flatMap(([path, entry]) => {

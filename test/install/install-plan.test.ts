@@ -84,7 +84,7 @@ const states = (steps: readonly Step[]): Record<string, string> =>
   Object.fromEntries(steps.map(({ name, state }) => [name, state]));
 
 describe("on a bare machine", () => {
-  it("makes every part of the agent", () => {
+  it("the plan for a bare machine makes every part of the agent", () => {
     const steps = planInstall(bare(), layouts.agent, options);
     expect(new Set(steps.map(({ state }) => state))).toEqual(new Set(["make"]));
     expect(steps.map(({ name }) => name)).toEqual([
@@ -110,7 +110,7 @@ describe("on a bare machine", () => {
     for (const { acts, name } of steps) expect(acts.length, name).toBe(1);
   });
 
-  it("gives each folder its owner and mode, and no user a shell or a home", () => {
+  it("the plan for a bare machine gives each folder its owner and mode, and no user a shell or a home", () => {
     const acts = planInstall(bare(), layouts.agent, options).flatMap((step) => step.acts);
     expect(acts.filter(({ kind }) => kind === "folder")).toEqual([
       { kind: "folder", path: "/etc/autowithdraw", mode: 0o711, owner: "root" },
@@ -123,13 +123,13 @@ describe("on a bare machine", () => {
     for (const args of made) expect(args).toMatch(/^--system .*--no-create-home .*--shell \/usr\/sbin\/nologin autowithdraw/);
   });
 
-  it("goes on without config.json, and says where it comes from", () => {
+  it("the plan for a bare machine goes on without config.json, and says where it comes from", () => {
     const step = planInstall(bare(), layouts.agent, { yes: false }).find(({ name }) => name.endsWith("config.json"));
     expect(step).toMatchObject({ state: "leave", acts: [] });
     expect(step?.says).toContain("--config FILE");
   });
 
-  it("has the gateway's folder filled by the gateway's own user", () => {
+  it("the plan for a bare machine has the gateway's folder filled by the gateway's own user", () => {
     const acts = planInstall(bare("gateway"), layouts.gateway, { yes: false }).flatMap((step) => step.acts);
     expect(acts.filter((act) => act.kind === "run" && act.program === "node")).toEqual([
       {
@@ -143,14 +143,17 @@ describe("on a bare machine", () => {
 });
 
 describe("again", () => {
-  it.each(["agent", "gateway"] as const)("keeps all of the %s, and only looks into the credential", (part) => {
-    const steps = planInstall(done(part), layouts[part], options);
-    expect(new Set(steps.map(({ state }) => state))).toEqual(new Set(["keep"]));
-    expect(steps.flatMap(({ acts }) => acts)).toEqual(part === "agent" ? [{ kind: "credential" }] : []);
-    expect(needsRestart(done(part))).toBe(false);
-  });
+  it.each(["agent", "gateway"] as const)(
+    "a second installation keeps all of the %s, and only looks into the credential",
+    (part) => {
+      const steps = planInstall(done(part), layouts[part], options);
+      expect(new Set(steps.map(({ state }) => state))).toEqual(new Set(["keep"]));
+      expect(steps.flatMap(({ acts }) => acts)).toEqual(part === "agent" ? [{ kind: "credential" }] : []);
+      expect(needsRestart(done(part))).toBe(false);
+    },
+  );
 
-  it("changes what is not as it should be, and nothing else", () => {
+  it("a second installation changes what is not as it should be, and nothing else", () => {
     const facts = done();
     const folders = new Map([...facts.folders, ["/var/lib/autowithdraw/signer", { mode: 0o700, owner: "root" }]]);
     const changedUnits = new Map([...units, ["crypto.service", "[Service]\nUser=root\n"]]);
@@ -167,13 +170,13 @@ describe("again", () => {
     ]);
   });
 
-  it("never takes a config.json over the one that is there", () => {
+  it("a second installation never takes a config.json over the one that is there", () => {
     const step = planInstall(done(), layouts.agent, options).find(({ name }) => name === "/etc/autowithdraw/config.json");
     expect(step).toMatchObject({ state: "keep", acts: [] });
     expect(step?.says).toContain("/srv/config.json is not taken over it");
   });
 
-  it("restarts what runs when program or units changed, and only then", () => {
+  it("a second installation restarts what runs when program or units changed, and only then", () => {
     const facts = done();
     expect(needsRestart({ ...facts, installed: { ...facts.installed, isSame: false } })).toBe(true);
     expect(needsRestart({ ...facts, installed: { ...facts.installed, units: new Map() } })).toBe(true);
@@ -182,7 +185,7 @@ describe("again", () => {
 });
 
 describe("in an image", () => {
-  it("puts files in place and leaves users, encKey and systemctl to the machine", () => {
+  it("the plan for an image puts files in place and leaves users, encKey and systemctl to the machine", () => {
     const found = states(planInstall({ ...bare(), root: "/image", systemd: null }, layouts.agent, options));
     expect(Object.keys(found).filter((name) => found[name] === "leave")).toEqual([
       "user autowithdraw-signer",
@@ -201,7 +204,7 @@ describe("a machine that does not fit", () => {
     outcomeOf(() => assertFit({ ...bare(), ...change }, layouts.agent, isForced)).outcome;
   const installed = (version: string) => ({ installed: { ...bare().installed, version } });
 
-  it("is refused, and its twin is not", () => {
+  it("a machine that does not fit is refused, and its twin is not", () => {
     expect(fits({})).toBe("ok");
     expect(fits({ platform: "darwin" })).toBe("INSTALL_MACHINE");
     expect(fits({ isRoot: false })).toBe("COMMAND_RIGHT");
@@ -233,7 +236,7 @@ describe("a machine that does not fit", () => {
     for (const version of ["20.9.0", "22.0.0"]) expect(refusal("gateway", version), version).toBe("");
   });
 
-  it("goes back to an older version only when that is meant", () => {
+  it("an older version is installed only when that is meant", () => {
     expect(fits(installed("0.10.0"))).toBe("INSTALL_DOWNGRADE");
     expect(fits(installed("0.2.1"))).toBe("INSTALL_DOWNGRADE");
     expect(fits(installed("0.2.1"), true)).toBe("ok");
@@ -249,18 +252,21 @@ describe("uninstalling", () => {
     accounts: new Set([...layouts[part].users, ...layouts[part].groups].map(({ name }) => name)),
   });
 
-  it.each(["agent", "gateway"] as const)("removes nothing of the %s but program, units, command and helps", (part) => {
-    const removed = planRemoval(facts(part), layouts[part]).flatMap(({ acts }) =>
-      acts.flatMap((act) => (act.kind === "remove" ? [act.path] : [])),
-    );
-    expect(removed.length).toBeGreaterThan(4);
-    const helps = layouts[part].helps.map(({ path }) => path);
-    expect(removed).toEqual(expect.arrayContaining(helps));
-    for (const path of removed.filter((one) => !helps.includes(one)))
-      expect(path).toMatch(/^\/(opt\/autowithdraw|usr\/local\/bin\/autowithdraw|etc\/systemd\/system\/)/);
-  });
+  it.each(["agent", "gateway"] as const)(
+    "uninstalling removes nothing of the %s but program, units, command and helps",
+    (part) => {
+      const removed = planRemoval(facts(part), layouts[part]).flatMap(({ acts }) =>
+        acts.flatMap((act) => (act.kind === "remove" ? [act.path] : [])),
+      );
+      expect(removed.length).toBeGreaterThan(4);
+      const helps = layouts[part].helps.map(({ path }) => path);
+      expect(removed).toEqual(expect.arrayContaining(helps));
+      for (const path of removed.filter((one) => !helps.includes(one)))
+        expect(path).toMatch(/^\/(opt\/autowithdraw|usr\/local\/bin\/autowithdraw|etc\/systemd\/system\/)/);
+    },
+  );
 
-  it("stops the one name first, and says what stays and how it would go", () => {
+  it("uninstalling stops the one name first, and says what stays and how it would go", () => {
     const [first] = planRemoval(facts("agent"), layouts.agent);
     expect(first?.acts[0]).toEqual({
       kind: "run",
@@ -277,7 +283,7 @@ describe("uninstalling", () => {
     ]);
   });
 
-  it("has nothing to do where nothing is", () => {
+  it("uninstalling has nothing to do where nothing is", () => {
     const none = { units: [], paths: new Set<string>(), accounts: new Set<string>() };
     expect([planRemoval(none, layouts.agent), leftBehind(none, layouts.agent)]).toEqual([[], []]);
   });
@@ -295,7 +301,7 @@ describe("an installed unit", () => {
 });
 
 describe("the command line", () => {
-  it("is read whole, and what it does not know is refused", () => {
+  it("the command line is read whole, and what it does not know is refused", () => {
     expect(readInstallCommand(["install", "--config", "c.json", "--yes"])).toMatchObject({
       part: "agent",
       config: "c.json",
@@ -327,7 +333,7 @@ describe("an upgrade", () => {
     return "";
   };
 
-  it("from an unpacked release goes on; the installed program cannot upgrade itself, nor what is not installed", () => {
+  it("an upgrade from an unpacked release goes on; the installed program cannot upgrade itself, nor what is not installed", () => {
     expect(said({}, "agent", "/srv/autowithdraw-0.2.0")).toBe("");
     expect(said({}, "agent", "/opt/autowithdraw")).toMatch(/no newer release in the folder .*: node autowithdraw\.js upgrade$/);
     expect(said({ root: "/image" }, "agent", "/opt/autowithdraw")).toBe("");
@@ -337,7 +343,7 @@ describe("an upgrade", () => {
 });
 
 describe("the gateway's short command", () => {
-  it("names the configuration where a command takes one, and nowhere else", () => {
+  it("the gateway's short command names the configuration where a command takes one, and nowhere else", () => {
     const call = commandText("echo", { ...layouts.gateway, program: "/p", launcher: "l" }).replace(
       /^if \[[\s\S]*?^fi$/gm,
       (text) => (text.includes("setpriv") ? "" : text),

@@ -69,7 +69,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
 describe("the archive", () => {
-  it("is the same, byte for byte, from another folder and another umask", async () => {
+  it("the archive is the same, byte for byte, from another folder and another umask", async () => {
     const other = join(dir, "elsewhere");
     mkdirSync(other);
     for (const part of ["dist", "docs", "systemd", "scripts", "monitoring"])
@@ -88,7 +88,7 @@ describe("the archive", () => {
     expect(bytesOf("two", `${name}.tgz`)).not.toBe(bytesOf("one", `${name}.tgz`));
   });
 
-  it("has a checksum that sha256sum takes", () => {
+  it("the archive has a checksum that sha256sum takes", () => {
     const said = execFileSync("sha256sum", ["--check", `${name}.tgz.sha256`], { cwd: join(dir, "one"), encoding: "utf8" });
     expect(said).toBe(`${name}.tgz: OK\n`);
   });
@@ -113,7 +113,7 @@ describe("the archive", () => {
     };
     const publicKey = join(dir, "one", "autowithdraw-release.pub");
 
-    it("is verified by the documented command, with a fresh key", () => {
+    it("the archive's signature is verified by the documented command, with a fresh key", () => {
       expect(verified(join(dir, "one"), publicKey)).toBe("Signature Verified Successfully");
     });
 
@@ -131,7 +131,7 @@ describe("the archive", () => {
       expect(verified(join(dir, "one"), keyFile("stranger.pub", stranger))).toBe("refused");
     });
 
-    it("takes a key from outside of the tree alone, closed to others and of the right kind", () => {
+    it("the archive's signature takes a key from outside of the tree only, closed to others and of the right kind", () => {
       const why = (path: string): string => {
         const read = readSigningKey(path, projectRoot);
         return read.ok ? "" : read.why;
@@ -148,7 +148,7 @@ describe("the archive", () => {
     });
   });
 
-  it("holds the built program, launchers, units and documents, and nothing that builds or tests", () => {
+  it("the archive holds the built program, launchers, units and documents, and nothing that builds or tests", () => {
     const files = (readdirSync(unpacked, { recursive: true }) as string[]).filter((path) =>
       statSync(join(unpacked, path)).isFile(),
     );
@@ -199,7 +199,7 @@ describe("the archive", () => {
     for (const line of listed) expect(line).toMatch(/^(drwxr-xr-x|-rw-r--r--) 0\/0 /);
   });
 
-  it("answers --version and --help before any package is there, and says what is missing otherwise", async () => {
+  it("the archive answers --version and --help before any package is there, and says what is missing otherwise", async () => {
     for (const launcher of ["pair.js", "crypto.js", "autowithdraw.js", "gateway/gateway.js"]) {
       const asked = (...args: string[]) =>
         run(process.execPath, [join(unpacked, launcher), ...args], { cwd: dir, logFile: "/dev/null" });
@@ -216,7 +216,7 @@ describe("the packages of a release", () => {
   const lockOf = (folder: string): Lock => JSON.parse(read(join(folder, "package-lock.json"))) as Lock;
   const namesIn = (lock: Lock): string[] => Object.keys(lock.packages).filter((path) => path !== "");
 
-  it("are the agent's production packages: at most 40, none with an install script, none of the gateway or for building", () => {
+  it("the packages of a release are the agent's production packages: at most 40, none with an install script, none of the gateway or for building", () => {
     const whole = JSON.parse(readFileSync(join(projectRoot, "package-lock.json"), "utf8")) as Lock;
     const lock = lockOf("");
     const names = namesIn(lock);
@@ -233,7 +233,7 @@ describe("the packages of a release", () => {
     expect(JSON.parse(read("package.json"))).not.toHaveProperty("workspaces");
   });
 
-  it("are for the gateway its own alone, and none that signs", () => {
+  it("the gateway's packages of a release are its own alone, and none signs", () => {
     const names = namesIn(lockOf("gateway"));
     expect(names).toContain("node_modules/fastify");
     for (const foreign of ["ethers", "tiny-secp256k1", "tweetnacl", "bip39", "typescript"])
@@ -241,20 +241,24 @@ describe("the packages of a release", () => {
   });
 
   // Needs the package registry.
-  it.each(["", "gateway"])("are taken by npm ci as they stand: %j", { timeout: 180_000 }, async (folder) => {
-    const place = mkdtempSync(join(dir, "ci-"));
-    for (const file of ["package.json", "package-lock.json"]) cpSync(join(unpacked, folder, file), join(place, file));
-    const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"];
-    const done = await run("npm", args, { cwd: place, logFile: "/dev/null" });
-    expect(done.code, done.output).toBe(0);
-    for (const path of namesIn(lockOf(folder))) expect(existsSync(join(place, path, "package.json")), path).toBe(true);
-    // Every import of the built program is among them.
-    const beneath = ["protocol", "notices", "outgoing", "metrics", "notify", "chains"];
-    const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "client"] : ["gateway"])];
-    const wanted = rooms.flatMap((room) => importsUnder(join(unpacked, "dist", room)));
-    expect(new Set(wanted).size).toBeGreaterThan(4);
-    expect(wanted.filter((one) => !existsSync(join(place, "node_modules", one)))).toEqual([]);
-  });
+  it.each(["", "gateway"])(
+    "the packages of a release are taken by npm ci as they stand: %j",
+    { timeout: 180_000 },
+    async (folder) => {
+      const place = mkdtempSync(join(dir, "ci-"));
+      for (const file of ["package.json", "package-lock.json"]) cpSync(join(unpacked, folder, file), join(place, file));
+      const args = ["ci", "--omit=dev", "--ignore-scripts", "--no-audit", "--no-fund"];
+      const done = await run("npm", args, { cwd: place, logFile: "/dev/null" });
+      expect(done.code, done.output).toBe(0);
+      for (const path of namesIn(lockOf(folder))) expect(existsSync(join(place, path, "package.json")), path).toBe(true);
+      // Every import of the built program is among them.
+      const beneath = ["protocol", "notices", "outgoing", "metrics", "notify", "chains"];
+      const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "client"] : ["gateway"])];
+      const wanted = rooms.flatMap((room) => importsUnder(join(unpacked, "dist", room)));
+      expect(new Set(wanted).size).toBeGreaterThan(4);
+      expect(wanted.filter((one) => !existsSync(join(place, "node_modules", one)))).toEqual([]);
+    },
+  );
 });
 
 /** Names of the packages that the built files of a folder import. */
@@ -285,7 +289,7 @@ describe("the parts list", () => {
     JSON.parse(readFileSync(join(schemas, `${file}.SNAPSHOT.schema.json`), "utf8")) as object;
 
   // By the validator that fastify brings.
-  it("is a CycloneDX document by its schema", () => {
+  it("the parts list is a CycloneDX document by its schema", () => {
     const site = "http://cyclonedx.org/schema/";
     const ajv = new Ajv({ strict: false });
     addFormats.default(ajv);
@@ -298,7 +302,7 @@ describe("the parts list", () => {
     expect(isValid({ ...list, serialNumber: "none" })).toBe(false);
   });
 
-  it("names every package of both locks once, with its hash and whose it is", () => {
+  it("the parts list names every package of both locks once, with its hash and whose it is", () => {
     const { components, dependencies } = JSON.parse(text()) as {
       components: Part[];
       dependencies: { ref: string; dependsOn?: string[] }[];

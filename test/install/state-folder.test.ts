@@ -55,7 +55,7 @@ async function faultOf(act: () => unknown): Promise<AgentError> {
   throw new Error("nothing was thrown");
 }
 
-it("is paired for whoever may look", () => {
+it("a paired state folder is paired for everybody who may look", () => {
   const state = pairedFolder();
   for (const role of ["both", "signer", "courier"] as const) assertPaired(state, role);
   assertWhole(state);
@@ -66,21 +66,24 @@ it("is paired for whoever may look", () => {
 it.each([
   ["keystore.json", "signer"],
   ["link.json", "courier"],
-] as const)("is incomplete without its %s", async (name, room) => {
+] as const)("a state folder is incomplete without its %s", async (name, room) => {
   const state = pairedFolder();
   rmSync(join(state[room], name));
   expect((await faultOf(() => assertPaired(state, room))).code).toBe("STATE_INCOMPLETE");
 });
 
-it.each(["both", "signer", "courier"] as const)("is neither unpaired nor incomplete for another user: %s", async (role) => {
-  const state = pairedFolder();
-  const fault = await faultOf(() => outside(state.root, () => assertPaired(state, role)));
-  expect(fault.code).toBe("STATE_FOLDER");
-  expect(fault.message).toMatch(/^this user cannot see whether .*(keystore|link)\.json is there \(EACCES\)$/);
-  expect(fault.context.hint).toBe("run it as the user that runs crypto");
-});
+it.each(["both", "signer", "courier"] as const)(
+  "a state folder is neither unpaired nor incomplete for another user: %s",
+  async (role) => {
+    const state = pairedFolder();
+    const fault = await faultOf(() => outside(state.root, () => assertPaired(state, role)));
+    expect(fault.code).toBe("STATE_FOLDER");
+    expect(fault.message).toMatch(/^this user cannot see whether .*(keystore|link)\.json is there \(EACCES\)$/);
+    expect(fault.context.hint).toBe("run it as the user that runs crypto");
+  },
+);
 
-it("lets each role look at its own folder alone", async () => {
+it("a state folder lets each role look at its own folder alone", async () => {
   const state = pairedFolder();
   for (const folder of [state.root, state.signer, join(state.signer, "ledger")]) chmodSync(folder, 0o755);
   await outside(state.courier, () => {
@@ -89,14 +92,14 @@ it("lets each role look at its own folder alone", async () => {
   });
 });
 
-it("begins no second pairing for another user", async () => {
+it("a state folder that is out of sight begins no second pairing for another user", async () => {
   const state = pairedFolder();
   const fault = await faultOf(() => outside(state.root, () => readProgress(state)));
   expect(fault.code).toBe("COMMAND_RIGHT");
   expect(fault.context.hint).toBe("run it as root, or as the user that owns the state folder");
 });
 
-it("tells an operator of the socket alone that crypto does not run, not that nothing is paired", async () => {
+it("an operator of the socket alone is told that crypto does not run, not that nothing is paired", async () => {
   const state = pairedFolder();
   expect((await faultOf(() => outside(state.root, () => askOperator(state, "status", {})))).code).toBe("COMMAND_RIGHT");
   if (process.geteuid?.() === 0) {

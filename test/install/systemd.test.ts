@@ -23,7 +23,7 @@ function values(unit: string, key: string): string[] {
 }
 
 describe("systemd units", () => {
-  it("are the signer's, the courier's, the gateway's, the two sockets and one name for the agent's", () => {
+  it("systemd units are the signer's, the courier's, the gateway's, the two sockets and one name for the agent's", () => {
     expect(units.sort()).toEqual([
       "autowithdraw.target",
       "crypto-gateway.service",
@@ -34,7 +34,7 @@ describe("systemd units", () => {
     ]);
   });
 
-  it.runIf(hasSystemd)("give systemd-analyze verify nothing to print", () => {
+  it.runIf(hasSystemd)("systemd units give systemd-analyze verify nothing to print", () => {
     // verify wants the program to exist, wherever this machine keeps its Node.
     const copy = mkdtempSync(join(tmpdir(), "autowithdraw-units-"));
     try {
@@ -60,7 +60,7 @@ describe("systemd units", () => {
     }
   });
 
-  it.runIf(hasSystemd)("keep the exposure of each service low", () => {
+  it.runIf(hasSystemd)("systemd units keep the exposure of each service low", () => {
     // tenths
     const bounds = { "crypto-signer.service": 3, "crypto.service": 13, "crypto-gateway.service": 14 };
     for (const [unit, tenths] of Object.entries(bounds)) {
@@ -84,7 +84,7 @@ describe("systemd units", () => {
     for (const unit of [signer, courier]) expect(values(unit, "Also")).toEqual([target]);
   });
 
-  it("take the sockets away with the signer, so that nobody who connects starts it", () => {
+  it("systemd units take the sockets away with the signer, so that nobody who connects starts it", () => {
     for (const unit of ["crypto-signer.socket", "crypto-operator.socket"]) {
       expect(values(unit, "BindsTo"), unit).toEqual(["crypto-signer.service"]);
       expect(values(unit, "WantedBy"), unit).toEqual([]);
@@ -93,7 +93,7 @@ describe("systemd units", () => {
     }
   });
 
-  it("try everything again for ever but what would fail the same way, and kill what hangs", () => {
+  it("systemd units try everything again permanently but what would fail the same way, and kill what hangs", () => {
     const final = { "crypto-signer.service": "2 4", "crypto.service": "2 4", "crypto-gateway.service": "2" };
     for (const [unit, codes] of Object.entries(final)) {
       expect(values(unit, "Restart"), unit).toEqual(["always"]);
@@ -124,7 +124,7 @@ describe("systemd units", () => {
     }
   });
 
-  it("name every process in the journal, and leave its last words where everybody reads them", () => {
+  it("systemd units name every process in the journal, and leave its last words where everybody reads them", () => {
     const services = units.filter((name) => name.endsWith(".service"));
     expect(new Set(services.flatMap((unit) => values(unit, "SyslogIdentifier"))).size).toBe(services.length);
     for (const [unit, role] of [
@@ -138,7 +138,7 @@ describe("systemd units", () => {
     }
   });
 
-  it("leave the signer no network, no core, no foreign code", () => {
+  it("systemd units leave the signer no network, no core, no foreign code", () => {
     const wanted = {
       PrivateNetwork: "yes",
       RestrictAddressFamilies: "AF_UNIX",
@@ -158,7 +158,7 @@ describe("systemd units", () => {
     }
   });
 
-  it("give every process a user of its own, and the courier no way to the operators' socket", () => {
+  it("systemd units give every process a user of its own, and the courier no way to the operators' socket", () => {
     const services = units.filter((name) => name.endsWith(".service"));
     const users = services.flatMap((unit) => values(unit, "User"));
     expect(new Set(users).size).toBe(services.length);
@@ -172,7 +172,7 @@ describe("systemd units", () => {
 });
 
 describe("config.example.json", () => {
-  it("is complete but for the three placeholders of the interface", () => {
+  it("config.example.json is complete but for the three placeholders of the interface", () => {
     const text = readFileSync(join(root, "config.example.json"), "utf8");
     const copy = mkdtempSync(join(tmpdir(), "autowithdraw-example-"));
     const path = join(copy, "config.json");

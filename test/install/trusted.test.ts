@@ -67,7 +67,7 @@ function file(mode = 0o600, uid = process.getuid?.() ?? 0, folder = dir): string
 describe("a file", () => {
   const read = (path: string, trust: Trust): Promise<string> => codeOf(() => readTrusted(path, 100, trust));
 
-  it("is a file, and no link, folder or pipe", async () => {
+  it("a trusted file is a file, and no link, folder or pipe", async () => {
     const link = join(dir, "link");
     symlinkSync(file(), link);
     expect(await read(link, secret)).toBe("FILE_LINK");
@@ -76,18 +76,18 @@ describe("a file", () => {
     expect(await read(file(), secret)).toBe("");
   });
 
-  it.each([0o604, 0o640, 0o620, 0o601, 0o666])("with a secret is closed to others (mode %o)", async (mode) => {
+  it.each([0o604, 0o640, 0o620, 0o601, 0o666])("a trusted file with a secret is closed to others (mode %o)", async (mode) => {
     expect(await read(file(mode), secret)).toBe("FILE_EXPOSED");
     expect(await read(file(mode & 0o700), secret)).toBe("");
     expect(await read(file(mode), { ...secret, isGuarded: true })).toBe("");
   });
 
-  it("without a secret may be read by others and not be written", async () => {
+  it("a trusted file without a secret may be read by others and not be written", async () => {
     for (const mode of [0o620, 0o602, 0o666]) expect(await read(file(mode), plain)).toBe("FILE_EXPOSED");
     expect(await read(file(0o644), plain)).toBe("");
   });
 
-  it("is judged when it is opened for writing too", async () => {
+  it("a trusted file is judged when it is opened for writing too", async () => {
     const flags = constants.O_WRONLY | constants.O_APPEND;
     expect(await codeOf(() => openTrusted(file(0o666), flags, plain))).toBe("FILE_EXPOSED");
     expect(await codeOf(() => openTrusted(file(0o600), flags, plain))).toBe("");
@@ -98,14 +98,14 @@ describe("a file", () => {
     expect(Buffer.from(readTrusted(file(), 4, secret) ?? []).toString()).toBe("text");
   });
 
-  it.runIf(isRoot)("is root's or this user's, unless a person named it", async () => {
+  it.runIf(isRoot)("a trusted file is root's or this user's, unless a person named it", async () => {
     const theirs = file(0o600, stranger);
     expect(await read(theirs, secret)).toBe("FILE_OWNER");
     expect(await read(theirs, { ...secret, owner: "any" })).toBe("");
     expect(await read(file(0o644, stranger), { ...secret, owner: "any" })).toBe("FILE_EXPOSED");
   });
 
-  it.runIf(isRoot)("in a user's own folder is that user's, where root looks after it", async () => {
+  it.runIf(isRoot)("a trusted file in a user's own folder is that user's, if root looks after it", async () => {
     const folder = join(dir, "signer");
     mkdirSync(folder, { mode: 0o700 });
     chownSync(folder, service, service);
@@ -126,7 +126,7 @@ describe("a folder", () => {
     return join(dir, name);
   };
 
-  it("is a folder and no link, and closed to others' writing", async () => {
+  it("a trusted folder is a folder and no link, and closed to others' writing", async () => {
     const own = folder("own", 0o755);
     symlinkSync(own, join(dir, "link"));
     expect(await look(join(dir, "link"))).toBe("FILE_LINK");
@@ -150,7 +150,7 @@ describe("a folder", () => {
 describe("the folder that run/where names", () => {
   const long = () => stateFolder(join(dir, "l".repeat(100)));
 
-  it("is asked only while it is the agent's own", async () => {
+  it("the folder that run/where names is asked only while it is the agent's own", async () => {
     const state = long();
     const made = makeSocketPaths(state);
     const short = join(made.operator, "..");
@@ -171,7 +171,7 @@ describe("the folder that run/where names", () => {
     }
   });
 
-  it.runIf(isRoot)("may not be made again by a stranger, nor named by one", async () => {
+  it.runIf(isRoot)("the folder that run/where names may not be made again by a stranger, nor named by one", async () => {
     const state = long();
     const made = makeSocketPaths(state);
     const short = join(made.operator, "..");
@@ -187,7 +187,7 @@ describe("the folder that run/where names", () => {
     }
   });
 
-  it("lies in the user's runtime folder, where that is this user's alone", () => {
+  it("the folder that run/where names lies in the user's runtime folder, where that is this user's alone", () => {
     const before = process.env.XDG_RUNTIME_DIR;
     const runtime = join(dir, "runtime");
     mkdirSync(runtime, { mode: 0o700 });
@@ -216,7 +216,7 @@ describe("a copy of config.json beside it", () => {
 });
 
 describe.runIf(isRoot)("install --config", () => {
-  it("copies the file that a person named, whoever wrote it, and the copy is root's", async () => {
+  it("install --config copies the file that a person named, whoever wrote it, and the copy is root's", async () => {
     const from = join(dir, "config.json");
     const to = join(dir, "installed.json");
     const act = { kind: "copy-private", from, to } as const;
@@ -283,7 +283,7 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
     ],
   ];
 
-  it.each(planted)("does not start with %s: %s", async (_, code, plant, mend) => {
+  it.each(planted)("crypto on a paired folder does not start with %s: %s", async (_, code, plant, mend) => {
     plant();
     const words = { FILE_EXPOSED: "can be changed by others", FILE_OWNER: `belongs to user ${stranger}` }[code] ?? "";
     try {
@@ -307,7 +307,7 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
     return ran.output();
   }
 
-  it("takes a stranger's config.json that a person named, and none that it would find by itself", async () => {
+  it("crypto on a paired folder takes a stranger's config.json that a person named, and none that it would find by itself", async () => {
     chownSync(agent.config, stranger, stranger);
     try {
       expect(await unnamed()).toContain(`there is no file ${join(projectRoot, "config.json")}`);

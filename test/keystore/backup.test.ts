@@ -95,7 +95,7 @@ describe.each([
   ["sealed", encKey],
   ["without keys", null],
 ])("a backup %s", (_, key) => {
-  it("gives every part back as it was", () => {
+  it("a backup gives every part back as it was", () => {
     const file = made(key);
     expect(isSealed(over(file))).toBe(key !== null);
     const { parts: found, manifest } = read(file, key);
@@ -126,7 +126,7 @@ describe.each([
     expect(codeOf(() => read(file, key))).toBe("");
   });
 
-  it("with a byte changed in any chunk, two exchanged or one doubled, is not taken", () => {
+  it("a backup with a byte changed in any chunk, two exchanged or one doubled, is not taken", () => {
     const file = made(key);
     const at = places(file);
     for (let chunk = 0; chunk + 1 < at.length; chunk++) {
@@ -151,7 +151,7 @@ describe.each([
     expect(codeOf(() => read(Buffer.concat([head, ...chunks]), key))).toBe("");
   });
 
-  it("names no part twice and none that leads elsewhere", () => {
+  it("a backup names no part twice and none that leads elsewhere", () => {
     expect(codeOf(() => read(made(key, [...parts, parts[1] as Part]), key))).toBe("BACKUP_DAMAGED");
     for (const name of ["../x", "/etc/x", "ledger/../x", "a/b", ".x", ""]) {
       expect(
@@ -163,7 +163,7 @@ describe.each([
 });
 
 describe("a sealed backup", () => {
-  it("opens with its own encKey and header only", () => {
+  it("a sealed backup opens with its own encKey and header only", () => {
     const file = made(encKey);
     for (const other of [Buffer.from(randomBytes(32).toString("hex")), Buffer.from("a passphrase of some length 42"), null]) {
       expect(codeOf(() => read(file, other))).toBe("BACKUP_ENCKEY");
@@ -175,7 +175,7 @@ describe("a sealed backup", () => {
     expect(codeOf(() => read(Buffer.from("not one\n"), encKey))).toBe("BACKUP_DAMAGED");
   });
 
-  it("opens by the steps of the document, and its key is another one than a keystore's", () => {
+  it("a sealed backup opens by the steps of the document, and its key is another one than a keystore's", () => {
     const file = made(encKey);
     const end = file.indexOf(0x0a);
     const header = file.subarray(0, end);
@@ -191,7 +191,7 @@ describe("a sealed backup", () => {
     expect(nacl.secretbox.open(box, first, keyFor("autowithdraw/1 keystore"))).toBeNull();
   });
 
-  it("under a passphrase costs its derivation", () => {
+  it("a sealed backup under a passphrase costs its derivation", () => {
     const phrase = Buffer.from("quiet Otters 7 sing, under 9 ladders!");
     const file = made(phrase, parts.slice(1));
     expect(JSON.parse(file.toString("utf8", 0, file.indexOf(0x0a))).kdf).toMatchObject({ name: "scrypt", logN: 18, r: 8, p: 1 });

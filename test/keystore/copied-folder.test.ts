@@ -68,7 +68,7 @@ function twice() {
 const lengthen = (rig: Rig) => rig.ask("account", { chain: "local", slot: "99", witnesses: 2 });
 
 describe("a state folder that runs twice", () => {
-  it("gives its nonce to one withdrawal only", () => {
+  it("a state folder that runs twice gives its nonce to one withdrawal only", () => {
     const { first, copy, two } = twice();
     expect(copy.ask("sign", { transactionId: two, facts }).ok).toBe(true);
     lengthen(copy);
@@ -85,7 +85,7 @@ describe("a state folder that runs twice", () => {
     expect(db.store.database.all("SELECT slot FROM slots ORDER BY slot")).toHaveLength(2);
   });
 
-  it("locks the copy as soon as it hears what the gateway holds", () => {
+  it("a state folder that runs twice locks the copy as soon as it hears what the gateway holds", () => {
     const { first, copy } = twice();
     copy.admit(first.gateway.welcome(copy.nonce, { at: first.now + 1 }));
     expect(copy.core.locked?.code).toMatch(/^LEDGER_/);

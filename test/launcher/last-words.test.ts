@@ -30,7 +30,7 @@ const leave = (state: { readonly run: string }, text: string): void =>
   writeFileSync(join(state.run, "last-words.signer.json"), text);
 
 describe("last words", () => {
-  it("are read back newest first, for everybody to see, and gone once removed", () => {
+  it("last words are read back newest first, for everybody to see, and gone once removed", () => {
     const state = fresh();
     writeLastWords(state.run, words);
     writeLastWords(state.run, { ...words, role: "both", code: "CONFIG_JSON", at: words.at + 1 });
@@ -41,13 +41,13 @@ describe("last words", () => {
     expect(readLastWords(state)).toEqual([words]);
   });
 
-  it("lie where the service manager keeps a folder for them, else beside the sockets", () => {
+  it("last words lie where the service manager keeps a folder for them, else beside the sockets", () => {
     const state = fresh();
     expect(lastWordsFolder(state, {})).toBe(state.run);
     expect(lastWordsFolder(state, { RUNTIME_DIRECTORY: "/run/autowithdraw/signer" })).toBe("/run/autowithdraw/signer");
   });
 
-  it("that cannot be written or removed change nothing", () => {
+  it("last words that cannot be written or removed change nothing", () => {
     const file = join(dir, "a-file");
     writeFileSync(file, "");
     writeLastWords(join(file, "below"), words);
@@ -55,7 +55,7 @@ describe("last words", () => {
     expect(readLastWords(stateFolder(join(dir, "nowhere")))).toEqual([]);
   });
 
-  it("are short, in one line, and move no cursor", () => {
+  it("last words are short, in one line, and move no cursor", () => {
     const state = fresh();
     const dirty = `a\u001b[2J\nb\u202ec${"😀".repeat(2_000)}`;
     writeLastWords(state.run, { ...words, message: dirty });

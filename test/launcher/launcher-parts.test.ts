@@ -78,7 +78,7 @@ describe("the supervisor", () => {
     };
   };
 
-  it("passes on no character that would move a terminal's cursor", async () => {
+  it("the supervisor passes on no character that would move a terminal's cursor", async () => {
     const stopping = new AbortController();
     const courier = `process.stdout.write("a\\u001b[2Jb\\n"); process.stderr.write("c\\u009bd\\u202ee\\n"); process.exit(1);`;
     const run = options({ startCourier: script(courier), stop: stopping.signal });
@@ -91,7 +91,7 @@ describe("the supervisor", () => {
     expect(run.said).toContain("c\ufffdd\ufffde");
   });
 
-  it("tells the reason of a child that ends by a fault and is started again, each time", async () => {
+  it("the supervisor tells the reason of a child that ends by a fault and is started again, each time", async () => {
     const stopping = new AbortController();
     let starts = 0;
     const fault = JSON.stringify({ level: "error", code: "LEDGER_POISONED", message: "the disk failed" });
@@ -107,7 +107,7 @@ describe("the supervisor", () => {
     expect(run.said.filter((line) => line === "failing LEDGER_POISONED the disk failed")).toHaveLength(2);
   });
 
-  it("waits longer after every unexpected end, and stops when told", async () => {
+  it("the supervisor waits longer after every unexpected end, and stops when told", async () => {
     const stopping = new AbortController();
     const starts: number[] = [];
     const run = options({
@@ -126,7 +126,7 @@ describe("the supervisor", () => {
     expect(gap(3)).toBeGreaterThanOrEqual(200);
   });
 
-  it.each([2, 4])("ends with status %i of the signer, and says its last words", async (code) => {
+  it.each([2, 4])("the supervisor ends with status %i of the signer, and says its last words", async (code) => {
     const fault =
       'process.stderr.write(JSON.stringify({ level: "error", code: "LEDGER_DAMAGED", message: "line 7", hint: "look there" }) + "\\n");';
     const run = options({ startSigner: script(`${fault} process.exit(${code})`) });
@@ -136,7 +136,7 @@ describe("the supervisor", () => {
     expect(run.said).toContain("look there");
   });
 
-  it("ends with a courier that is misconfigured, not with one that is locked out for a while", async () => {
+  it("the supervisor ends with a courier that is misconfigured, not with one that is locked out for a while", async () => {
     expect(await supervise(options({ startCourier: script("process.exit(2)") }))).toBe(2);
     const stopping = new AbortController();
     let couriers = 0;
@@ -149,7 +149,7 @@ describe("the supervisor", () => {
     expect(couriers).toBe(3);
   });
 
-  it("kills what does not end by itself", async () => {
+  it("the supervisor kills what does not end by itself", async () => {
     const stopping = new AbortController();
     const deaf = `${up.replace("process.exit(0)", "0")} process.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
     const run = options({
@@ -162,7 +162,7 @@ describe("the supervisor", () => {
     expect(performance.now() - at).toBeLessThan(5_000);
   });
 
-  it("survives a program that cannot be started", async () => {
+  it("the supervisor survives a program that cannot be started", async () => {
     const stopping = new AbortController();
     let tries = 0;
     const startSigner = () => {

@@ -32,7 +32,7 @@ const change = (edit: (config: Written) => void): string => {
 };
 
 describe("SIGHUP", () => {
-  it("takes a lowered limit, and says when there is nothing to take", async () => {
+  it("SIGHUP takes a lowered limit, and says when there is nothing to take", async () => {
     const started = begin();
     await says(started, "crypto: ready");
     const first = childOf(started, "signer");
@@ -56,7 +56,7 @@ describe("SIGHUP", () => {
     expect(await policyOf()).not.toContain("0.0625");
   }, 90_000);
 
-  it("keeps the old settings, and says why, when the new ones do not check or the signer refuses them", async () => {
+  it("SIGHUP keeps the old settings, and says why, when the new ones do not check or the signer refuses them", async () => {
     const started = begin();
     await says(started, "crypto: ready");
     const first = childOf(started, "signer");
@@ -88,7 +88,7 @@ describe("SIGHUP", () => {
     expect((await agent.cli("verify")).output).toContain("the ledger is whole");
   }, 90_000);
 
-  it("goes back to what last ran, and no further", () => {
+  it("SIGHUP goes back to what last ran, and no further", () => {
     const said: string[] = [];
     let next = { digest: "b" };
     const reload = new Reload({
@@ -123,7 +123,7 @@ describe("SIGHUP", () => {
 });
 
 describe("last words", () => {
-  it("are left when crypto cannot start, and taken away when it is up again", async () => {
+  it("last words are left when crypto cannot start, and taken away when it is up again", async () => {
     const state = stateFolder(agent.state);
     const before = change(({ policy }) => {
       policy.eth.maxPerDai = "7";
@@ -143,7 +143,7 @@ describe("last words", () => {
     expect(readLastWords(state)).toEqual([]);
   }, 60_000);
 
-  it("are left when the signer refuses to go on", async () => {
+  it("last words are left when the signer refuses to go on", async () => {
     const keystore = join(agent.state, "signer", "keystore.json");
     const kept = readFileSync(keystore);
     const { mode } = statSync(keystore);

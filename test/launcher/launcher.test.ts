@@ -34,7 +34,7 @@ const isGone = (pid: number): boolean => {
 };
 
 describe("crypto", () => {
-  it("runs once per state folder, however many start at once", async () => {
+  it("crypto runs once per state folder, however many start at once", async () => {
     const all = Array.from({ length: 10 }, () => begin());
     await until("nine refusals", 30_000, async () => {
       const ended = all.filter(({ child }) => child.exitCode !== null);
@@ -50,7 +50,7 @@ describe("crypto", () => {
     }
   }, 60_000);
 
-  it("takes over as soon as the one before it is gone, even by kill -9", async () => {
+  it("crypto takes over as soon as the one before it is gone, even by kill -9", async () => {
     const first = begin();
     await ready(first);
     const children = [childOf(first, "signer"), childOf(first, "courier")];
@@ -61,7 +61,7 @@ describe("crypto", () => {
     expect(children.every(isGone)).toBe(true);
   });
 
-  it("starts the signer and the courier again after kill -9, each as it must", async () => {
+  it("crypto starts the signer and the courier again after kill -9, each as it must", async () => {
     const started = begin();
     await ready(started);
     const [signer, courier] = [childOf(started, "signer"), childOf(started, "courier")];
@@ -77,7 +77,7 @@ describe("crypto", () => {
     expect((await agent.cli("verify")).output).toContain("the ledger is whole");
   });
 
-  it("ends cleanly within five seconds on SIGTERM and SIGINT", async () => {
+  it("crypto ends cleanly within five seconds on SIGTERM and SIGINT", async () => {
     for (const signal of ["SIGTERM", "SIGINT"] as const) {
       const started = begin();
       await ready(started);
@@ -90,7 +90,7 @@ describe("crypto", () => {
     }
   });
 
-  it("hands down no foreign code, no core dump, no descriptor but the lock", async () => {
+  it("crypto hands down no foreign code, no core dump, no descriptor but the lock", async () => {
     const planted = {
       NODE_OPTIONS: "--max-old-space-size=300",
       NODE_PATH: "/nowhere",
@@ -122,13 +122,13 @@ describe("crypto", () => {
     }
   });
 
-  it("keeps one copy of encKey, to start the signer again with, and none of what it came and went in", async () => {
+  it("crypto keeps one copy of encKey, to start the signer again with, and none of what it came and went in", async () => {
     const started = begin();
     await ready(started);
     expect(countInMemory(started.pid, { encKey: Buffer.from(agent.encKey) })).toEqual({ encKey: 1 });
   });
 
-  it("says in plain words that the gateway is away, and goes on", async () => {
+  it("crypto says in plain words that the gateway is away, and goes on", async () => {
     const started = begin();
     await ready(started);
     await until("the news", 10_000, async () =>
@@ -140,7 +140,7 @@ describe("crypto", () => {
     expect(status.output).toContain("too few nodes of local can be used");
   });
 
-  it("takes encKey from a file or a descriptor before config.json", async () => {
+  it("crypto takes encKey from a file or a descriptor before config.json", async () => {
     const file = join(agent.dir, "enc.key");
     writeFileSync(file, `${agent.encKey}\n`, { mode: 0o600 });
     const wrong = join(agent.dir, "wrong.key");
@@ -164,7 +164,7 @@ describe("crypto", () => {
     await new Promise((resolve) => child.once("close", resolve));
   });
 
-  it("does not start again what would fail the same way: locked 4, misconfigured 2", async () => {
+  it("crypto does not start again what would fail the same way: locked 4, misconfigured 2", async () => {
     const ledger = join(agent.state, "signer", "ledger", "00000001.jsonl");
     const kept = readFileSync(ledger);
     try {
@@ -184,7 +184,7 @@ describe("crypto", () => {
     expect(none.output).toContain("holds no paired agent\nhint: name the agent's folder with --state");
   });
 
-  it("refuses a command line it does not know", async () => {
+  it("crypto refuses a command line it does not know", async () => {
     for (const args of [["--rol", "signer"], ["--role", "gateway"], ["now"], ["--enc-key-fd", "x"]]) {
       const done = await agent.launcher("crypto.js", ...args);
       expect(done.code, args.join(" ")).toBe(2);
@@ -197,7 +197,7 @@ describe("crypto", () => {
 });
 
 describe("under systemd", () => {
-  it("runs signer and courier apart, the signer on sockets it inherits", async () => {
+  it("crypto under systemd runs signer and courier apart, the signer on sockets it inherits", async () => {
     const sockets = await Promise.all(
       ["operator", "courier"].map(async (name) => {
         const server = createServer();
@@ -234,7 +234,7 @@ describe("under systemd", () => {
     await new Promise((resolve) => child.once("close", resolve));
   });
 
-  it("gives the courier's own process no config.json with a secret in it", async () => {
+  it("crypto under systemd gives the courier's own process no config.json with a secret in it", async () => {
     const refused = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state, "--role", "courier");
     expect(refused.code).toBe(2);
     expect(refused.output).toContain("holds encKey");
@@ -253,7 +253,7 @@ describe("under systemd", () => {
     await new Promise((resolve) => child.once("close", resolve));
   });
 
-  it("reads which inherited socket is which by name", () => {
+  it("crypto under systemd reads which inherited socket is which by name", () => {
     const env = { LISTEN_PID: "7", LISTEN_FDS: "2", LISTEN_FDNAMES: "operator:courier" };
     expect(inheritedSockets(env, 7)).toEqual({ operator: 3, courier: 4 });
     expect(inheritedSockets({ ...env, LISTEN_FDNAMES: "courier:operator" }, 7)).toEqual({ courier: 3, operator: 4 });

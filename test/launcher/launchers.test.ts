@@ -30,7 +30,7 @@ function pair(config: object, ...words: string[]): { readonly code: number | nul
 }
 
 describe("pair.js on a fresh clone", () => {
-  it("says which placeholders are left before it installs anything, in the words of pairing", () => {
+  it("pair.js on a fresh clone says which placeholders are left before it installs anything, in the words of pairing", () => {
     const done = pair(secrets);
     expect(done.code).toBe(2);
     expect(done.said).toBe(
@@ -56,7 +56,7 @@ describe("pair.js on a fresh clone", () => {
 });
 
 describe("crypto.ts", () => {
-  it("is crypto.js under the interface's name, and holds nothing that a runtime must compile", () => {
+  it("crypto.ts is crypto.js under the interface's name, and holds nothing that a runtime must compile", () => {
     const text = readFileSync(join(copy, "crypto.ts"), "utf8");
     expect(text).toContain('launch("agent/crypto.js")');
     writeFileSync(join(copy, "as-it-stands.mjs"), text);

@@ -37,7 +37,7 @@ it("a planted program is what a shell would start", () => {
   }
 });
 
-it("gets nothing from pairing, from a running agent or from a command", async () => {
+it("a planted program gets nothing from pairing, from a running agent or from a command", async () => {
   fill();
   const options = { cwd: agent.dir, logFile: agent.log, env };
   const words = ["--config", agent.config, "--state", agent.state];

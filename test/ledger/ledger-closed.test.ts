@@ -71,7 +71,7 @@ describe("a sorted file", () => {
   const { bytes, root } = sortedFileOf(rowsOf(1, 700));
   const named = { file: "closed-00000001.bin", root };
 
-  it("finds every row of it and no other, however long its values", () => {
+  it("a sorted file finds every row of it and no other, however long its values", () => {
     const file = new SortedFile(sourceOf(bytes), named);
     const past: Past = { find: (_, key) => file.find(key) };
     expect(file.blocks).toBeGreaterThan(3);
@@ -81,7 +81,7 @@ describe("a sorted file", () => {
     expect(new SortedFile(sourceOf(one.bytes), { ...named, root: one.root }).find(row(1).key)).toHaveLength(1);
   });
 
-  it("gives all rows that begin alike, over the edges of its blocks", () => {
+  it("a sorted file gives all rows that begin alike, over the edges of its blocks", () => {
     const alike = Array.from({ length: 300 }, (_, n) => {
       const key = Buffer.concat([
         Buffer.from(hex(`half ${Math.floor(n / 100)}`, 8), "hex"),
@@ -97,7 +97,7 @@ describe("a sorted file", () => {
     }
   });
 
-  it("is read seldom for what is not in it", () => {
+  it("a sorted file is read seldom for what is not in it", () => {
     let reads = 0;
     const count = <T>(read: T): T => {
       reads += 1;
@@ -113,7 +113,7 @@ describe("a sorted file", () => {
     expect(reads).toBeLessThanOrEqual(2);
   });
 
-  it("that changed by any bit, was cut or goes on is not taken for whole", () => {
+  it("a sorted file that changed by any bit, was cut or goes on is not taken for whole", () => {
     const small = sortedFileOf(rowsOf(1, 12));
     const own = { file: "closed-00000001.bin", root: small.root };
     checkSortedFile(sourceOf(small.bytes), own);
@@ -139,7 +139,7 @@ function shelved(): MemoryDisk {
 }
 
 describe("the ledger's files of what is closed", () => {
-  it("are named in the CHECKPOINT record and found by the next start", () => {
+  it("the ledger's files of closed withdrawals are named in the CHECKPOINT record and found by the next start", () => {
     const disk = shelved();
     const { ledger, records } = reopen(disk);
     expect(records[0]).toMatchObject({ closed: [{ file: "closed-00000001.bin" }], paid: [{ file: "paid-00000002.bin" }] });
@@ -150,7 +150,7 @@ describe("the ledger's files of what is closed", () => {
     verifyLedger(disk, testSeal);
   });
 
-  it("refuse the start when one is missing, cut, or another than the ledger names", () => {
+  it("the ledger's files of closed withdrawals refuse the start when one is missing, cut, or another than the ledger names", () => {
     const disk = shelved();
     const bytes = disk.files.get("closed-00000001.bin")!;
     const start = (change: (files: Map<string, Uint8Array>) => void): string => {
@@ -165,7 +165,7 @@ describe("the ledger's files of what is closed", () => {
     expect(start((all) => all.set("closed-00000001.bin", sortedFileOf(rowsOf(2, 199)).bytes))).toBe("LEDGER_DAMAGED");
   });
 
-  it("say by name that a row changed, to whoever looks it up and to verify", () => {
+  it("the ledger's files of closed withdrawals say by name that a row changed, to whoever looks it up and to verify", () => {
     const disk = shelved();
     const bytes = Uint8Array.from(disk.files.get("closed-00000001.bin")!);
     const at = Buffer.from(bytes).indexOf(Buffer.from(id(7), "hex"));
@@ -178,7 +178,7 @@ describe("the ledger's files of what is closed", () => {
     expect(codeOf(() => [...ledger.verify()])).toBe("LEDGER_DAMAGED");
   });
 
-  it("are whole after a crash at any step of beginning a segment, and what no record names goes", () => {
+  it("the ledger's files of closed withdrawals are whole after a crash at any step of beginning a segment, and what no record names goes", () => {
     const first = shelved();
     const disk = watched(first.files);
     const { ledger } = reopen(disk);
@@ -203,7 +203,7 @@ describe("the ledger's files of what is closed", () => {
     expect([...seen].sort()).toEqual([1, 2]);
   });
 
-  it("go into a copy, which is refused without one of them or with another", () => {
+  it("the ledger's files of closed withdrawals go into a copy, which is refused without one of them or with another", () => {
     const disk = shelved();
     const parts = [...copyLedger(disk, null)];
     const judge = (some: typeof parts): string =>
@@ -228,7 +228,7 @@ describe("the ledger's files of what is closed", () => {
 });
 
 describe("many files", () => {
-  it("are joined eight by eight, the newest row of a key counts, and nothing is lost at any step", () => {
+  it("many files are joined eight by eight, the newest row of a key counts, and nothing is lost at any step", () => {
     const { disk: first } = fresh();
     const disk = watched(first.files);
     let { ledger } = reopen(disk);
@@ -261,7 +261,7 @@ describe("many files", () => {
     expect(new Set(numbers).size).toBe(numbers.length);
   });
 
-  it("stay as they are when one has changed or the disk fails", () => {
+  it("many files stay as they are when one has changed or the disk fails", () => {
     const { disk, ledger } = fresh();
     for (let round = 0; round < 8; round++) {
       ledger.rotate("{}", closing(rowsOf(round * 10, 10)));
@@ -327,7 +327,7 @@ describe("an order that closed before a checkpoint", () => {
     );
   }
 
-  it("is not in the checkpoint any more", () => {
+  it("an order that closed before a checkpoint is not in the checkpoint any more", () => {
     const { rig } = closed();
     const { book, policy } = checkpointOf(rig);
     expect(book.closed).toEqual([]);
@@ -339,7 +339,7 @@ describe("an order that closed before a checkpoint", () => {
     ["in the same run", () => {}],
     ["after a start", (rig: Rig) => rig.crash()],
   ] as const) {
-    it(`gets its old answer ${when}`, () => {
+    it(`an order that closed before a checkpoint gets its old answer ${when}`, () => {
       const { rig, paid, refused } = closed();
       start(rig);
       rig.greet();
@@ -360,7 +360,7 @@ describe("an order that closed before a checkpoint", () => {
       expect(rig.core.book.stateOf(refused)).toBe("refused");
     });
 
-    it(`is a contradiction that names the field ${when}`, () => {
+    it(`an order that closed before a checkpoint is a contradiction that names the field ${when}`, () => {
       const { rig, paid } = closed();
       start(rig);
       rig.greet();
@@ -379,7 +379,7 @@ describe("an order that closed before a checkpoint", () => {
     });
   }
 
-  it("is not answered for when its row has changed: the fault names the file", () => {
+  it("an order that closed before a checkpoint is not answered for when its row has changed: the fault names the file", () => {
     const { rig, paid } = closed();
     for (const name of files(rig.disk, "closed")) {
       const bytes = Uint8Array.from(rig.disk.files.get(name)!);
@@ -398,7 +398,7 @@ describe("an order that closed before a checkpoint", () => {
     expect(rig.records()).toHaveLength(records);
   });
 
-  it("stays in files that are joined only while the disk has room", () => {
+  it("an order that closed before a checkpoint stays in files that are joined only while the disk has room", () => {
     const { rig } = closed();
     for (let n = 0; n < 20 && files(rig.disk, "closed").length < 7; n++) pay(rig, `again-${n}`);
     close(rig, "the-eighth");

@@ -36,7 +36,7 @@ function judged(parts: readonly LedgerPart[]) {
 const asDisk = (parts: readonly LedgerPart[]): MemoryDisk => MemoryDisk.of(parts.map(({ name, bytes }) => [name, bytes]));
 
 describe("a copy", () => {
-  it("ends with exactly the record named, whatever was written since, and a start takes it", () => {
+  it("a copy ends with exactly the record named, whatever was written since, and a start takes it", () => {
     const { disk, heads } = grown();
     expect(verifyLedger(disk, testSeal).segments).toBeGreaterThanOrEqual(4);
     for (const head of heads.slice(-2)) {
@@ -88,7 +88,7 @@ describe("a copy", () => {
     expect(more).toBeGreaterThan(10);
   });
 
-  it("is refused when the signer's record is not in these files", () => {
+  it("a copy is refused when the signer's record is not in these files", () => {
     const { disk, heads } = grown();
     const last = heads.at(-1) as Head;
     expect(codeOf(() => copied(disk, { ...last, hash: "00".repeat(32) }))).toBe("LEDGER_DAMAGED");
@@ -97,7 +97,7 @@ describe("a copy", () => {
     expect(copied(disk, last).length).toBeGreaterThan(3);
   });
 
-  it("is refused where it arrives with a file changed, gone, doubled, foreign or in another order", () => {
+  it("a copy is refused where it arrives with a file changed, gone, doubled, foreign or in another order", () => {
     const { disk, heads } = grown();
     const parts = copied(disk, heads.at(-1) as Head);
     const segments = parts.filter(({ name }) => name.endsWith(".jsonl"));

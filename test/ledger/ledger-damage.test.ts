@@ -118,7 +118,7 @@ describe.each([false, true])("damage, rotated: %s", (rotated) => {
 });
 
 describe("a crash while writing", () => {
-  it("keeps what was durable, and at most more, for every number of bytes that reached the disk", () => {
+  it("a crash while writing keeps what was durable, and at most more, for every number of bytes that reached the disk", () => {
     const { disk, ledger } = fresh();
     const durable = write(disk, ledger, bodies(1)).length + 1;
     const wanted = ledger.append(bodies(2));
@@ -156,7 +156,7 @@ describe("a ledger that does not open", () => {
   const begin = JSON.stringify(paired).slice(1, -1);
   const open = (text: string): string => codeOf(() => reopen(MemoryDisk.of([["00000001.jsonl", Buffer.from(text)]])));
 
-  it("is one with a kind or a shape of a newer version, its hashes being right", () => {
+  it("a ledger with a kind or a shape of a newer version does not open, though its hashes are right", () => {
     const first = (fields: string): string => open(forge(1, "0".repeat(64), 1, fields));
     expect(first(begin)).toBe("");
     expect(first(`${begin},"shard":1`)).toBe("LEDGER_NEWER");
@@ -166,7 +166,7 @@ describe("a ledger that does not open", () => {
     expect(first(`"kind":"EXPIRED","transactionId":"${id(1)}"`)).toBe("LEDGER_DAMAGED");
   });
 
-  it("is one whose lines do not continue each other, their own hashes being right", () => {
+  it("a ledger whose lines do not continue each other does not open, though their own hashes are right", () => {
     const first = forge(1, "0".repeat(64), 10, begin);
     const { hash } = JSON.parse(first);
     const second = (seq: number, prev: string, at: number): string =>
@@ -179,7 +179,7 @@ describe("a ledger that does not open", () => {
     expect(open(first + forge(2, hash, 10, `${checkpoint}${hex("state", 32)}","closed":[],"paid":[]`))).toBe("LEDGER_DAMAGED");
   });
 
-  it("is seen by a running ledger when it reads back", () => {
+  it("damage is seen by a running ledger when it reads back", () => {
     const { disk, ledger } = fresh();
     write(disk, ledger, bodies(1));
     const text = Buffer.from(disk.files.get("00000001.jsonl") ?? []).toString();

@@ -45,7 +45,7 @@ async function starts(): Promise<boolean> {
 }
 
 describe("a paired server", () => {
-  it("does not start on a line that another wrote, says which, and verify of the chain alone does not call that sealed", async () => {
+  it("a paired server does not start on a line that another wrote, says which, and verify of the chain alone does not call that sealed", async () => {
     await paired();
     const before = readFileSync(segment(), "utf8");
     writeFileSync(segment(), before + forgedLine('"kind":"LOCKED","code":"LEDGER_FORKED","detail":""'));
@@ -59,7 +59,7 @@ describe("a paired server", () => {
     expect(await starts()).toBe(true);
   });
 
-  it("does not start with another gateway's key in pairing.json, and begins no new ledger under it", async () => {
+  it("a paired server does not start with another gateway's key in pairing.json, and begins no new ledger under it", async () => {
     const id = await paired();
     const before = readFileSync(pairingFile(), "utf8");
     const { granted } = JSON.parse(before) as { granted: { gatewayKey: string } };
@@ -84,7 +84,7 @@ describe("a paired server", () => {
     expect(await starts()).toBe(true);
   });
 
-  it("begins no new ledger without encKey, nor with another", async () => {
+  it("a paired server begins no new ledger without encKey, nor with another", async () => {
     const id = await paired();
     const other = join(agent.dir, "other");
     writeFileSync(other, createHash("sha256").update("another").digest("hex"), { mode: 0o600 });

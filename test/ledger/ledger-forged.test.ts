@@ -93,7 +93,7 @@ const sha256Of = (bytes: Uint8Array): string => createHash("sha256").update(byte
 const signedIn = (records: readonly LedgerRecord[]): number => records.filter(({ kind }) => kind === "SIGNED").length;
 
 describe.each(shapes)("$name", ({ forged, signed, quarantined }) => {
-  it.each(closings)("is refused with %s, naming the first forged line", (closing) => {
+  it.each(closings)("a forged ledger is refused with %s, naming the first forged line", (closing) => {
     const world = paidBefore();
     const { disk } = world.rig;
     const line = linesIn(disk).length + 1;
@@ -104,7 +104,7 @@ describe.each(shapes)("$name", ({ forged, signed, quarantined }) => {
     expect(codeOf(() => verifyLedger(forge(disk, forged(world), closing), testSeal))).toBe("LEDGER_FORGED");
   });
 
-  it("opens when the wallet's own key closed it, and is judged again all the same", () => {
+  it("a forged ledger opens when the wallet's own key closed it, and is judged again all the same", () => {
     const world = paidBefore();
     const again = started(world, forge(world.rig.disk, forged(world), "the wallet's own key"));
     const records = again.records();
@@ -120,7 +120,7 @@ describe.each(shapes)("$name", ({ forged, signed, quarantined }) => {
 describe("a record of the wallet's own key that policy would not have written", () => {
   const half = (3n * ether) / 2n;
 
-  it("is no approval to sign by: the courier asks in vain", () => {
+  it("a record of the wallet's own key that policy would not have written is no approval to sign by: the courier asks in vain", () => {
     const world = paidBefore();
     const { held } = world;
     for (const [address, units, code] of [
@@ -134,7 +134,7 @@ describe("a record of the wallet's own key that policy would not have written", 
     expect(again.ask("sign", { transactionId: held, facts })).toMatchObject({ ok: true });
   });
 
-  it("stands quarantined on its slot, a person's yes to it is refused, and nothing above it is signed", () => {
+  it("a record of the wallet's own key that policy would not have written stands quarantined on its slot, a person's yes to it is refused, and nothing above it is signed", () => {
     const world = paidBefore();
     const forged = [approved(world.held, thief, half), intent(world.held, thief, half)];
     const again = started(world, forge(world.rig.disk, forged, "the wallet's own key"));
@@ -155,14 +155,17 @@ describe("a record of the wallet's own key that policy would not have written", 
     ["a ceiling of fees that fell", { eth: { ...settings.policy.eth!, maxFee: "0.00001" } }, "POLICY_FEE_ABOVE_WITHDRAWAL"],
     ["a list that has its address now", { eth: { ...settings.policy.eth!, deny: [shop] } }, "POLICY_DENIED"],
     ["a currency without a policy", {}, "POLICY_NONE"],
-  ])("is judged by the rules of today: %s", (_, policy, code) => {
-    const world = paidBefore();
-    const bound = [approved(world.held, shop, half), intent(world.held, shop, half)];
-    const disk = forge(world.rig.disk, bound, "the wallet's own key");
-    const again = started(world, disk, { ...settings, policy: { usdt: settings.policy.usdt!, ...policy } });
-    expect(again.show(world.held)).toMatchObject({ state: "quarantined", code });
-    expect(started(world, disk).show(world.held).state).toBe("signed");
-  });
+  ])(
+    "a record of the wallet's own key that policy would not have written is judged by the rules of today: %s",
+    (_, policy, code) => {
+      const world = paidBefore();
+      const bound = [approved(world.held, shop, half), intent(world.held, shop, half)];
+      const disk = forge(world.rig.disk, bound, "the wallet's own key");
+      const again = started(world, disk, { ...settings, policy: { usdt: settings.policy.usdt!, ...policy } });
+      expect(again.show(world.held)).toMatchObject({ state: "quarantined", code });
+      expect(started(world, disk).show(world.held).state).toBe("signed");
+    },
+  );
 });
 
 describe("a line that was there", () => {
@@ -201,7 +204,7 @@ describe("a line that was there", () => {
     expect(faultOf(() => started(world, doubled)).code).toBe("LEDGER_DAMAGED");
   });
 
-  it("is not there any more, and others stand in its place: refused at the first of them", () => {
+  it("a line that was there and is replaced by others is refused at the first of them", () => {
     const world = paidBefore();
     const { disk } = world.rig;
     const kept = linesIn(disk).length - 4;
@@ -214,7 +217,7 @@ describe("a line that was there", () => {
 });
 
 describe("signed bytes", () => {
-  it("stand in no file before they are released, and not after", () => {
+  it("signed bytes stand in no file before they are released, and not after", () => {
     const { rig, paid } = paidBefore();
     const [version] = rig.show(paid).versions;
     const raw = version?.raw ?? "";
@@ -255,7 +258,7 @@ describe("a checkpoint", () => {
     return { ...world, file, segment };
   }
 
-  it("hides what is in it, and opens", () => {
+  it("a checkpoint hides what is in it, and opens", () => {
     const world = rotated();
     const bytes = Buffer.from(world.rig.disk.files.get(world.file) ?? []);
     expect(bytes.length).toBeGreaterThan(1_000);
@@ -317,7 +320,7 @@ describe("a checkpoint", () => {
 });
 
 describe("format 1", () => {
-  it("is refused in clear words, and changed in nothing", () => {
+  it("format 1 is refused in clear words, and changed in nothing", () => {
     const covered = `{"seq":1,"prev":"${"0".repeat(64)}","at":1,"kind":"PAIRED"`;
     const line = `${covered},"hash":"${"ab".repeat(32)}"}\n`;
     const disk = MemoryDisk.of([[firstSegment, Buffer.from(line)]]);
@@ -334,7 +337,7 @@ describe("pairing.json", () => {
   const word = testSeal.wordOf(pairingText(agreed));
   const check = (value: object): string => codeOf(() => assertPairing(testSeal, bytesOf(value), "pairing.json"));
 
-  it("is taken with its own word, however far pairing came", () => {
+  it("pairing.json is taken with its own word, however far pairing came", () => {
     expect(check({ ...agreed, word })).toBe("");
     expect(check({ ...agreed, step: "scrubbed", word })).toBe("");
   });
@@ -350,7 +353,7 @@ describe("pairing.json", () => {
     expect(check(changed)).toBe("PAIRING_FORGED");
   });
 
-  it("is refused when it is none", () => {
+  it("pairing.json is refused when it is none", () => {
     expect(codeOf(() => assertPairing(testSeal, Buffer.from("{"), "pairing.json"))).toBe("PAIRING_FORGED");
   });
 });

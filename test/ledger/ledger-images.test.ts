@@ -55,7 +55,7 @@ function* sampled(count: number, makeOne: (index: number) => make.Image): Genera
 const sampleOf = (count: number): number => Math.ceil((count - offset) / step);
 
 describe("the ledger that images are made of", () => {
-  it("has fifty records of every kind but PAUSED and UNSTUCK, in segments with checkpoints", () => {
+  it("the ledger that images are made of has fifty records of every kind but PAUSED and UNSTUCK, in segments with checkpoints", () => {
     const kinds =
       "PAIRED ADOPTED REQUESTED REPEATED APPROVED HELD REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED REPORTED ALARM LOCKED CHECKPOINT OPENED RESUMED POLICY CONFIRMED ENDED";
     expect(story.kinds).toHaveLength(50);
@@ -64,14 +64,14 @@ describe("the ledger that images are made of", () => {
     expect(latest.files.has(make.checkpointFile(latest.segment))).toBe(true);
   });
 
-  it("is kept between INTENT and SIGNED, and with a signature that no gateway has heard of", () => {
+  it("the ledger that images are made of is kept between INTENT and SIGNED, and with a signature that no gateway has heard of", () => {
     expect(story.moments.some(({ head }) => story.kinds[head.seq - 1] === "INTENT")).toBe(true);
     const unheard = ({ head, stored }: Moment): boolean => story.kinds.slice(stored?.seq ?? 0, head.seq).includes("SIGNED");
     expect(story.moments.some(unheard)).toBe(true);
     expect(story.moments.some((moment) => moment.stored !== null && !unheard(moment))).toBe(true);
   });
 
-  it("is opened untouched, at every moment that was kept", async () => {
+  it("the ledger that images are made of is opened untouched, at every moment that was kept", async () => {
     const fates = await judged(
       story.moments.map((moment) => make.cut(moment, newest(moment), make.bytesOf(moment, newest(moment)).length)),
     );
@@ -80,7 +80,7 @@ describe("the ledger that images are made of", () => {
 });
 
 describe("images of a segment", slow, () => {
-  it("with any bit flipped are refused at that line, but for the few that look like a torn end", async () => {
+  it("images of a segment with any bit flipped are refused at that line, but for the few that look like a torn end", async () => {
     const bits = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length * 8;
     const fates = await judged(each(full, (moment) => sampled(bits(moment), (bit) => make.flip(moment, newest(moment), bit))));
     expect(fates.refused, `SEED=${drawn.seed}`).toBeGreaterThan(150_000 / step);
@@ -95,7 +95,7 @@ describe("images of a segment", slow, () => {
     expect(Math.min(fates.recovered, fates.refused, fates.echoed), `SEED=${drawn.seed}`).toBeGreaterThan(100 / step);
   });
 
-  it("with holes or foreign bytes at the end", async () => {
+  it("images of a segment with holes or foreign bytes at the end forget no payment", async () => {
     const random = new Seeded(seedsOfRun(1)[0] as number);
     const fates = await judged(
       each(story.moments, (moment) => {
@@ -114,7 +114,7 @@ describe("images of a segment", slow, () => {
 });
 
 describe("images of the records", slow, () => {
-  it("with every two neighbours exchanged, every record doubled, moved by one or removed", async () => {
+  it("images of the records with every two neighbours exchanged, every record doubled, moved by one or removed forget no payment", async () => {
     const fates = await judged(
       each(story.moments, (moment) => {
         const places = make.placesOf(moment);
@@ -135,7 +135,7 @@ describe("images of the records", slow, () => {
     expect(Math.min(fates.recovered, fates.refused, fates.echoed)).toBeGreaterThan(10);
   });
 
-  it("with any two exchanged, any one moved or doubled anywhere, and whole segments in another order", async () => {
+  it("images of the records with any two exchanged, any one moved or doubled anywhere, and whole segments in another order forget no payment", async () => {
     const random = new Seeded(seedsOfRun(1)[0] as number);
     const places = make.placesOf(latest);
     const fates = await judged(
@@ -151,7 +151,7 @@ describe("images of the records", slow, () => {
 });
 
 describe("images of the folder", slow, () => {
-  it("with the whole folder as it was at any earlier moment", async () => {
+  it("images of the folder as it was at any earlier moment forget no payment", async () => {
     const fates = await judged(
       each(story.moments, (moment) =>
         story.moments.slice(0, story.moments.indexOf(moment)).map((earlier) => make.rolledBack(moment, earlier)),
@@ -161,7 +161,7 @@ describe("images of the folder", slow, () => {
     expect(fates.refused).toBe(0);
   });
 
-  it("with any file removed, exchanged or from an earlier moment, and the newest segments removed", async () => {
+  it("images of the folder with any file removed, exchanged or from an earlier moment, and the newest segments removed, forget no payment", async () => {
     const fates = await judged(
       each(full, (moment) => {
         const names = [...moment.files.keys()];
@@ -177,7 +177,7 @@ describe("images of the folder", slow, () => {
     expect(Math.min(fates.recovered, fates.refused, fates.echoed)).toBeGreaterThan(5);
   });
 
-  it("with a flipped bit in an old segment: not read at a start, found by verify", async () => {
+  it("a flipped bit in an old segment is not read at a start, and verify finds it", async () => {
     const size = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length;
     const old = full.slice(0, -1).filter(({ segment }) => segment < latest.segment);
     const fates = await judged(
@@ -190,7 +190,7 @@ describe("images of the folder", slow, () => {
 });
 
 describe("images of other files", slow, () => {
-  it("with any bit of a checkpoint flipped or any end cut off are refused", async () => {
+  it("images of other files with any bit of a checkpoint flipped or any end cut off are refused", async () => {
     const moment = story.moments.find(({ head }) => story.kinds[head.seq - 1] === "CHECKPOINT") as Moment;
     const file = make.checkpointFile(moment.segment);
     const { length } = make.bytesOf(moment, file);
@@ -199,7 +199,7 @@ describe("images of other files", slow, () => {
     expect((await judged(sampled(length, (size) => make.cut(moment, file, size)))).refused).toBe(sampleOf(length));
   });
 
-  it("with any bit of the keystore flipped are refused, or open the same wallet", () => {
+  it("images of other files with any bit of the keystore flipped are refused, or open the same wallet", () => {
     const { keystores } = JSON.parse(readFileSync(new URL("../vectors/keystore.json", import.meta.url), "utf8")) as {
       readonly keystores: readonly { readonly encKey: string; readonly text: string }[];
     };
@@ -234,7 +234,7 @@ describe("images of other files", slow, () => {
 });
 
 describe("the judge", () => {
-  it("sees payments forgotten on the same images, where no echo is true", () => {
+  it("the judge sees payments forgotten on the same images, where no echo is true", () => {
     const judge = new Judge(story, { isEchoTrue: false });
     const violations: string[] = [];
     for (const moment of full) {

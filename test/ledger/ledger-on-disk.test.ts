@@ -27,7 +27,7 @@ describe("on a real disk", () => {
     for (const each of folders.splice(0)) rmSync(each, { recursive: true });
   });
 
-  it("is durable, private and readable again", async () => {
+  it("a ledger on a real disk is durable, private and readable again", async () => {
     const place = join(folder(), "signer", "ledger");
     const disk = ledgerDisk(place);
     expect(codeOf(() => openLedger({ disk, seal: testSeal, clock: () => 1 }))).toBe("LEDGER_MISSING");

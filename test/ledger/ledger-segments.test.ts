@@ -11,7 +11,7 @@ import { testSeal } from "../../rig/ledger-seal.ts";
 import { bodies, codeOf, fresh, reopen, write } from "../support/memory-ledger.ts";
 
 describe("segments", () => {
-  it("begin with a checkpoint, and a start reads the newest one only", () => {
+  it("segments begin with a checkpoint, and a start reads the newest one only", () => {
     const { disk, ledger } = fresh({ segmentBytesMax: 4000 });
     const all: LedgerRecord[] = [...reopen(disk).records];
     let folded = 1;
@@ -48,7 +48,7 @@ describe("segments", () => {
     expect(steps).toHaveLength(verified.segments);
   });
 
-  it("are never begun before the one they continue is durable", () => {
+  it("segments are never begun before the one they continue is durable", () => {
     const { disk, ledger } = fresh();
     const first = ledger.append(bodies(1));
     ledger.flush(() => {});
@@ -92,7 +92,7 @@ describe("segments", () => {
     expect(other.rotate("{}").at).toBeLessThan(before + 300_000);
   });
 
-  it("and checkpoints that are missing, changed or of a later format refuse to start", () => {
+  it("segments and checkpoints that are missing, changed or of a later format refuse to start", () => {
     const { disk, ledger } = fresh();
     write(disk, ledger, bodies(1));
     ledger.rotate('{"balance":"1"}');

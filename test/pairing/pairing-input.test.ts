@@ -49,7 +49,7 @@ async function register(): Promise<Record<string, unknown>> {
 }
 
 describe("bad input", () => {
-  it("is refused with the twin that passes", async () => {
+  it("bad input is refused with the twin that passes", async () => {
     expect(await register()).toMatchObject({ ok: true, epoch: 1, shortCode: gateway.shortCode });
   });
 
@@ -235,7 +235,7 @@ describe("the secrets that each process sees", () => {
     }
   });
 
-  it("finds a wrong checksum wherever bip39 does", () => {
+  it("the sealing process finds a wrong checksum wherever bip39 does", () => {
     const words = otherMnemonic.split(" ");
     for (const word of bip39.wordlists.english?.slice(0, 256) ?? []) {
       const mnemonic = [...words.slice(0, 11), word].join(" ");

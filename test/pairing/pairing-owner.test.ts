@@ -96,7 +96,7 @@ describe.runIf(isRoot)("as root in an installed folder", () => {
 });
 
 describe.runIf(isRoot)("handing over", () => {
-  it("takes nothing that lies elsewhere or has a second name, and all else, as a copy put back may be anybody's", () => {
+  it("the handing over of a folder takes nothing that lies elsewhere or has a second name, and all else, as a copy put back may be anybody's", () => {
     install();
     const signer = join(agent.state, "signer");
     const outside = join(agent.dir, "outside");
@@ -118,7 +118,7 @@ describe.runIf(isRoot)("handing over", () => {
 });
 
 describe.runIf(isRoot)("looking whose all in a folder is", () => {
-  it("walks through no link, which may lead anywhere or round in circles", async () => {
+  it("the look at a folder's owners walks through no link, which may lead anywhere or round in circles", async () => {
     const root = join(agent.dir, "image");
     const courier = join(root, "var/lib/autowithdraw/courier");
     const [id, name] = [65_534, "nobody"];

@@ -49,7 +49,7 @@ describe("a first pairing", () => {
     expect(existsSync(join(agent.state, "courier", "link.seed"))).toBe(false);
   });
 
-  it("names the copies of config.json that keep what was taken out, with the line to type", async () => {
+  it("a first pairing names the copies of config.json that keep what was taken out, with the line to type", async () => {
     const text = fill();
     writeFileSync(join(agent.dir, ".config.json.swp"), text);
     writeFileSync(join(agent.dir, "config.json~"), "{}");
@@ -63,7 +63,7 @@ describe("a first pairing", () => {
     expect(lastJson((await agent.pair("--json")).output).copies).toEqual([]);
   });
 
-  it("leaves no secret in what it prints, sends or writes", async () => {
+  it("a first pairing leaves no secret in what it prints, sends or writes", async () => {
     fill();
     const done = await agent.pair("--json");
     expect(done.code, done.output).toBe(0);
@@ -80,7 +80,7 @@ describe("a first pairing", () => {
     expect(readFileSync(agent.config, "utf8")).toContain(agent.encKey);
   });
 
-  it("prints one line of JSON when asked", async () => {
+  it("a first pairing prints one line of JSON when asked", async () => {
     fill();
     const done = await agent.pair("--json");
     expect(lastJson(done.output)).toMatchObject({
@@ -92,7 +92,7 @@ describe("a first pairing", () => {
     });
   });
 
-  it("takes encKey out of config.json too when it was given by file", async () => {
+  it("a first pairing takes encKey out of config.json too when it was given by file", async () => {
     fill();
     const file = join(agent.dir, "enc.key");
     writeFileSync(file, `${agent.encKey}\n`, { mode: 0o600 });
@@ -108,7 +108,7 @@ describe("a first pairing", () => {
     expect(away.output).toContain("hint: name the file that holds encKey with --enc-key-file");
   });
 
-  it("takes every secret from files", async () => {
+  it("a first pairing takes every secret from files", async () => {
     agent.writeConfig(gateway.url, { mnemonic: "<MNEMONIC>", apiKey: "<API_KEY>", encKey: "<ENCRYPTION_KEY>" });
     const files = { "--mnemonic-file": knownMnemonic, "--api-key-file": gateway.apiKey, "--enc-key-file": agent.encKey };
     const args = Object.entries(files).flatMap(([option, secret]) => {
@@ -123,7 +123,7 @@ describe("a first pairing", () => {
 });
 
 describe("a second run", () => {
-  it("says so and changes nothing", async () => {
+  it("a second run says so and changes nothing", async () => {
     fill();
     await agent.pair();
     const before = agent.contents();
@@ -137,7 +137,7 @@ describe("a second run", () => {
     expect(gateway.requests.length).toBe(1);
   });
 
-  it("takes secrets out again that were put back", async () => {
+  it("a second run takes secrets out again that were put back", async () => {
     fill();
     await agent.pair();
     fill();
@@ -148,7 +148,7 @@ describe("a second run", () => {
     expect(gateway.requests.length).toBe(1);
   });
 
-  it("refuses another wallet and touches nothing of it", async () => {
+  it("a second run refuses another wallet and touches nothing of it", async () => {
     fill();
     await agent.pair();
     fill({ mnemonic: otherMnemonic });
@@ -161,7 +161,7 @@ describe("a second run", () => {
     });
   });
 
-  it("goes on without the mnemonic once the wallet is sealed: its keys still prove themselves", async () => {
+  it("a second run goes on without the mnemonic once the wallet is sealed: its keys still prove themselves", async () => {
     gateway.say(503, "unavailable", "Not now.");
     fill();
     expect((await agent.pair()).code).toBe(3);
@@ -176,7 +176,7 @@ describe("a second run", () => {
     expect(progress().step).toBe("scrubbed");
   });
 
-  it("refuses another encKey than the keystore's", async () => {
+  it("a second run refuses another encKey than the keystore's", async () => {
     gateway.say(503, "unavailable", "Not now.");
     fill();
     expect((await agent.pair()).code).toBe(3);
@@ -194,30 +194,33 @@ describe("a damaged state folder", () => {
     ["signer/keystore.json", 2, ""],
     ["courier/link.json", 2, ""],
     ["signer/ledger", 4, "hint: restore the newest backup; where there is none: recover --new-ledger, after docs/recovering.md"],
-  ])("without %s: crypto and pair name it, say what to do, and change nothing but last words", async (name, cryptoExit, hint) => {
-    fill();
-    expect((await agent.pair()).code).toBe(0);
-    const id = JSON.parse(readFileSync(join(agent.state, "pairing.json"), "utf8")).granted.agent;
-    rmSync(join(agent.state, name), { recursive: true });
-    for (const isRefilled of [false, true]) {
-      if (isRefilled) fill();
-      const before = agent.contents();
-      const crypto = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state);
-      const pair = await agent.pair();
-      expect([crypto.code, pair.code]).toEqual([cryptoExit, 2]);
-      for (const { output } of [crypto, pair]) {
-        expect(output).toContain(join(agent.state, name));
-        const byRelease = `hint: restore it from a backup, or have the service release this agent (agents release ${id})`;
-        expect(output).toContain(hint === "" ? byRelease : hint);
+  ])(
+    "a damaged state folder without %s: crypto and pair name it, say what to do, and change nothing but last words",
+    async (name, cryptoExit, hint) => {
+      fill();
+      expect((await agent.pair()).code).toBe(0);
+      const id = JSON.parse(readFileSync(join(agent.state, "pairing.json"), "utf8")).granted.agent;
+      rmSync(join(agent.state, name), { recursive: true });
+      for (const isRefilled of [false, true]) {
+        if (isRefilled) fill();
+        const before = agent.contents();
+        const crypto = await agent.launcher("crypto.js", "--config", agent.config, "--state", agent.state);
+        const pair = await agent.pair();
+        expect([crypto.code, pair.code]).toEqual([cryptoExit, 2]);
+        for (const { output } of [crypto, pair]) {
+          expect(output).toContain(join(agent.state, name));
+          const byRelease = `hint: restore it from a backup, or have the service release this agent (agents release ${id})`;
+          expect(output).toContain(hint === "" ? byRelease : hint);
+        }
+        const after = agent.contents();
+        expect(after.get(lastWords)).toContain(name);
+        const rest = [before, after].map((contents) => [...contents].filter(([path]) => path !== lastWords));
+        expect(rest[1]).toEqual(rest[0]);
       }
-      const after = agent.contents();
-      expect(after.get(lastWords)).toContain(name);
-      const rest = [before, after].map((contents) => [...contents].filter(([path]) => path !== lastWords));
-      expect(rest[1]).toEqual(rest[0]);
-    }
-  });
+    },
+  );
 
-  it("does not seal a second keystore for a pairing that was begun", async () => {
+  it("a damaged state folder does not seal a second keystore for a pairing that was begun", async () => {
     gateway.say(503, "unavailable", "Not now.");
     fill();
     expect((await agent.pair()).code).toBe(3);
@@ -279,7 +282,7 @@ describe("without a yes", () => {
 });
 
 describe("a pairing that was cut", () => {
-  it("keeps the sealed keystore while the gateway is away, and goes on with the same keys", async () => {
+  it("a pairing that was cut keeps the sealed keystore while the gateway is away, and goes on with the same keys", async () => {
     fill();
     await gateway.close();
     const away = await agent.pair("--json");
@@ -298,7 +301,7 @@ describe("a pairing that was cut", () => {
     expect(gateway.requests[0]?.transcript.signerKey).toBe(signerKey);
   });
 
-  it("registers the same keys again when it was killed while the gateway answered", async () => {
+  it("a pairing that was cut registers the same keys again when it was killed while the gateway answered", async () => {
     fill();
     let killed = false;
     const args = [join(projectRoot, "pair.js"), "--config", agent.config, "--state", agent.state];
@@ -319,7 +322,7 @@ describe("a pairing that was cut", () => {
     expect(two?.transcript.nonce).not.toBe(one?.transcript.nonce);
   });
 
-  it("does not ask the gateway again once it granted", async () => {
+  it("a pairing that was cut does not ask the gateway again once it granted", async () => {
     fill();
     // The link's file cannot take its place: the fault comes after the grant and after the ledger's
     // first record.
@@ -335,7 +338,7 @@ describe("a pairing that was cut", () => {
     expect(ledgerLines().length).toBe(1);
   });
 
-  it("is paired, and says what is left, when config.json cannot be rewritten", async () => {
+  it("a pairing that was cut is paired, and says what is left, when config.json cannot be rewritten", async () => {
     const before = fill();
     mkdirSync(`${agent.config}.new`);
     const cut = await agent.pair();
@@ -350,7 +353,7 @@ describe("a pairing that was cut", () => {
     expect(gateway.requests.length).toBe(1);
   });
 
-  it("never begins a second ledger where its progress was lost", async () => {
+  it("a pairing that was cut never begins a second ledger where its progress was lost", async () => {
     fill();
     await agent.pair();
     rmSync(join(agent.state, "pairing.json"));
@@ -363,7 +366,7 @@ describe("a pairing that was cut", () => {
 });
 
 describe("with the real gateway", () => {
-  it("pairs, and both sides show the same short code", async () => {
+  it("pairing with the real gateway ends well, and both sides show the same short code", async () => {
     const gatewayJs = join(projectRoot, "gateway", "gateway.js");
     const options = { cwd: agent.dir, logFile: agent.log };
     const folder = join(agent.dir, "gateway");

@@ -62,18 +62,18 @@ function sourcesUnder(folder: string): string[] {
 }
 
 describe("codes", () => {
-  it("stand in docs/errors.md, in the same order and words", async () => {
+  it("codes stand in docs/errors.md, in the same order and words", async () => {
     const document = read("docs/errors.md");
     const [before, rest = ""] = document.split("<!-- codes -->\n");
     const [, after = ""] = rest.split("<!-- /codes -->");
     await expect(`${before}<!-- codes -->\n\n${tables()}\n\n<!-- /codes -->${after}`).toMatchFileSnapshot("../../docs/errors.md");
   });
 
-  it("are all read from the source", () => {
+  it("codes are all read from the source", () => {
     expect(groups().flatMap(({ names }) => names)).toEqual(Object.keys(codes));
   });
 
-  it("name their room first and say what each column promises", () => {
+  it("codes name their room first and say what each column promises", () => {
     for (const [name, [kind, effect, , meaning, remedy]] of Object.entries(codes)) {
       expect(name).toMatch(/^[A-Z][A-Z0-9]*(_[A-Z0-9]+)+$/);
       expect(meaning.trim(), name).not.toBe("");

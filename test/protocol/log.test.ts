@@ -12,7 +12,7 @@ const clock = (): number => Date.UTC(2026, 10, 23, 4, 0, 0, 7);
 const at = "2026-11-23T04:00:00.007Z";
 
 describe("a line", () => {
-  it("has the same five keys from the signer and from pino", () => {
+  it("a log line has the same five keys from the signer and from pino", () => {
     const lines: string[] = [];
     createLog((line) => lines.push(line), clock)("signer-ready", "ready", { seq: 3 });
     const log: AgentLog = pino(lineOptions("courier", clock), { write: (line: string) => void lines.push(line) });
@@ -24,7 +24,7 @@ describe("a line", () => {
     expect(lines.every((line) => line.endsWith("\n") && line.indexOf("\n") === line.length - 1)).toBe(true);
   });
 
-  it("keeps its own keys against a context, and cuts long texts", () => {
+  it("a log line keeps its own keys against a context, and cuts long texts", () => {
     const form = { at: 0, level: "warn", process: "crypto", event: "stopped", message: "m" } as const;
     const line = JSON.parse(logLine(form, { level: "debug", message: "other", long: "x".repeat(1000), few: "y" })) as Record<
       string,
@@ -36,7 +36,7 @@ describe("a line", () => {
 });
 
 describe("the journal", () => {
-  it("reads a priority before each line, by its level", () => {
+  it("the journal reads a priority before each line, by its level", () => {
     expect(["debug", "info", "warn", "error"].map(priorityOf)).toEqual(["<7>", "<6>", "<4>", "<3>"]);
     const lines: string[] = [];
     const log: AgentLog = pino(
@@ -53,7 +53,7 @@ describe("the journal", () => {
     expect(withPriority("Segmentation fault")).toBe("<3>Segmentation fault");
   });
 
-  it("is told from another stream by device and inode, not by the variable's presence", () => {
+  it("the journal is told from another stream by device and inode, not by the variable's presence", () => {
     expect(isJournalStream("8:123456", { dev: 8, ino: 123456 })).toBe(true);
     expect(isJournalStream("8:123456", { dev: 8, ino: 123457 })).toBe(false);
     expect(isJournalStream(undefined, { dev: 8, ino: 123456 })).toBe(false);
@@ -71,19 +71,19 @@ describe("the launcher", () => {
     return lines;
   };
 
-  it("speaks plain words on a terminal", () => {
+  it("the launcher speaks plain words on a terminal", () => {
     expect(spoken("terminal")[0]).toBe("crypto: the courier ended and is started again\n");
     expect(spoken("terminal").at(-1)).toBe("crypto: line 3\nhint: correct it\n");
   });
 
-  it("speaks the one form elsewhere, and gives the reason of an end in two lines", () => {
+  it("the launcher speaks the one form elsewhere, and gives the reason of an end in two lines", () => {
     const [said = "", relayed, foreign, verdict] = spoken("other");
     expect(JSON.parse(said)).toMatchObject({ at, level: "warn", process: "crypto", event: "process-restarted" });
     expect([relayed, foreign]).toEqual(['{"level":"info"}\n', "a stack of Node\n"]);
     expect(verdict).toBe("crypto: line 3\nhint: correct it\n");
   });
 
-  it("puts priorities before all of it for the journal", () => {
+  it("the launcher puts priorities before all of it for the journal", () => {
     const [said = "", relayed, foreign, verdict = ""] = spoken("journal");
     expect(said).toMatch(/^<4>\{/);
     expect([relayed, foreign]).toEqual(['<6>{"level":"info"}\n', "<3>a stack of Node\n"]);

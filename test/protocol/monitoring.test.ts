@@ -179,7 +179,7 @@ describe("metrics", () => {
 });
 
 describe.skipIf(!hasPromtool)("alert rules", () => {
-  it("are rules to Prometheus, and fire when they should", () => {
+  it("alert rules are rules to Prometheus, and fire when they should", () => {
     expect(promtool(["check", "rules", "monitoring/prometheus-rules.yml"])).toMatchObject({ status: 0 });
     const tested = promtool(["test", "rules", "monitoring/prometheus-rules.test.yml"]);
     expect(tested.status, tested.output).toBe(0);

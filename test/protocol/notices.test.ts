@@ -59,13 +59,13 @@ describe("the due notices", () => {
     ]);
   });
 
-  it("waits until it has lasted long enough; what ended before was nothing", () => {
+  it("a condition waits until it has lasted long enough; one that ended before was nothing", () => {
     const slow = held("x", 500);
     expect(looks([0, [slow]], [499, [slow]], [500, [slow]])).toEqual([[], [], ["withdrawal-held x"]]);
     expect(looks([0, [slow]], [499, []], [500, [slow]], [999, [slow]])).toEqual([[], [], [], []]);
   });
 
-  it("does not end because it cannot be seen", () => {
+  it("a condition does not end because it cannot be seen", () => {
     expect(looks([0, [held("x")]], [1, [], ["withdrawal-held"]], [2, [], []])).toEqual([
       ["withdrawal-held x"],
       [],
@@ -73,7 +73,7 @@ describe("the due notices", () => {
     ]);
   });
 
-  it("says since when, by whom, how grave, in the form of docs/events.md", () => {
+  it("a notice says since when, by whom, how grave, in the form of docs/events.md", () => {
     const first = observe(new Map(), { at: 0, nowMs: 0, conditions: [held("x", 10)], unknown: [] }, origin);
     const second = observe(first.standings, { at: 60_000, nowMs: 10, conditions: [held("x", 10)], unknown: [] }, origin);
     expect(second.notices).toEqual([
@@ -91,7 +91,7 @@ describe("the due notices", () => {
     ]);
   });
 
-  it("is bounded: beyond a thousand at once the rest waits", () => {
+  it("the due notices are bounded: beyond a thousand at once the rest waits", () => {
     const many = Array.from({ length: 1500 }, (_, index) => held(`${index}`));
     const seen = observe(new Map(), { at: 0, nowMs: 0, conditions: many, unknown: [] }, origin);
     expect([seen.notices.length, seen.standings.size]).toEqual([1000, 1000]);
@@ -120,7 +120,7 @@ function tellerOn(deliver: Deliver) {
 }
 
 describe("the queue", () => {
-  it("hands on one at a time, in order", async () => {
+  it("the queue hands on one at a time, in order", async () => {
     let inside = 0;
     let most = 0;
     const { teller, told } = tellerOn(async () => {
@@ -137,7 +137,7 @@ describe("the queue", () => {
     teller.close();
   });
 
-  it("tries again what failed until it is taken, and says meanwhile what is wrong", async () => {
+  it("the queue tries again what failed until it is taken, and says meanwhile what is wrong", async () => {
     let tries = 0;
     const { teller, told } = tellerOn(async () => {
       tries += 1;
@@ -150,7 +150,7 @@ describe("the queue", () => {
     teller.close();
   });
 
-  it("gives up after a bounded number of tries, and goes on with the next", async () => {
+  it("the queue gives up after a bounded number of tries, and goes on with the next", async () => {
     const { teller, told, dropped } = tellerOn(async (body) => (body.includes('"subject":"bad"') ? "no" : ""));
     teller.take([notice("bad"), notice("good")]);
     await until(() => told.length === 1);
@@ -158,7 +158,7 @@ describe("the queue", () => {
     teller.close();
   });
 
-  it("keeps 256, drops the oldest, and counts them", () => {
+  it("the queue keeps 256, drops the oldest, and counts them", () => {
     const { teller, dropped } = tellerOn(() => new Promise(() => {}));
     teller.take([notice("first")]);
     teller.take(Array.from({ length: 258 }, (_, index) => notice(`${index}`)));
@@ -180,7 +180,7 @@ function program(name: string, text: string): readonly string[] {
 }
 
 describe("a command", () => {
-  it("gets the notice on stdin, its arguments as they are, and a clean environment", async () => {
+  it("a command gets the notice on stdin, its arguments as they are, and a clean environment", async () => {
     process.env.NOTICE_TEST_SECRET = "do not pass this on";
     const out = join(folder, "out");
     const command = [...program("tell", `cat >${out}; echo "$1" >>${out}; env >>${out}`), "a b; $(touch /nowhere)"];
@@ -192,7 +192,7 @@ describe("a command", () => {
     expect(text).toContain("PATH=/usr/local/sbin");
   });
 
-  it("that fails, is missing or says too much is told in one short line", async () => {
+  it("a command that fails, is missing or says too much is told in one short line", async () => {
     const failing = createDoor({ kind: "command", command: program("fail", "echo first; echo second >&2; exit 3") });
     expect(await failing("{}")).toMatch(/^the command ended with 3: first second$/);
     expect(await createDoor({ kind: "command", command: [join(folder, "absent")] })("{}")).toBe(
@@ -202,7 +202,7 @@ describe("a command", () => {
     expect((await loud("{}")).length).toBeLessThanOrEqual(200);
   });
 
-  it("that takes too long is ended with all it started", async () => {
+  it("a command that takes too long is ended with all it started", async () => {
     const left = join(folder, "left");
     const slow = program("slow", `(sleep 2; touch ${left}) & sleep 30`);
     expect(await createDoor({ kind: "command", command: slow }, 200)("{}")).toBe(
@@ -227,7 +227,7 @@ describe("an address", () => {
     };
   };
 
-  it("gets the notice as JSON by POST, and 2xx is a yes", async () => {
+  it("an address gets the notice as JSON by POST, and 2xx is a yes", async () => {
     let got = "";
     const there = await serve((request, response) => {
       got = `${request.method} ${request.url} ${request.headers["content-type"]} `;
@@ -239,7 +239,7 @@ describe("an address", () => {
     there.close();
   });
 
-  it("that redirects, refuses, hangs or is away is a no, and no word shows the address", async () => {
+  it("an address that redirects, refuses, hangs or is away is a no, and no word shows the address", async () => {
     let asked = 0;
     const elsewhere = await serve((_request, response) => {
       asked += 1;

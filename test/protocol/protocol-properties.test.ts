@@ -155,19 +155,19 @@ describe(`properties, SEED=${seed}`, () => {
 });
 
 describe("parser", () => {
-  it("gives objects without a prototype", () => {
+  it("the parser gives objects without a prototype", () => {
     const value = parseJson('{"a":{"b":[{}]}}') as { a: { b: object[] } };
     for (const object of [value, value.a, value.a.b[0]!]) expect(Object.getPrototypeOf(object)).toBeNull();
   });
 
-  it("takes wider limits from its caller, and narrower ones", () => {
+  it("the parser takes wider limits from its caller, and narrower ones", () => {
     const long = JSON.stringify("x".repeat(5000));
     expect(outcomeOf(() => parseJson(long)).outcome).toBe("JSON_STRING");
     expect(parseJson(long, { stringBytesMax: 5000 })).toHaveLength(5000);
     expect(outcomeOf(() => parseJson("[[]]", { depthMax: 1 })).outcome).toBe("JSON_DEPTH");
   });
 
-  it("never repeats the text it refuses", () => {
+  it("the parser never repeats the text it refuses", () => {
     const secret = "correct horse battery staple";
     for (const text of [
       `{"mnemonic":"${secret}"`,

@@ -163,7 +163,7 @@ const files: Readonly<Record<string, (vector: Vector) => unknown>> = {
 };
 
 describe("vectors", () => {
-  it("are all read by a test", () => {
+  it("vectors are all read by a test", () => {
     expect(readdirSync(folder).sort()).toEqual(Object.keys(files).sort());
   });
 
@@ -172,7 +172,7 @@ describe("vectors", () => {
       const vectors = vectorsOf(file);
       const byName = new Map(vectors.map((vector) => [vector.name, vector]));
 
-      it("names each vector once and gives each rejection a twin that passes", () => {
+      it("the list of vectors names each once and gives each rejection a twin that passes", () => {
         expect(byName.size).toBe(vectors.length);
         for (const vector of vectors) {
           if (vector.outcome === "ok" && vector.value !== false) continue;
@@ -202,15 +202,15 @@ describe("docs/protocol.md", () => {
     sealedGrant: parseSealedGrant,
   };
 
-  it("has an example of every message", () => {
+  it("docs/protocol.md has an example of every message", () => {
     expect(examples.map(([reader]) => reader).sort()).toEqual(Object.keys(readers).sort());
   });
 
-  it.each(examples)("shows a %s that is one", (reader, example) => {
+  it.each(examples)("docs/protocol.md shows a %s that is one", (reader, example) => {
     expect(readers[reader as keyof typeof readers](example)).toEqual(JSON.parse(example));
   });
 
-  it("lists every kind with its byte, every vector file and every code of the parser", () => {
+  it("docs/protocol.md lists every kind with its byte, every vector file and every code of the parser", () => {
     for (const [kind, byte] of Object.entries(envelopeKinds)) expect(text).toContain(`| ${kind} | ${byte} |`);
     for (const file of readdirSync(folder)) expect(text).toContain(`\`${file}\``);
     const ours = Object.keys(codes).filter((code) => /^(JSON|ENVELOPE|AMOUNT)_/.test(code));

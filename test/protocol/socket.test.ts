@@ -78,7 +78,7 @@ const rejection = (act: Promise<unknown>): Promise<AgentError> =>
 describe("lines", () => {
   const text = `${encodeLine({ a: "line\nbreak ü" })}${encodeLine({ b: 2 })}\n${encodeLine({ c: "x".repeat(50) })}`;
 
-  it("come out the same however the bytes are cut", () => {
+  it("lines come out the same however the bytes are cut", () => {
     const bytes = Buffer.from(text);
     const whole: string[] = [];
     new LineReader(1000).push(bytes, (line) => whole.push(Buffer.from(line).toString()));
@@ -100,7 +100,7 @@ describe("lines", () => {
     }
   });
 
-  it("are bounded, ended or not", () => {
+  it("lines are bounded, ended or not", () => {
     const push = (bytes: number, ended: boolean, parts: number): string => {
       const reader = new LineReader(100);
       const line = "x".repeat(bytes) + (ended ? "\n" : "");
@@ -122,7 +122,7 @@ describe("lines", () => {
 });
 
 describe("requests", () => {
-  it("are answered by id, many at once, in any order", async () => {
+  it("requests are answered by id, many at once, in any order", async () => {
     const path = place();
     await serve(path, {
       onRequest: ({ id, ...rest }, answer) => setTimeout(() => answer({ id, ok: true, ...rest }), (id * 7) % 20),
@@ -134,7 +134,7 @@ describe("requests", () => {
     );
   });
 
-  it("are refused as answers, not as rejections", async () => {
+  it("requests are refused as answers, not as rejections", async () => {
     const path = place();
     await serve(path, {
       onRequest: ({ id, verb }, answer) =>
@@ -150,7 +150,7 @@ describe("requests", () => {
     expect(await asking.request("status", {})).toEqual({ ok: true });
   });
 
-  it("wait their turn beyond the outstanding ones, unread", async () => {
+  it("requests wait their turn beyond the outstanding ones, unread", async () => {
     const path = place();
     const waiting: (() => void)[] = [];
     let most = 0;
@@ -193,7 +193,7 @@ describe("requests", () => {
     expect(await rejection(held[0] as Promise<unknown>)).toMatchObject({ code: "SOCKET_CLOSED", effect: "unknown" });
   });
 
-  it("without an answer in time are unknown; the late answer hurts nobody", async () => {
+  it("requests without an answer in time are unknown; the late answer hurts nobody", async () => {
     const path = place();
     await serve(path, { onRequest: ({ id }, answer) => setTimeout(() => answer({ id, ok: true }), id === 1 ? 80 : 0) });
     const asking = client(path, 30);
@@ -202,7 +202,7 @@ describe("requests", () => {
     expect(await asking.request("status", {})).toEqual({ ok: true });
   });
 
-  it("to nobody are unreachable; to a server that dies, unknown", async () => {
+  it("requests to nobody are unreachable; to a server that dies, unknown", async () => {
     const path = place();
     const nobody = client(path);
     const reasons: string[] = [];
@@ -218,7 +218,7 @@ describe("requests", () => {
 });
 
 describe("pushes", () => {
-  it("reach every client, between answers", async () => {
+  it("pushes reach every client, between answers", async () => {
     const path = place();
     const server = await serve(path);
     const clients = [client(path), client(path)];
@@ -235,7 +235,7 @@ describe("pushes", () => {
     ]);
   });
 
-  it("are not kept for ever for a client that does not read", async () => {
+  it("pushes are not kept permanently for a client that does not read", async () => {
     const path = place();
     let closed = 0;
     const server = await serve(path, {
@@ -270,7 +270,7 @@ describe("a hostile client", () => {
     ["a forbidden key", '{"id":1,"verb":"status","__proto__":{}}\n'],
     ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0x22, 0x0a])],
     ["an endless line", "x".repeat(lineBytesMax + 1)],
-  ])("that sends %s is told so and cut off; others go on", async (_, bytes) => {
+  ])("a hostile client that sends %s is told so and cut off; others go on", async (_, bytes) => {
     const path = place();
     const requests: Request[] = [];
     await serve(path, {
@@ -287,7 +287,7 @@ describe("a hostile client", () => {
     expect(await client(path).request("status", {})).toMatchObject({ ok: true });
   });
 
-  it("that opens more connections than allowed has them closed", async () => {
+  it("a hostile client that opens more connections than allowed has them closed", async () => {
     const path = place();
     await serve(path, { connectionsMax: 2 });
     const open = [await raw(path), await raw(path)];
@@ -297,7 +297,7 @@ describe("a hostile client", () => {
     expect(await client(path).request("status", {})).toMatchObject({ ok: true });
   });
 
-  it("that never reads the reason is cut off all the same", async () => {
+  it("a hostile client that never reads the reason is cut off all the same", async () => {
     const path = place();
     let closed: () => void = () => {};
     const gone = new Promise<void>((resolve) => {
@@ -312,7 +312,7 @@ describe("a hostile client", () => {
 });
 
 describe("the socket file", () => {
-  it("is private, and gone after closing", async () => {
+  it("the socket file is private, and gone after closing", async () => {
     const path = place();
     const umask = process.umask();
     const server = await serve(path);
@@ -338,7 +338,7 @@ describe("the socket file", () => {
     expect(await client(path).request("status", {})).toMatchObject({ ok: true });
   });
 
-  it("is never made over another file, nor where it cannot be", async () => {
+  it("the socket file is never made over another file, nor where it cannot be", async () => {
     const path = place();
     writeFileSync(path, "precious");
     expect(await rejection(serve(path))).toMatchObject({ code: "SOCKET_LISTEN" });
@@ -347,7 +347,7 @@ describe("the socket file", () => {
     expect(await rejection(serve(`${tmpdir()}/${"x".repeat(120)}`))).toMatchObject({ code: "SOCKET_LISTEN" });
   });
 
-  it("may be inherited as a descriptor, by a process that listens nowhere itself", async () => {
+  it("the socket file may be inherited as a descriptor, by a process that listens nowhere itself", async () => {
     const built = await build({
       logLevel: "silent",
       configFile: false,

@@ -264,7 +264,7 @@ describe("a strict key's token", () => {
     ["one more", "?limit=1&status=1"],
     ["another spelling", "?limit=%31"],
     ["none", ""],
-  ])("is refused over a query with %s", async (_name, sent, claimed = "?limit=1") => {
+  ])("a strict key's token is refused over a query with %s", async (_name, sent, claimed = "?limit=1") => {
     const by = strict();
     const all = "/api/v1/transactions";
     const token = (): string => press({ by, claims: { method: "GET", path: all + claimed, bodyHash: sha256("") } });
@@ -325,7 +325,7 @@ describe("a token used before", () => {
     expect(await codeOf(post(jti(fresh())))).toBe(pastTheDoor);
   });
 
-  it("lets in what only looks like it: another case, another key, a read", async () => {
+  it("a token used before lets in what only looks like it: another case, another key, a read", async () => {
     const id = fresh();
     const first = jti(id);
     expect(await codeOf(post(first))).toBe(pastTheDoor);
@@ -335,7 +335,7 @@ describe("a token used before", () => {
     expect((await read(first)).status).toBe(200);
   });
 
-  it("was a read's, and never writes", async () => {
+  it("a token used before was a read's, and never writes", async () => {
     const token = press();
     expect((await read(token)).status).toBe(200);
     expect((await read(token)).status).toBe(200);
@@ -349,7 +349,7 @@ describe("a token used before", () => {
     expect(await codeOf(post(press()))).toBe(pastTheDoor); // and the one that nobody saw
   });
 
-  it("is not used up by whoever forges its like", async () => {
+  it("a token used before is not used up by whoever forges its like", async () => {
     const id = fresh();
     expect(await codeOf(post(press({ claims: { jti: id }, sign: (one) => hmac("guessed", one) })))).toBe(turnedAway);
     expect(await codeOf(post(press({ headerText: headerOf(merchant(), { kid: ed.keyId }), claims: { jti: id } })))).toBe(
@@ -358,7 +358,7 @@ describe("a token used before", () => {
     expect(await codeOf(post(jti(id)))).toBe(pastTheDoor);
   });
 
-  it("comes eight times at once, and one is let in", async () => {
+  it("a token used before comes eight times at once, and one is let in", async () => {
     const token = press();
     const codes = await Promise.all(Array.from({ length: 8 }, () => codeOf(post(token))));
     expect(codes.sort()).toEqual([pastTheDoor, ...new Array<string>(7).fill(turnedAway)]);

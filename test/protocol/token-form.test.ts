@@ -355,7 +355,7 @@ describe("a good token", () => {
   it.each([
     ["HS256", () => press()],
     ["EdDSA", byEd],
-  ])("of %s stands no change of a single character, none left out", async (_name, make) => {
+  ])("a good token of %s stands no change of a single character, none left out", async (_name, make) => {
     const token = make();
     expect(await verdict(token)).toBe(true);
     for (let at = 0; at < token.length; at += 1) {
@@ -365,7 +365,7 @@ describe("a good token", () => {
     }
   });
 
-  it("counts in its own header field alone", async () => {
+  it("a good token counts in its own header field alone", async () => {
     const type = { "Content-Type": "application/json" };
     expect((await knock(press())).status).toBe(200);
     expect((await gateway.send(path, { headers: { ...type, Authorization: `Bearer ${press()}` } })).status).toBe(401);

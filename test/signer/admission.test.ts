@@ -20,7 +20,7 @@ const lastText = (rig: Rig): string => rig.gateway.texts.at(-1)!;
 const take = (rig: Rig, change: object = {}) => rig.admit(rig.gateway.jobs([lastText(rig)], { at: rig.now, ...change }));
 
 describe("an envelope of jobs", () => {
-  it("is taken when the pinned key signed it for this agent, wallet and epoch", () => {
+  it("an envelope of jobs is taken when the pinned key signed it for this agent, wallet and epoch", () => {
     expect(take(waiting())).toMatchObject({ ok: true, withdrawals: [{ state: "approved" }] });
   });
 
@@ -28,7 +28,7 @@ describe("an envelope of jobs", () => {
     ["another agent", { agent: "bb".repeat(8) }, "ADMISSION_OTHER_AGENT"],
     ["another wallet", { wallet: "bb".repeat(16) }, "ADMISSION_OTHER_WALLET"],
     ["another epoch", { epoch: 2 }, "ADMISSION_OTHER_EPOCH"],
-  ])("for %s is refused without a record", (_, change, code) => {
+  ])("an envelope of jobs for %s is refused without a record", (_, change, code) => {
     const rig = waiting();
     const before = rig.records().length;
     expect(take(rig, change)).toMatchObject({ ok: false, code });
@@ -36,7 +36,7 @@ describe("an envelope of jobs", () => {
     expect(take(rig).ok).toBe(true);
   });
 
-  it("under a foreign key, altered, cut or of another kind is refused without a record", () => {
+  it("an envelope of jobs under a foreign key, altered, cut or of another kind is refused without a record", () => {
     const rig = waiting();
     const before = rig.records().length;
     const genuine = rig.gateway.jobs([lastText(rig)]);
@@ -51,7 +51,7 @@ describe("an envelope of jobs", () => {
     expect(rig.admit(genuine).ok).toBe(true);
   });
 
-  it("is not parsed before its signature holds, and strictly after", () => {
+  it("an envelope of jobs is not parsed before its signature holds, and strictly after", () => {
     const rig = waiting();
     expect(rig.admit(sealEnvelope("jobs", Buffer.from("{"), foreignKey)).code).toBe("ENVELOPE_SIGNATURE");
     expect(rig.admit(sealEnvelope("jobs", Buffer.from("{"), rig.gateway.key)).code).toBe("JSON_SYNTAX");
@@ -68,7 +68,7 @@ describe("an envelope of jobs", () => {
 });
 
 describe("the chain of jobs", () => {
-  it("waits for what is missing and takes it then", () => {
+  it("the chain of jobs waits for what is missing and takes it then", () => {
     const rig = new Rig().ready();
     rig.gateway.job();
     rig.gateway.job();
@@ -80,7 +80,7 @@ describe("the chain of jobs", () => {
     expect(rig.admit(rig.gateway.jobs([first, second])).withdrawals).toHaveLength(2);
   });
 
-  it("refuses a list out of order as a whole", () => {
+  it("the chain of jobs refuses a list out of order as a whole", () => {
     const rig = new Rig().ready();
     for (let i = 0; i < 3; i++) rig.gateway.job();
     const [first, , third] = rig.gateway.texts as [string, string, string];
@@ -88,7 +88,7 @@ describe("the chain of jobs", () => {
     expect(rig.core.chain.sequence).toBe(0);
   });
 
-  it("answers a repeat as before and records nothing", () => {
+  it("the chain of jobs answers a repeat as before and records nothing", () => {
     const rig = waiting();
     const { transactionId } = take(rig).withdrawals[0]!;
     rig.ask("sign", { transactionId, facts });
@@ -97,7 +97,7 @@ describe("the chain of jobs", () => {
     expect(rig.records()).toHaveLength(before);
   });
 
-  it("locks when a place in the chain gets a second content", () => {
+  it("the chain of jobs locks when a place in the chain gets a second content", () => {
     const rig = waiting();
     take(rig);
     const forged = JSON.stringify({ ...(JSON.parse(lastText(rig)) as object), amount: "2" });
@@ -108,7 +108,7 @@ describe("the chain of jobs", () => {
     expect(rig.ask("hello").locked).toBe("LEDGER_FORKED");
   });
 
-  it("locks when the next job does not follow ours", () => {
+  it("the chain of jobs locks when the next job does not follow ours", () => {
     const rig = waiting();
     take(rig);
     rig.gateway.job({ previous: "ab".repeat(32) });
@@ -119,7 +119,7 @@ describe("the chain of jobs", () => {
     ["another agent", { agent: "bb".repeat(8) }, "JOB_OTHER_AGENT"],
     ["another wallet", { wallet: "bb".repeat(16) }, "JOB_OTHER_WALLET"],
     ["a later epoch", { epoch: 2 }, "JOB_OTHER_EPOCH"],
-  ])("takes no job for %s", (_, change, code) => {
+  ])("the chain of jobs takes no job for %s", (_, change, code) => {
     const rig = new Rig().ready();
     rig.gateway.job(change);
     const before = rig.records().length;
@@ -148,7 +148,7 @@ describe("a job that cannot be done", () => {
     expect(rig.request()).toMatchObject({ state: "approved", code: "" });
   });
 
-  it("is not one that ends this very millisecond, or that names its address in lower case", () => {
+  it("a job that cannot be done is not one that ends this very millisecond, or that names its address in lower case", () => {
     const rig = new Rig().ready();
     expect(rig.request({ issuedAt: begun - 10, expiresAt: begun }).state).toBe("approved");
     expect(rig.request({ address: shop.toLowerCase() })).toMatchObject({ state: "approved", address: shop });
@@ -157,7 +157,7 @@ describe("a job that cannot be done", () => {
 });
 
 describe("an order that comes again", () => {
-  it("with the same content moves the chain and nothing else", () => {
+  it("an order that comes again with the same content moves the chain and nothing else", () => {
     const rig = new Rig().ready();
     const { orderId } = rig.request();
     expect(rig.request({ orderId, address: shop.toLowerCase() })).toMatchObject({ state: "approved", sequence: 1 });
@@ -200,7 +200,7 @@ describe("an order that comes again", () => {
     ["ADDRESS", { address: other }],
     ["CURRENCY", { currency: "eth" }],
     ["TAG", { tag: "7" }],
-  ])("with another %s is an alarm, before and after it was paid and closed", (field, change) => {
+  ])("an order that comes again with another %s is an alarm, before and after it was paid and closed", (field, change) => {
     const rig = new Rig().ready();
     const { transactionId, orderId, versions } = rig.pay();
     const code = `WITHDRAWAL_EXISTS_DIFFERENT_${field}`;
@@ -222,7 +222,7 @@ describe("an order that comes again", () => {
 });
 
 describe("a crash between request and decision", () => {
-  it("leaves the job undecided until the gateway has greeted", () => {
+  it("a crash between request and decision leaves the job undecided until the gateway has greeted", () => {
     const rig = waiting();
     const frame = rig.gateway.jobs([lastText(rig)]);
     rig.send("admit", { frame: Buffer.from(frame).toString("base64") });
@@ -240,7 +240,7 @@ describe("a crash between request and decision", () => {
     expect(rig.operate("approve", { ...yes, address: other }).code).toBe("WITHDRAWAL_NOT_HELD");
   });
 
-  it("decides it by the time of the greeting, not by that of the newest record", () => {
+  it("a crash between request and decision decides it by the time of the greeting, not by that of the newest record", () => {
     const rig = waiting();
     const { expiresAt, transactionId } = JSON.parse(lastText(rig)) as { expiresAt: number; transactionId: string };
     rig.send("admit", { frame: Buffer.from(rig.gateway.jobs([lastText(rig)])).toString("base64") });

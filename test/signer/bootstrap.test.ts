@@ -36,11 +36,11 @@ function handed(policy: object): ReturnType<BootstrapReader["push"]> {
 }
 
 describe("the rules handed to the signer", () => {
-  it("are all that config.json may hold", () => {
+  it("the rules handed to the signer are all that config.json may hold", () => {
     expect(handed(everyRule)?.settings.policy).toEqual({ eth: everyRule });
   });
 
-  it("are those of the example that is shipped", () => {
+  it("the rules handed to the signer are those of the example that is shipped", () => {
     const text = readFileSync(new URL("../../config.example.json", import.meta.url), "utf8");
     const { policy } = JSON.parse(text) as { readonly policy: Readonly<Record<string, object>> };
     expect(Object.keys(policy).length).toBeGreaterThan(0);

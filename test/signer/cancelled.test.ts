@@ -33,7 +33,7 @@ function ends(transactionId: string, version: number, outcome: "paid" | "cancell
 }
 
 describe("a withdrawal that a person cancelled", () => {
-  it("is cancelled in a ledger put back to before that as well: the order says which version pays nothing", () => {
+  it("a withdrawal that a person cancelled is cancelled in a ledger put back to before that as well: the order says which version pays nothing", () => {
     const { rig } = both;
     const id = both.pay("one");
     const copy = backup(rig);
@@ -54,7 +54,7 @@ describe("a withdrawal that a person cancelled", () => {
     expect(ends(id, 2, "cancelled")).toMatchObject({ withdrawal: { state: "cancelled" } });
   });
 
-  it("is paid in a ledger put back to before that, where the payment came first", () => {
+  it("a withdrawal that a person cancelled is paid in a ledger put back to before that, where the payment came first", () => {
     const { rig } = both;
     const id = both.pay("one");
     const copy = backup(rig);
@@ -66,7 +66,7 @@ describe("a withdrawal that a person cancelled", () => {
     expect(ends(id, 1, "paid")).toMatchObject({ withdrawal: { state: "paid" } });
   });
 
-  it("is told with its cancel to a gateway that went back, which may have to tell it in an order", () => {
+  it("a withdrawal that a person cancelled is told with its cancel to a gateway that went back, which may have to tell it in an order", () => {
     const { rig } = both;
     both.keepDatabase("old");
     const id = both.pay("one");

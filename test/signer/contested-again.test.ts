@@ -32,7 +32,7 @@ const signed = (rig: Rig): readonly string[] => {
 };
 
 describe("an order that repeats itself", () => {
-  it("gives no second slot to what has left on the first one: the chain decides, or a person cancels", () => {
+  it("an order that repeats itself gives no second slot to what has left on the first one: the chain decides, or a person cancels", () => {
     const { rig, id } = openedTwice("6");
     expect(rig.show(id)).toMatchObject({ state: "quarantined", code: "SLOT_CONTESTED" });
     const { length } = rig.show(id).versions;
@@ -40,7 +40,7 @@ describe("an order that repeats itself", () => {
     expect(signed(rig)).toEqual([]);
   });
 
-  it("has the next version made where it says what the ledger says", () => {
+  it("an order that repeats itself has the next version made where it says what the ledger says", () => {
     const { rig, id } = openedTwice("5");
     expect(rig.ask("replace", { transactionId: id, above: 1, facts })).toMatchObject({ ok: true });
     expect(signed(rig)).toEqual([id]);

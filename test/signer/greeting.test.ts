@@ -27,7 +27,7 @@ describe("that the greeting was taken", () => {
   const welcomed = (rig: Rig, digit: string, change: object = {}) =>
     rig.admit(rig.gateway.welcome(rig.nonce, { challenge: digit.repeat(64), at: ++rig.now, ...change }));
 
-  it("is said whenever it is asked for, without a record, by the acknowledged head", () => {
+  it("the word that the greeting was taken is said whenever it is asked for, without a record, by the acknowledged head", () => {
     const rig = new Rig().ready();
     rig.pay();
     rig.acknowledge();
@@ -42,7 +42,7 @@ describe("that the greeting was taken", () => {
     expect(rig.records()).toHaveLength(records);
   });
 
-  it("is said by the newest record that was told, and not by one acknowledged before it", () => {
+  it("the word that the greeting was taken is said by the newest record that was told, and not by one acknowledged before it", () => {
     const rig = new Rig().ready();
     rig.pay();
     rig.acknowledge();
@@ -60,7 +60,7 @@ describe("that the greeting was taken", () => {
     expect(report(rig, rig.core.heads.head.seq + 9).at(-1)).toMatchObject({ greeted: "2".repeat(64), head: held });
   });
 
-  it("is said by the ledger's head before the first acknowledgement, and only once it is taken", () => {
+  it("the word that the greeting was taken is said by the ledger's head before the first acknowledgement, and only once it is taken", () => {
     const rig = new Rig();
     expect(report(rig)).toEqual([]);
     welcomed(rig, "1");
@@ -71,7 +71,7 @@ describe("that the greeting was taken", () => {
     expect(report(rig)).toEqual([]);
   });
 
-  it("stands in every statement, and none is said while the gateway is told again", () => {
+  it("the word that the greeting was taken stands in every statement, and none is said while the gateway is told again", () => {
     const rig = new Rig().ready();
     rig.pay();
     rig.acknowledge();
@@ -82,7 +82,7 @@ describe("that the greeting was taken", () => {
     expect(report(rig)).toMatchObject([{ greeted: "" }]);
   });
 
-  it("is not said by a locked signer", () => {
+  it("the word that the greeting was taken is not said by a locked signer", () => {
     const rig = new Rig().ready();
     rig.pay();
     welcomed(rig, "1", { echo: { seq: rig.core.heads.acked.seq, hash: "ab".repeat(32) } });
@@ -96,7 +96,7 @@ describe("that the greeting was taken", () => {
 });
 
 describe("the greeting", () => {
-  it("opens signing only when it answers this run", () => {
+  it("the greeting opens signing only when it answers this run", () => {
     const rig = new Rig();
     expect(rig.admit(rig.gateway.welcome("00".repeat(32))).code).toBe("WELCOME_OTHER_RUN");
     expect(rig.ask("hello").greeted).toBe(false);
@@ -112,13 +112,13 @@ describe("the greeting", () => {
     ["agent", { agent: "bb".repeat(8) }, "ADMISSION_OTHER_AGENT"],
     ["wallet", { wallet: "bb".repeat(16) }, "ADMISSION_OTHER_WALLET"],
     ["epoch", { epoch: 2 }, "ADMISSION_OTHER_EPOCH"],
-  ])("for another %s does not", (_, change, code) => {
+  ])("the greeting for another %s does not open signing", (_, change, code) => {
     const rig = new Rig();
     expect(rig.admit(rig.gateway.welcome(rig.nonce, change)).code).toBe(code);
     expect(rig.ask("hello").greeted).toBe(false);
   });
 
-  it("looks at the ledger before it writes: an alarm of the clocks is no record for a forgotten one's place", () => {
+  it("the greeting looks at the ledger before it writes: an alarm of the clocks is no record for a forgotten one's place", () => {
     const rig = new Rig().ready();
     rig.acknowledge();
     const backup = rig.disk.crash();
@@ -132,7 +132,7 @@ describe("the greeting", () => {
     expect(rig.records().slice(before)).toMatchObject([{ kind: "LOCKED", code: "LEDGER_BEHIND_GATEWAY" }]);
   });
 
-  it("locks a ledger that is behind what the gateway holds, for ever", () => {
+  it("the greeting locks a ledger that is behind what the gateway holds, permanently", () => {
     const rig = new Rig().ready();
     rig.pay();
     const backup = rig.disk.crash();
@@ -151,13 +151,13 @@ describe("the greeting", () => {
     }
   });
 
-  it("locks when the gateway holds another record at the same place", () => {
+  it("the greeting locks when the gateway holds another record at the same place", () => {
     const rig = new Rig().ready();
     const echo = { seq: rig.core.heads.head.seq, hash: "ab".repeat(32) };
     expect(rig.admit(rig.gateway.welcome(rig.nonce, { echo }))).toMatchObject({ code: "SIGNER_LOCKED", detail: "LEDGER_FORKED" });
   });
 
-  it("waits for a gateway that lost jobs or reports to be told again; a replayed one greets nobody", () => {
+  it("the greeting waits for a gateway that lost jobs or reports to be told again; a replayed one greets nobody", () => {
     const rig = new Rig().ready();
     const early = rig.gateway.welcome(rig.nonce, { at: rig.now });
     rig.pay();
@@ -196,14 +196,14 @@ describe("the greeting", () => {
     expect(rig.core.locked).toMatchObject({ code: "LEDGER_FORKED" });
   });
 
-  it("locks when the newest job has another hash", () => {
+  it("the greeting locks when the newest job has another hash", () => {
     const rig = new Rig().ready();
     rig.request();
     const jobs = { sequence: 1, hash: "ab".repeat(32) };
     expect(rig.admit(rig.gateway.welcome(rig.nonce, { at: rig.now + 1, jobs })).detail).toBe("LEDGER_FORKED");
   });
 
-  it("is refused while the clocks are more than ten minutes apart, and says so from a minute on", () => {
+  it("the greeting is refused while the clocks are more than ten minutes apart, and says so from a minute on", () => {
     const rig = new Rig();
     expect(rig.admit(rig.gateway.welcome(rig.nonce, { at: rig.now + 600_001 })).code).toBe("CLOCK_SKEW");
     expect(rig.records().at(-1)).toMatchObject({ kind: "ALARM", code: "CLOCK_SKEW" });
@@ -215,7 +215,7 @@ describe("the greeting", () => {
     expect(rig.records()).toHaveLength(before);
   });
 
-  it("stands for an acknowledgement that was lost on the way", () => {
+  it("the greeting stands for an acknowledgement that was lost on the way", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     rig.ask("sign", { transactionId, facts });
@@ -260,7 +260,7 @@ describe("an acknowledgement", () => {
     return { rig, transactionId };
   }
 
-  it("releases what it covers, once", () => {
+  it("an acknowledgement releases what it covers, once", () => {
     const { rig, transactionId } = signed();
     expect(rig.left.size).toBe(0);
     expect(rig.acknowledge().withdrawals).toMatchObject([{ transactionId, state: "released" }]);
@@ -285,7 +285,7 @@ describe("an acknowledgement", () => {
     expect(rig.release(rig.gateway.ack(head)).withdrawals).toHaveLength(1);
   });
 
-  it("that ends one record before SIGNED does not release it", () => {
+  it("an acknowledgement that ends one record before SIGNED does not release it", () => {
     const { rig } = signed();
     const before = rig.records().at(-2)!;
     expect(rig.release(rig.gateway.ack({ seq: before.seq, hash: before.hash })).withdrawals).toEqual([]);
@@ -334,7 +334,7 @@ describe("the time of the ledger", () => {
     expect(ledgerTime(given, local, monotonic)).toBe(time);
   });
 
-  it("is that of the newest record until the gateway greets, whatever the local clock says", () => {
+  it("the time of the ledger is that of the newest record until the gateway greets, whatever the local clock says", () => {
     const rig = new Rig();
     rig.skew = 600_001;
     rig.now += 1;
@@ -356,7 +356,7 @@ describe("the time of the ledger", () => {
     expect(rig.greet().ok).toBe(true);
   });
 
-  it("is never moved back by jobs and acknowledgements that were held up, nor by an old greeting", () => {
+  it("the time of the ledger is never moved back by jobs and acknowledgements that were held up, nor by an old greeting", () => {
     const rig = new Rig();
     const old = rig.gateway.welcome(rig.nonce);
     rig.now += 599_000;
@@ -372,7 +372,7 @@ describe("the time of the ledger", () => {
     expect(rig.ask("hello").greeted).toBe(true);
   });
 
-  it("that is ahead of the gateway's, as an old ledger may be, is told to a person", () => {
+  it("the time of the ledger that is ahead of the gateway's, as an old ledger may be, is told to a person", () => {
     const rig = new Rig();
     rig.now -= 600_000;
     expect(rig.greet().ok).toBe(true);
@@ -383,7 +383,7 @@ describe("the time of the ledger", () => {
     expect(rig.records().at(-1)).toMatchObject({ kind: "ALARM", code: "CLOCK_SKEW", at: begun });
   });
 
-  it("takes no job and no acknowledgement from a clock more than ten minutes away, and both at ten", () => {
+  it("the time of the ledger takes no job and no acknowledgement from a clock more than ten minutes away, and both at ten", () => {
     const rig = waiting();
     const count = rig.records().length;
     for (const at of [rig.now - 600_001, rig.now + 600_001]) {

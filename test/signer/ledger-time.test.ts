@@ -53,7 +53,7 @@ describe("both clocks thirty hours ahead for a moment", () => {
     expect(rig.ask("sign", { transactionId: waits.transactionId, facts })).toMatchObject({ ok: true });
   });
 
-  it("stop a run that was greeted before they jumped, and only as long as they are ahead", () => {
+  it("both clocks thirty hours ahead for a moment stop a run that was greeted before they jumped, and only as long as they are ahead", () => {
     const rig = new Rig().ready();
     tellBlock(rig, rig.now);
     // Within ten minutes of the gateway the local clock alone may be wrong.
@@ -83,7 +83,7 @@ describe("both clocks thirty hours ahead for a moment", () => {
     });
   });
 
-  it("stand in the gateway's row of the agent, which makes no order meanwhile", () => {
+  it("both clocks thirty hours ahead for a moment stand in the gateway's row of the agent, which makes no order meanwhile", () => {
     const both = new SignerAndGateway();
     both.order("one");
     both.acknowledge();

@@ -24,7 +24,7 @@ function delays(): void {
 }
 
 describe("a withdrawal to a new destination that an opened ledger keeps", () => {
-  it("waits from the opening on where the ledger before never heard of it, however long ago it was asked for", () => {
+  it("a withdrawal to a new destination that an opened ledger keeps waits from the opening on where the ledger before never heard of it, however long ago it was asked for", () => {
     const { rig } = both;
     const copy = backup(rig);
     const lost = both.pay("lost");
@@ -50,7 +50,7 @@ describe("a withdrawal to a new destination that an opened ledger keeps", () => 
     expect(rig.show(lost)).toMatchObject({ state: "released", code: "" });
   });
 
-  it("waits from its request on where the ledger before had recorded that", () => {
+  it("a withdrawal to a new destination that an opened ledger keeps waits from its request on where the ledger before had recorded that", () => {
     const { rig } = both;
     delays();
     rig.start();

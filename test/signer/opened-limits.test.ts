@@ -67,7 +67,7 @@ function signedSince(rig: Rig): ReadonlyMap<string, bigint> {
 const sumOf = (units: Iterable<bigint>): bigint => [...units].reduce((sum, one) => sum + one, 0n);
 
 describe("withdrawals that only the gateway's order knows", () => {
-  it("are signed again up to the limit of the hour; the rest waits for a person, and the plan says so", () => {
+  it("withdrawals that only the gateway's order knows are signed again up to the limit of the hour; the rest waits for a person, and the plan says so", () => {
     const rig = new Rig().ready();
     const rows = range(5, 12).map((slot) => invented(rig, slot));
     const plan: RecoveryPlan = recovered(rig, contentsWith(rig, rows));
@@ -91,7 +91,7 @@ describe("withdrawals that only the gateway's order knows", () => {
     expect(rig.operate("approve", yes)).toMatchObject({ ok: true });
   });
 
-  it("are all signed again where the limits of hour and day have room for them", () => {
+  it("withdrawals that only the gateway's order knows are all signed again where the limits of hour and day have room for them", () => {
     const rig = new Rig().ready();
     const rows = range(5, 4).map((slot) => invented(rig, slot));
     expect(recovered(rig, contentsWith(rig, rows)).unknown).toMatchObject([{ count: 4, above: 0 }]);
@@ -100,7 +100,7 @@ describe("withdrawals that only the gateway's order knows", () => {
     expect(rig.core.book.count("quarantined")).toBe(0);
   });
 
-  it("are weighed beside what the gateway says was spent and what the ledger had bound", () => {
+  it("withdrawals that only the gateway's order knows are weighed beside what the gateway says was spent and what the ledger had bound", () => {
     const rig = new Rig().ready();
     rig.pay({ currency: "eth", amount: "1" });
     const rows = range(6, 5).map((slot) => invented(rig, slot));
@@ -111,7 +111,7 @@ describe("withdrawals that only the gateway's order knows", () => {
 });
 
 describe("a second order", () => {
-  it("takes back nothing that the first one had quarantined: that is a person's, however often it is told", () => {
+  it("a second order takes back nothing that the first one had quarantined: that is a person's, however often it is told", () => {
     const rig = new Rig().ready();
     const rows = range(5, 7).map((slot) => invented(rig, slot));
     expect(recovered(rig, contentsWith(rig, rows)).unknown).toMatchObject([{ count: 7, above: 2 }]);
@@ -123,7 +123,7 @@ describe("a second order", () => {
     expect(rig.core.book.count("quarantined")).toBe(2);
   });
 
-  it("that gives one slot to two withdrawals has neither signed on it", () => {
+  it("a second order that gives one slot to two withdrawals has neither signed on it", () => {
     const rig = new Rig().ready();
     recovered(rig, contentsWith(rig, [invented(rig, 5), invented(rig, 6), invented(rig, 6), invented(rig, 6)]));
     signAll(rig);
@@ -138,14 +138,14 @@ describe("an order's next slot", () => {
     return rig.operate("recover", { digest: "", both: false });
   };
 
-  it("is refused where ledger, chain and the order's own withdrawals end below it", () => {
+  it("an order's next slot is refused where ledger, chain and the order's own withdrawals end below it", () => {
     const rig = new Rig().ready();
     const refused = planOf(rig, contentsWith(rig, [invented(rig, 5)], "1000000"));
     expect(refused).toMatchObject({ code: "RECOVERY_SLOT", detail: expect.stringContaining("nonce 6 is nobody's") });
     expect(planOf(rig, contentsWith(rig, [invented(rig, 5)], "6"))).toMatchObject({ ok: true });
   });
 
-  it("is refused where a withdrawal leaves a gap below itself, until the chain counts what lies there", () => {
+  it("an order's next slot is refused where a withdrawal leaves a gap below itself, until the chain counts what lies there", () => {
     const rig = new Rig().ready();
     const contents = contentsWith(rig, [invented(rig, 9)]);
     expect(planOf(rig, contents)).toMatchObject({ code: "RECOVERY_SLOT" });
@@ -207,7 +207,7 @@ describe("orders of random shapes", () => {
     for (let at = BigInt(slot); at < BigInt(account.next); at++) expect(open.has(`${at}`), `seed ${seed}: ${at}`).toBe(true);
   }
 
-  it("let nothing above hour and day be signed without a person, and no account go beyond the chain", () => {
+  it("orders of random shapes let nothing above hour and day be signed without a person, and no account go beyond the chain", () => {
     const first = Number(process.env.SEED ?? 1);
     for (const seed of process.env.SEED === undefined ? range(first, 200) : [first]) shaped(seed);
   });

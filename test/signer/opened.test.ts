@@ -32,7 +32,7 @@ const never = (): never => {
 const dearer = { gasLimit: "65000", maxFeePerGas: "4000000000", maxPriorityFeePerGas: "2000000000" };
 
 describe("an agent that went back", () => {
-  it("locks, is opened by two people, and pays everything that it had forgotten once, on the slot that it had", () => {
+  it("an agent that went back locks, is opened by two people, and pays everything that it had forgotten once, on the slot that it had", () => {
     both.pay("before");
     const copy = backup(both.rig);
     const lost = both.pay("lost");
@@ -60,7 +60,7 @@ describe("an agent that went back", () => {
     expect(signedOf(waiting)).toMatchObject([{ slot: "7" }]);
   });
 
-  it("is whole again after a restart: its first record names the state that it began with", () => {
+  it("an agent that went back is complete again after a restart: its first record names the state that it began with", () => {
     const copy = backup(both.rig);
     const lost = both.pay("lost");
     restore(both.rig, copy);
@@ -75,7 +75,7 @@ describe("an agent that went back", () => {
     expect(both.rig.show(lost)).toMatchObject({ state: "released", slot: "5" });
   });
 
-  it("keeps a sweep on the slot of the address that it empties, and the paying account goes on for itself", () => {
+  it("an agent that went back keeps a sweep on the slot of the address that it empties, and the paying account goes on for itself", () => {
     const { rig } = both;
     const address = families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3);
     const sweep = (place: number): string => {
@@ -111,7 +111,7 @@ describe("an agent that went back", () => {
     expect(rig.ask("sign", { transactionId: both.order("after"), facts })).toMatchObject({ withdrawal: { slot: "6" } });
   });
 
-  it("never pays again what it knows to have ended, nor what ended while it was not looking", () => {
+  it("an agent that went back never pays again what it knows to have ended, nor what ended while it was not looking", () => {
     const paid = both.pay("paid");
     both.complete(paid);
     const open = both.order("open");
@@ -132,7 +132,7 @@ describe("an agent that went back", () => {
     expect(signedOf(open)).toHaveLength(1);
   });
 
-  it("keeps a person's yes to a payment that is the same in both, and asks one where there is none", () => {
+  it("an agent that went back keeps a person's yes to a payment that is the same in both, and asks one where there is none", () => {
     const { rig } = both;
     const id = both.order("above", { amount: "600", amountUnits: "600000000" });
     const lost = both.order("lost", { amount: "700", amountUnits: "700000000" });
@@ -151,7 +151,7 @@ describe("an agent that went back", () => {
     expect(rig.show(lost).slot).toBe("6");
   });
 
-  it("leaves what policy says no to on its slot for a person, who cannot refuse it", () => {
+  it("an agent that went back leaves what policy says no to on its slot for a person, who cannot refuse it", () => {
     const { rig } = both;
     const copy = backup(rig);
     const lost = both.pay("lost");
@@ -168,7 +168,7 @@ describe("an agent that went back", () => {
     expect(rig.show(lost).state).toBe("released");
   });
 
-  it("is opened once for one yes, and not at all for a yes to something else", () => {
+  it("an agent that went back is opened once for one yes, and not at all for a yes to something else", () => {
     const copy = backup(both.rig);
     both.pay("lost");
     restore(both.rig, copy);
@@ -178,7 +178,7 @@ describe("an agent that went back", () => {
     expect(kinds().filter((kind) => kind === "OPENED")).toHaveLength(1);
   });
 
-  it("refuses the old copy by its epoch", () => {
+  it("an agent that went back refuses the old copy by its epoch", () => {
     const copy = backup(both.rig);
     both.pay("lost");
     restore(both.rig, copy);
@@ -250,7 +250,7 @@ describe("a slot that only a cancel can end", () => {
     return shown.ok ? both.rig.operate("unstick", { ...asked, plan: shown.plan }) : shown;
   };
 
-  it("is cancelled under the withdrawal that the gateway has on it: another's signature would stop everything", () => {
+  it("a slot that only a cancel can end is cancelled under the withdrawal that the gateway has on it: another's signature would stop everything", () => {
     const { rig } = both;
     const [ours, theirs] = [both.order("ours"), both.order("theirs")];
     both.acknowledge();
@@ -280,7 +280,7 @@ describe("a slot that only a cancel can end", () => {
     expect(cancel(ours)).toMatchObject({ code: "SLOT_CONTESTED" });
   });
 
-  it("is that of a withdrawal called ended before policy judged it: no yes stands there to sign it again", () => {
+  it("a slot that only a cancel can end is that of a withdrawal called ended before policy judged it: no yes stands there to sign it again", () => {
     const { rig } = both;
     const copy = backup(rig);
     const lost = both.pay("lost");
@@ -298,7 +298,7 @@ describe("a slot that only a cancel can end", () => {
     expect(replace(next)).toMatchObject({ ok: true });
   });
 
-  it("gets no dearer version where policy says no and a courier says that it was paid", () => {
+  it("a slot that only a cancel can end gets no dearer version where policy says no and a courier says that it was paid", () => {
     const { rig } = both;
     const id = both.pay("one");
     const copy = backup(rig);
@@ -318,7 +318,7 @@ describe("a slot that only a cancel can end", () => {
     });
   });
 
-  it("is cancelled where nothing was signed on it and policy says no, with fees that a person names", () => {
+  it("a slot that only a cancel can end is cancelled where nothing was signed on it and policy says no, with fees that a person names", () => {
     const { rig } = both;
     const id = both.order("one");
     both.acknowledge();
@@ -356,7 +356,7 @@ describe("both sides that went back", () => {
       ...[hot, slot, `0x${slot.padStart(64, "0")}`, receiver, contract, units],
     );
 
-  it("hold everything without a slot, show what the chain paid, and go on when a person ends it", () => {
+  it("both sides that went back hold everything without a slot, show what the chain paid, and go on when a person ends it", () => {
     const { rig } = both;
     both.pay("before");
     const copy = backup(rig);
@@ -389,7 +389,7 @@ describe("both sides that went back", () => {
     expect(rig.show(next)).toMatchObject({ state: "approved" });
   });
 
-  it("name a spend as without order until its own is asked for, one order for one spend", () => {
+  it("both sides that went back name a spend as without order until its own is asked for, one order for one spend", () => {
     const { rig } = both;
     both.pay("before");
     const copy = backup(rig);
@@ -413,7 +413,7 @@ describe("both sides that went back", () => {
     expect(slots()).toEqual(["8", "7", "6"]);
   });
 
-  it("hold what the shop asked for before a person ended the holding, also when its job comes after that", () => {
+  it("both sides that went back hold what the shop asked for before a person ended the holding, also when its job comes after that", () => {
     const { rig } = both;
     both.pay("before");
     const copy = backup(rig);
@@ -453,31 +453,34 @@ describe("both sides that went back", () => {
         setEpoch(1);
       },
     ],
-  ])("do not pay twice where %s had led to the ordered epoch: nothing is acknowledged until the order is its own", (_, reach) => {
-    const { rig } = both;
-    both.pay("before");
-    reach();
-    const paid = both.order("paid");
-    const copy = backup(rig);
-    rig.ask("sign", { transactionId: paid, facts });
-    both.acknowledge();
-    expect(rig.show(paid).state).toBe("released");
-    restore(rig, copy);
-    both.putDatabaseBack("old");
-    both.store.write((database) => beginRecovery(database, both.agent, 0, rig.now));
-    expect(both.agent.epoch).toBe(rig.core.paired.epoch);
-    both.connect();
-    rig.ask("sign", { transactionId: paid, facts });
-    expect(() => both.acknowledge()).toThrow("order a recovery again");
-    expect(rig.show(paid).state).not.toBe("released");
-    expect(both.store.database.all("SELECT 1 FROM signatures WHERE transactionId = ?", paid)).toEqual([]);
-    both.recover(true);
-    both.order("paid");
-    both.meet();
-    expect(rig.show(paid)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
-  });
+  ])(
+    "both sides that went back do not pay twice where %s had led to the ordered epoch: nothing is acknowledged until the order is its own",
+    (_, reach) => {
+      const { rig } = both;
+      both.pay("before");
+      reach();
+      const paid = both.order("paid");
+      const copy = backup(rig);
+      rig.ask("sign", { transactionId: paid, facts });
+      both.acknowledge();
+      expect(rig.show(paid).state).toBe("released");
+      restore(rig, copy);
+      both.putDatabaseBack("old");
+      both.store.write((database) => beginRecovery(database, both.agent, 0, rig.now));
+      expect(both.agent.epoch).toBe(rig.core.paired.epoch);
+      both.connect();
+      rig.ask("sign", { transactionId: paid, facts });
+      expect(() => both.acknowledge()).toThrow("order a recovery again");
+      expect(rig.show(paid).state).not.toBe("released");
+      expect(both.store.database.all("SELECT 1 FROM signatures WHERE transactionId = ?", paid)).toEqual([]);
+      both.recover(true);
+      both.order("paid");
+      both.meet();
+      expect(rig.show(paid)).toMatchObject({ state: "held", code: "RECOVERY_HOLD" });
+    },
+  );
 
-  it("are told apart by the agent when the gateway stands before its last opening", () => {
+  it("both sides that went back are told apart by the agent when the gateway stands before its last opening", () => {
     const { rig } = both;
     const copy = backup(rig);
     both.keepDatabase("old");

@@ -28,13 +28,13 @@ function openedAfter(spentMs: number, aheadMs: number, amount: string): Rig {
 }
 
 describe("a recovery order whose time is ahead", () => {
-  it("opens a ledger at this machine's time, and the hour that was spent stays spent", () => {
+  it("a recovery order whose time is ahead opens a ledger at this machine's time, and the hour that was spent stays spent", () => {
     const rig = openedAfter(55 * minuteMs, 9 * minuteMs, "1000");
     expect(rig.core.heads.at).toBeLessThanOrEqual(rig.now + rig.skew);
     expect(rig.request({ amount: "100" })).toMatchObject({ state: "refused", code: "POLICY_ABOVE_HOUR" });
   });
 
-  it("opens one that pays what the hour has room for", () => {
+  it("a recovery order whose time is ahead opens a ledger that pays what the hour has room for", () => {
     const rig = openedAfter(55 * minuteMs, 9 * minuteMs, "500");
     expect(rig.request({ amount: "100" })).toMatchObject({ state: "approved" });
   });

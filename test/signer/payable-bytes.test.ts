@@ -59,7 +59,7 @@ afterEach(() => {
 });
 
 describe("signed bytes where a slot excludes", () => {
-  it.each(seeds)("stay within hour and day, whatever is asked (seed %i)", (seed) => {
+  it.each(seeds)("signed bytes where a slot excludes stay within hour and day, whatever is asked (seed %i)", (seed) => {
     expect(spending(seed)).toBeGreaterThan(10);
   });
 
@@ -82,7 +82,7 @@ describe("signed bytes where a slot excludes", () => {
     },
   };
 
-  it.each(Object.keys(faults))("show it where %s", (name) => {
+  it.each(Object.keys(faults))("signed bytes show it if %s", (name) => {
     faults[name]!();
     const all = (): void => {
       for (const seed of seeds) spending(seed);
@@ -90,7 +90,7 @@ describe("signed bytes where a slot excludes", () => {
     expect(all).toThrow(/within its limit/);
   });
 
-  it("count once a slot, by its dearest version, from its first signature", () => {
+  it("signed bytes where a slot excludes count once a slot, by its dearest version, from its first signature", () => {
     const bytes = (units: bigint, signedAt: number, slot: string) => ({ units, signedAt, untilMs: null, slot });
     const all = [bytes(60n, 0, "a"), bytes(60n, hourMs - 1, "a"), bytes(40n, hourMs - 1, "b"), bytes(60n, hourMs, "c")];
     expect(mostPayable(all)).toMatchObject({ inHour: 100n, inDay: 160n });

@@ -8,7 +8,7 @@ import { facts, hot, other, Rig, shop, twin } from "../../rig/signer-rig.ts";
 import { approve, dayMs, minuteMs, outcome, pay, request, seen, settingsWith, withPolicy } from "../support/policy-rig.ts";
 
 describe("a destination never paid before", () => {
-  it("is held above its own limit, and to the unit no more once a payment to it is final", () => {
+  it("a destination never paid before is held above its own limit, and to the unit no more once a payment to it is final", () => {
     const rig = withPolicy({ newDestination: { holdAbove: "5" } });
     expect(outcome(rig, "5.000001")).toBe("held POLICY_NEW_DESTINATION");
     const { transactionId } = request(rig, "5");
@@ -20,20 +20,20 @@ describe("a destination never paid before", () => {
     expect(outcome(rig, "5.000001", { address: other })).toBe("held POLICY_NEW_DESTINATION");
   });
 
-  it("stays new when the payment to it failed", () => {
+  it("a destination never paid before stays new when the payment to it failed", () => {
     const rig = withPolicy({ newDestination: { holdAbove: "5" } });
     seen(rig, request(rig, "5").transactionId, "reverted");
     expect(outcome(rig, "5.000001")).toBe("held POLICY_NEW_DESTINATION");
   });
 
-  it("is another one on each network, and the same in each currency of one", () => {
+  it("a destination never paid before is another one on each network, and the same in each currency of one", () => {
     const rig = withPolicy({ newDestination: { holdAbove: "5" } });
     pay(rig);
     expect(outcome(rig, "6", { currency: "eth" })).toBe("approved");
     expect(outcome(rig, "6", { currency: "usdc", network: "eip155:1" })).toBe("held POLICY_NEW_DESTINATION");
   });
 
-  it("waits for its time to the millisecond, and then policy decides by itself", () => {
+  it("a destination never paid before waits for its time to the millisecond, and then policy decides by itself", () => {
     const rig = withPolicy({ newDestination: { delayMinutes: 60 } });
     const { transactionId, state, code, requestedAt } = request(rig, "5");
     expect([state, code]).toEqual(["held", "POLICY_NEW_DESTINATION_DELAY"]);
@@ -53,7 +53,7 @@ describe("a destination never paid before", () => {
     expect(outcome(rig, "5")).toBe("approved");
   });
 
-  it("is decided by the limits of the moment its delay ends, one after another", () => {
+  it("a destination never paid before is decided by the limits of the moment its delay ends, one after another", () => {
     const rig = withPolicy({ newDestination: { delayMinutes: 60 }, maxPerDay: "10" });
     pay(rig, { address: other });
     const [first, second] = [request(rig, "6"), request(rig, "6")];
@@ -68,7 +68,7 @@ describe("a destination never paid before", () => {
     expect(rig.show(third.transactionId)).toMatchObject({ state: "refused", code: "POLICY_ABOVE_DAY" });
   });
 
-  it("is decided by the rules that are in force when its delay ends", () => {
+  it("a destination never paid before is decided by the rules that are in force when its delay ends", () => {
     const policy = { newDestination: { delayMinutes: 60 } } as const;
     const disk = withPolicy(policy);
     const { transactionId, requestedAt } = request(disk, "6");
@@ -94,7 +94,7 @@ describe("a destination never paid before", () => {
     expect(from({})).toBe("approved ");
   });
 
-  it("expires first when its time is up before the delay's, and can be decided by a person at any moment before", () => {
+  it("a destination never paid before expires first when its time is up before the delay's, and can be decided by a person at any moment before", () => {
     const rig = withPolicy({ newDestination: { delayMinutes: 60 } });
     const short = request(rig, "1", { expiresAt: rig.now + 30 * minuteMs });
     const even = request(rig, "1", { expiresAt: rig.now + 60 * minuteMs });
@@ -110,7 +110,7 @@ describe("a destination never paid before", () => {
     expect(rig.show(even.transactionId).state).toBe("approved");
   });
 
-  it("waits through crashes, before the decision and after it, and for the greeting", () => {
+  it("a destination never paid before waits through crashes, before the decision and after it, and for the greeting", () => {
     const rig = withPolicy({ newDestination: { delayMinutes: 60 } });
     pay(rig, { address: other });
     // The first half of the write: REQUESTED, and not its decision.
@@ -133,7 +133,7 @@ describe("a destination never paid before", () => {
     expect(rig.show(transactionId).state).toBe("approved");
   });
 
-  it("is told to the person who looks, also where something else holds it", () => {
+  it("a destination never paid before is told to the person who looks, also where something else holds it", () => {
     const rig = withPolicy({});
     const { transactionId } = request(rig, "1", { mode: "manual" });
     expect(rig.operate("show", { transactionId }).wait).toMatchObject({ isNew: true, until: 0, needsTwo: false, likeness: null });
@@ -143,7 +143,7 @@ describe("a destination never paid before", () => {
 });
 
 describe("a look-alike", () => {
-  it("is held without any key, in whatever case, and shown beside what it looks like", () => {
+  it("a look-alike is held without any key, in whatever case, and shown beside what it looks like", () => {
     const rig = withPolicy({});
     expect(outcome(rig, "1", { address: twin })).toBe("approved");
     pay(rig);
@@ -158,7 +158,7 @@ describe("a look-alike", () => {
     expect(outcome(rig, "1")).toBe("approved");
   });
 
-  it("is one no more once a person has let it be paid, and is told as the last one then", () => {
+  it("a look-alike is one no more once a person has let it be paid, and is told as the last one then", () => {
     const rig = withPolicy({});
     pay(rig);
     pay(rig, { address: twin });
@@ -169,7 +169,7 @@ describe("a look-alike", () => {
     expect(rig.operate("show", { transactionId }).wait?.likeness?.address).toBe(twin);
   });
 
-  it("is none on another network, nor on the allow list", () => {
+  it("a look-alike is none on another network, nor on the allow list", () => {
     const rig = withPolicy({});
     pay(rig);
     expect(outcome(rig, "1", { address: twin, currency: "usdc", network: "eip155:1" })).toBe("approved");
@@ -179,7 +179,7 @@ describe("a look-alike", () => {
     expect(outcome(listed, "1", { address: twin })).toBe("approved");
   });
 
-  it("is shown before a person names it for a withdrawal without address", () => {
+  it("a look-alike is shown before a person names it for a withdrawal without address", () => {
     const rig = withPolicy({});
     pay(rig);
     const { transactionId } = request(rig, "1", { mode: "manual", address: "" });

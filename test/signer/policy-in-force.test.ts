@@ -17,7 +17,7 @@ const bare = { maxPerWithdrawal: "1000", maxPerDay: "1000000", maxFee: "0.01", m
 const shownOf = (policy: SignerSettings["policy"]) => limitsInForce(new Policy(readRules({ ...settings, policy }, own)), begun);
 
 describe("limits in force", () => {
-  it("stand in the order of config.json, with nothing where there is no such limit", () => {
+  it("limits in force stand in the order of config.json, with nothing where there is no such limit", () => {
     const all = {
       ...bare,
       ...{ maxPerHour: "5", holdAbove: "0", twoApproversAbove: "3.5", resignAbove: "2", allow: [shop, other], deny: [hot] },
@@ -59,7 +59,7 @@ describe("limits in force", () => {
     expect(shownOf({ eth: { ...bare, sweeps: { allowed: false } } })[0]?.sweeps).toBeNull();
   });
 
-  it("say the larger of what was approved and what was bound within the hour and the day, and the dearest fees", () => {
+  it("limits in force say the larger of what was approved and what was bound within the hour and the day, and the dearest fees", () => {
     const rig = new Rig().ready();
     const used = () => {
       const { usedInHour, usedInDay, usedFeesInDay } = rig
@@ -82,7 +82,7 @@ describe("limits in force", () => {
     expect(used()).toEqual(["0", "0", "0"]);
   });
 
-  it("are those of the run, not of the file that was changed since, and its path and digest stand beside them", () => {
+  it("limits in force are those of the run, not of the file that was changed since, and its path and digest stand beside them", () => {
     const rig = new Rig().ready();
     expect(rig.operate("status").status.config).toEqual(settings.config);
     expect(rig.operate("status").status.limits.map(({ currency }) => currency)).toEqual(["eth", "usdt"]);
@@ -97,7 +97,7 @@ describe("limits beside those decided by before", () => {
     newDestination: { holdAbove: "1.25", delayMinutes: 90 },
   };
 
-  it("are looser by whatever lets more through, and by nothing that lets less", () => {
+  it("limits beside those decided by before are looser by whatever lets more through, and by nothing that lets less", () => {
     const said = (change: object): readonly string[] =>
       loosened(linesOf({ usdt: full }), linesOf({ usdt: { ...full, ...change } as typeof full }));
     expect(said({})).toEqual([]);
@@ -130,7 +130,7 @@ describe("limits beside those decided by before", () => {
     expect(loosened(linesOf({ usdt: bare, eth: bare }), linesOf({ usdt: bare }))).toEqual([]);
   });
 
-  it("are shown by status from the start on, stay shown once decided by, and are told to the gateway", () => {
+  it("limits beside those decided by before are shown by status from the start on, stay shown once decided by, and are told to the gateway", () => {
     const wider = { ...settings.policy, eth: { ...settings.policy.eth!, maxPerDay: "20" } };
     const config = { ...settings.config, digest: "c9".repeat(32) };
     const looser = ["eth maxPerDay 20, was 10"];
@@ -178,7 +178,7 @@ describe("the line policy changed", () => {
   const rulesIn = (rig: Rig) =>
     rig.records().flatMap((record) => (record.kind === "POLICY" ? [[record.seq, record.digest.slice(0, 2), record.path]] : []));
 
-  it("comes before the first decision, once, and not again while the same is in force", () => {
+  it("the line policy changed comes before the first decision, once, and not again while the same is in force", () => {
     const rig = new Rig();
     expect(rig.operate("status").status.policyChangedAt).toBe(0);
     rig.ready();
@@ -195,7 +195,7 @@ describe("the line policy changed", () => {
     expect(rulesIn(rig)).toHaveLength(1);
   });
 
-  it("comes again with another config.json, and with the first one once more", () => {
+  it("the line policy changed comes again with another config.json, and with the first one once more", () => {
     const first = new Rig({ settings: underOther("c1") }).ready();
     first.request();
     const second = next(first, { settings: underOther("c2") });
@@ -218,7 +218,7 @@ describe("the line policy changed", () => {
   it.each([
     ["an intent", (rig: Rig, id: string) => rig.ask("sign", { transactionId: id, facts }), "INTENT"],
     ["a person's no", (rig: Rig, id: string) => rig.operate("refuse", { transactionId: id }), "REFUSED"],
-  ])("comes before %s of what another run approved", (_, act, kind) => {
+  ])("the line policy changed comes before %s of what another run approved", (_, act, kind) => {
     const rig = new Rig({ settings: underOther("c1") }).ready();
     const { transactionId } = rig.request();
     const again = next(rig, { settings: underOther("c2") });
@@ -229,7 +229,7 @@ describe("the line policy changed", () => {
     expect(rulesIn(again)).toHaveLength(2);
   });
 
-  it("is written by no run that was not greeted, and so never in the place of a record that was forgotten", () => {
+  it("the line policy changed is written by no run that was not greeted, and so never in the place of a record that was forgotten", () => {
     const rig = new Rig({ settings: underOther("c1") }).ready();
     const { transactionId } = rig.request({ mode: "manual" });
     rig.settle();

@@ -6,14 +6,14 @@ import { approve, minuteMs, outcome, request, settingsWith, withPolicy } from ".
 describe("an amount for two people", () => {
   const two = { twoApproversAbove: "10" } as const;
 
-  it("is held above the limit and not at it", () => {
+  it("an amount for two people is held above the limit and not at it", () => {
     const rig = withPolicy(two);
     expect(outcome(rig, "10")).toBe("approved");
     expect(outcome(rig, "10.000001")).toBe("held POLICY_TWO_APPROVERS");
     expect(outcome(rig, "10", { mode: "manual" })).toBe("held POLICY_MANUAL");
   });
 
-  it("is paid by two names, and by no one name twice, however it is written", () => {
+  it("an amount for two people is paid by two names, and by no one name twice, however it is written", () => {
     const rig = withPolicy(two);
     const { transactionId } = request(rig, "11");
     expect(rig.operate("show", { transactionId }).wait).toMatchObject({ needsTwo: true, confirmed: null });
@@ -31,7 +31,7 @@ describe("an amount for two people", () => {
     ]);
   });
 
-  it("needs one name alone up to the limit, whatever holds it", () => {
+  it("an amount for two people needs one name alone up to the limit, whatever holds it", () => {
     const rig = withPolicy({ ...two, holdAbove: "1" });
     const { transactionId } = request(rig, "10");
     expect(approve(rig, transactionId).withdrawal.state).toBe("approved");
@@ -40,7 +40,7 @@ describe("an amount for two people", () => {
     expect(approve(rig, large.transactionId).withdrawal.code).toBe("POLICY_CONFIRMED");
   });
 
-  it("ends with the no of anybody, and meets every limit at both yeses", () => {
+  it("an amount for two people ends with the no of anybody, and meets every limit at both yeses", () => {
     const rig = withPolicy({ ...two, maxPerDay: "20" });
     const [first, second] = [request(rig, "11"), request(rig, "11")];
     for (const { transactionId } of [first, second]) approve(rig, transactionId, "ann");
@@ -55,7 +55,7 @@ describe("an amount for two people", () => {
     expect(rig.kinds().filter((kind) => kind === "CONFIRMED")).toHaveLength(2);
   });
 
-  it("goes where the first one said, when it has no address of its own", () => {
+  it("an amount for two people goes where the first one said, when it has no address of its own", () => {
     const rig = withPolicy(two);
     const { transactionId } = request(rig, "11", { mode: "manual", address: "" });
     expect(approve(rig, transactionId, "ann").code).toBe("WITHDRAWAL_NEEDS_ADDRESS");
@@ -65,7 +65,7 @@ describe("an amount for two people", () => {
     expect(approve(rig, transactionId, "bob").withdrawal).toMatchObject({ state: "approved", address: other });
   });
 
-  it("is confirmed by what both saw: another table of decimals voids the first yes", () => {
+  it("an amount for two people is confirmed by what both saw: another table of decimals voids the first yes", () => {
     const rig = withPolicy(two);
     const { transactionId } = request(rig, "11");
     approve(rig, transactionId, "ann");
@@ -111,14 +111,14 @@ describe("a name", () => {
     expect(named(name).code).toBe("JSON_SHAPE"),
   );
 
-  it("is wanted of everybody, for a no as well", () => {
+  it("a name is wanted of everybody, for a no as well", () => {
     const rig = withPolicy({});
     const { transactionId } = request(rig, "1", { mode: "manual" });
     expect(rig.operate("refuse", { transactionId, approver: undefined }).code).toBe("JSON_SHAPE");
     expect(rig.operate("refuse", { transactionId, approver: "bob" }).ok).toBe(true);
   });
 
-  it("never leaves for the gateway", () => {
+  it("a name never leaves for the gateway", () => {
     const rig = withPolicy({ twoApproversAbove: "1" });
     const { transactionId } = request(rig, "2");
     for (const name of ["ann-at-the-shop", "bob-at-the-shop"]) approve(rig, transactionId, name);

@@ -10,7 +10,7 @@ import { approve, minuteMs, outcome, pay, request, settingsWith, withPolicy } fr
 import { backup, databaseOf, orderOf, recovered, restore } from "../support/recovery-order.ts";
 
 describe("folded again", () => {
-  it("from the file or from any checkpoint, all of it is the same", () => {
+  it("a policy that is folded again from the file or from any checkpoint is the same", () => {
     const policy = { newDestination: { holdAbove: "5", delayMinutes: 60 }, twoApproversAbove: "10" };
     const rig = withPolicy(policy, { segmentBytesMax: 1_500 });
     const rules = readRules(settingsWith(policy), own);

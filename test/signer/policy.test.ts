@@ -32,7 +32,7 @@ const outcome = (rig: Rig, amount: string, change: object = {}): string => {
 };
 
 describe("limits on amounts", () => {
-  it("let exactly the limit through and not one unit more", () => {
+  it("limits on amounts let exactly the limit through and not one unit more", () => {
     const rig = withPolicy({ maxPerWithdrawal: "5" });
     expect(outcome(rig, "5")).toBe("approved");
     expect(outcome(rig, "5.000001")).toBe("refused POLICY_ABOVE_WITHDRAWAL");
@@ -41,7 +41,7 @@ describe("limits on amounts", () => {
   it.each([
     ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
     ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
-  ])("add up over a sliding %s", (_, policy, spanMs, code) => {
+  ])("limits on amounts add up over a sliding %s", (_, policy, spanMs, code) => {
     const rig = withPolicy(policy);
     expect(outcome(rig, "4")).toBe("approved");
     rig.now += 1_000;
@@ -56,7 +56,7 @@ describe("limits on amounts", () => {
     expect(outcome(rig, "6")).toBe("approved");
   });
 
-  it("count from the approval, whatever the clock does and however often the signer starts", () => {
+  it("limits on amounts count from the approval, whatever the clock does and however often the signer starts", () => {
     const rig = withPolicy({ maxPerHour: "10" });
     rig.now += 2 * hourMs;
     expect(outcome(rig, "10")).toBe("approved");
@@ -69,7 +69,7 @@ describe("limits on amounts", () => {
     expect(rig.records().every((record, i, all) => i === 0 || record.at >= all[i - 1]!.at)).toBe(true);
   });
 
-  it("are not opened by a clock that jumps ahead again and again, and hold as before when it is right", () => {
+  it("limits on amounts are not opened by a clock that jumps ahead again and again, and hold as before when it is right", () => {
     const rig = withPolicy({ maxPerDay: "10" });
     const waiting = [rig.request({ amount: "10", expiresAt: begun + 9 * dayMs }).transactionId];
     rig.now += dayMs;
@@ -106,7 +106,7 @@ describe("limits on amounts", () => {
     ["hour", { maxPerHour: "10" }, hourMs, "POLICY_ABOVE_HOUR"],
     ["day", { maxPerDay: "10" }, dayMs, "POLICY_ABOVE_DAY"],
   ])(
-    "count once more when a nonce is bound, so that no %s's worth is saved up and let out at once",
+    "limits on amounts count once more when a nonce is bound, so that no %s's worth is saved up and let out at once",
     (_, policy, spanMs, code) => {
       const rig = withPolicy(policy);
       const saved = [0, 1, 2].map(() => {
@@ -131,7 +131,7 @@ describe("limits on amounts", () => {
     },
   );
 
-  it("give back what was declined, refused or ran out before a nonce was bound, and nothing else", () => {
+  it("limits on amounts give back what was declined, refused or ran out before a nonce was bound, and nothing else", () => {
     const rig = withPolicy({ maxPerDay: "10" });
     const first = rig.request({ amount: "10" });
     expect(outcome(rig, "10")).toBe("refused POLICY_ABOVE_DAY");
@@ -147,7 +147,7 @@ describe("limits on amounts", () => {
     expect(outcome(rig, "0.000001")).toBe("refused POLICY_ABOVE_DAY");
   });
 
-  it("are those of each currency for itself", () => {
+  it("limits on amounts are those of each currency for itself", () => {
     const rig = new Rig().ready();
     for (let i = 0; i < 5; i++) expect(outcome(rig, "1", { currency: "eth" })).toBe("approved");
     expect(outcome(rig, "1", { currency: "eth" })).toBe("refused POLICY_ABOVE_HOUR");
@@ -156,7 +156,7 @@ describe("limits on amounts", () => {
 });
 
 describe("a hold", () => {
-  it("begins above holdAbove and for every manual withdrawal", () => {
+  it("a hold begins above holdAbove and for every manual withdrawal", () => {
     const rig = withPolicy({ holdAbove: "3" });
     expect(outcome(rig, "3")).toBe("approved");
     expect(outcome(rig, "3.000001")).toBe("held POLICY_HOLD_ABOVE");
@@ -164,14 +164,14 @@ describe("a hold", () => {
     expect(outcome(rig, "1", { mode: "manual", address: "" })).toBe("held POLICY_MANUAL");
   });
 
-  it("does not save what is above a limit or goes to a bad address", () => {
+  it("a hold does not save what is above a limit or goes to a bad address", () => {
     const rig = withPolicy({ holdAbove: "3", maxPerWithdrawal: "5" });
     expect(outcome(rig, "6")).toBe("refused POLICY_ABOVE_WITHDRAWAL");
     expect(outcome(rig, "6", { mode: "manual" })).toBe("refused POLICY_ABOVE_WITHDRAWAL");
     expect(outcome(rig, "1", { mode: "manual", address: hot })).toBe("refused POLICY_DENIED_OWN");
   });
 
-  it("is ended by a person's yes within every limit", () => {
+  it("a hold is ended by a person's yes within every limit", () => {
     const rig = withPolicy({ holdAbove: "3", maxPerHour: "10" });
     const { transactionId, approvalDigest: digest } = rig.request({ amount: "7" });
     const { transactionId: second, approvalDigest } = rig.request({ amount: "4" });
@@ -198,7 +198,7 @@ describe("destinations", () => {
     expect(outcome(rig, "1", { address: shop })).toBe("approved");
   });
 
-  it("on the deny list are refused, and with an allow list all others are", () => {
+  it("destinations on the deny list are refused, and with an allow list all others are", () => {
     expect(outcome(withPolicy({ deny: [other] }), "1", { address: other })).toBe("refused POLICY_DENIED");
     expect(outcome(withPolicy({ deny: [other] }), "1")).toBe("approved");
     expect(outcome(withPolicy({ allow: [other] }), "1")).toBe("refused POLICY_NOT_ALLOWED");
@@ -212,7 +212,7 @@ describe("fee ceilings", () => {
   const priced = (wei: bigint) => ({ gasLimit: "50000", maxFeePerGas: `${wei / 50_000n}`, maxPriorityFeePerGas: "0" });
   const ether = 10n ** 18n;
 
-  it("hold for one withdrawal at its dearest", () => {
+  it("fee ceilings hold for one withdrawal at its dearest", () => {
     const rig = withPolicy({ maxFee: "0.001" });
     const { transactionId } = rig.request();
     expect(rig.ask("sign", { transactionId, facts: priced(ether / 1000n + 50_000n) }).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
@@ -222,7 +222,7 @@ describe("fee ceilings", () => {
     expect(rig.ask("replace", { transactionId, above: 1, facts: priced(0n) }).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
   });
 
-  it("have a floor beside them: gas that such a transaction needs at the least", () => {
+  it("fee ceilings have a floor beside them: gas that such a transaction needs at the least", () => {
     const rig = withPolicy({});
     const { transactionId } = rig.request();
     const gas = (gasLimit: string) => rig.ask("sign", { transactionId, facts: { ...priced(ether / 1000n), gasLimit } });
@@ -235,7 +235,7 @@ describe("fee ceilings", () => {
     expect(rig.ask("sign", { transactionId: native, facts })).toMatchObject({ ok: true });
   });
 
-  it("hold the tip too, 50 gwei unless told; a version above it gets the least step and no more", () => {
+  it("fee ceilings hold the tip too, 50 gwei unless told; a version above it gets the least step and no more", () => {
     const gwei = 1_000_000_000n;
     const tipped = (tip: bigint) => ({
       ...{ gasLimit: "50000", maxFeePerGas: `${100n * gwei}`, maxPriorityFeePerGas: `${tip}` },
@@ -261,7 +261,7 @@ describe("fee ceilings", () => {
     expect(dearer(gwei).withdrawal.versions[1]!.facts?.maxPriorityFeePerGas).toBe(`${45n * gwei}`);
   });
 
-  it("hold for a day, a replaced version not counting beside the dearer one", () => {
+  it("fee ceilings hold for a day, a replaced version not counting beside the dearer one", () => {
     const rig = withPolicy({ maxFee: "0.01", maxFeePerDay: "0.01" });
     const ids = [1, 2, 3].map(() => rig.request().transactionId);
     expect(rig.ask("sign", { transactionId: ids[0], facts: priced((4n * ether) / 1000n) }).ok).toBe(true);
@@ -285,7 +285,7 @@ describe("fee ceilings", () => {
 });
 
 describe("the fees of a day", () => {
-  it("count a withdrawal's dearest version, though a cheaper one comes after it", () => {
+  it("the fees of a day count a withdrawal's dearest version, though a cheaper one comes after it", () => {
     const policy = new Policy(readRules(settings, own));
     const fields = { kind: "INTENT", transactionId: "01".repeat(16), network: "eip155:31337", amountUnits: "1", at: begun };
     const fold = (version: number, maxFeePerGas: string): void =>
@@ -325,7 +325,7 @@ describe("a clearance", () => {
     ...{ gasLimit: 65_000n, maxFeePerGas: 10n ** 9n, maxPriorityFeePerGas: 1n },
   };
 
-  it("is given for bytes that say what was approved", () => {
+  it("a clearance is given for bytes that say what was approved", () => {
     const { policy, approval } = approved();
     const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
     const cleared = policy.clear(built, begun);
@@ -340,7 +340,7 @@ describe("a clearance", () => {
     ["native coin", { contract: "" }],
     ["chain", { chainId: 1n }],
     ["nonce", { nonce: 6n }],
-  ])("is refused when the %s differs", (_, change) => {
+  ])("a clearance is refused when the %s differs", (_, change) => {
     const { policy, approval } = approved();
     const built = {
       approval,
@@ -354,7 +354,7 @@ describe("a clearance", () => {
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code: "POLICY_NOT_AS_APPROVED" });
   });
 
-  it("is refused when the currency's table has changed since the approval", () => {
+  it("a clearance is refused when the currency's table has changed since the approval", () => {
     const { approval } = approved();
     const moved = { ...settings, currencies: { ...settings.currencies, usdt: { chain: "local", decimal: 6, contract: other } } };
     const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
@@ -367,7 +367,7 @@ describe("a clearance", () => {
     ["its amount above the limit", { maxPerWithdrawal: "1.499999" }, "POLICY_ABOVE_WITHDRAWAL"],
     ["its amount above the day's limit", { maxPerDay: "1.499999" }, "POLICY_ABOVE_DAY"],
     ["its amount above the hour's limit", { maxPerHour: "1.499999" }, "POLICY_ABOVE_HOUR"],
-  ])("is refused before a nonce is bound when the policy has %s by now", (_, change, code) => {
+  ])("a clearance is refused before a nonce is bound when the policy has %s by now", (_, change, code) => {
     const { approval } = approved();
     const edited = { ...settings, policy: { usdt: { ...settings.policy.usdt!, ...change } } };
     const built = { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" };
@@ -380,7 +380,7 @@ describe("a clearance", () => {
   it.each([
     ["the hot address", shop, [], "POLICY_DENIED_OWN"],
     ["a token's contract", hot, [shop], "POLICY_DENIED_CONTRACT"],
-  ])("is refused when the destination has become %s", (_, id, contracts, code) => {
+  ])("a clearance is refused when the destination has become %s", (_, id, contracts, code) => {
     const { approval } = approved();
     const rules = readRules(settings, [{ family: "evm", purpose: "hot", id }]);
     const policy = new Policy({ ...rules, contracts: new Set([...rules.contracts, ...contracts]) });
@@ -388,7 +388,7 @@ describe("a clearance", () => {
     expect(policy.clear(built, begun)).toMatchObject({ ok: false, code });
   });
 
-  it("and an approval cannot be counterfeited", () => {
+  it("a clearance and an approval cannot be counterfeited", () => {
     const { policy, approval } = approved();
     const cleared = policy.clear(
       { approval, unsigned: buildTransfer(transfer), facts: {}, version: 1, account: hot, child: null, slot: "5" },
@@ -413,11 +413,11 @@ describe("settings", () => {
     ["more decimals than the currency", { usdt: { ...usdt, maxPerDay: "1.0000001" } }],
     ["a mistyped address", { usdt: { ...usdt, deny: [`${shop.slice(0, -1)}9`] } }],
     ["a currency that is not there", { doge: usdt }],
-  ])("with %s are a fault", (_, policy) => {
+  ])("settings with %s are a fault", (_, policy) => {
     expect(() => readRules({ ...settings, policy }, own)).toThrow(expect.objectContaining({ code: "POLICY_SETTINGS" }));
   });
 
-  it("may set a limit of nothing, which lets nothing through", () => {
+  it("settings may set a limit of nothing, which lets nothing through", () => {
     expect(outcome(withPolicy({ maxPerDay: "0" }), "0.000001")).toBe("refused POLICY_ABOVE_DAY");
     expect(outcome(withPolicy({ holdAbove: "0" }), "0.000001")).toBe("held POLICY_HOLD_ABOVE");
   });

@@ -8,7 +8,7 @@ import { assertSafe } from "../../rig/invariants.ts";
 import { type AnyAnswer, facts, hot, Rig, shop, token, vault } from "../../rig/signer-rig.ts";
 
 describe("the way of one withdrawal", () => {
-  it("goes from job to released bytes, each step durable before the next", () => {
+  it("the way of one withdrawal goes from job to released bytes, each step durable before the next", () => {
     const rig = new Rig().ready();
     const { transactionId, ...asked } = rig.request();
     expect(asked).toMatchObject({ state: "approved", amountUnits: "1500000", address: shop, slot: "", versions: [] });
@@ -40,7 +40,7 @@ describe("the way of one withdrawal", () => {
     );
   });
 
-  it("answers nothing before it is on disk", () => {
+  it("the signer answers nothing before it is on disk", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     const answers: AnyAnswer[] = [];
@@ -53,7 +53,7 @@ describe("the way of one withdrawal", () => {
     expect(answers).toMatchObject([{ ok: true, withdrawal: { state: "signed" } }]);
   });
 
-  it("lets no bytes out with a repeated job while their release is on its way to the disk", () => {
+  it("the signer lets no bytes out with a repeated job while their release is on its way to the disk", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     rig.ask("sign", { transactionId, facts });
@@ -66,7 +66,7 @@ describe("the way of one withdrawal", () => {
     expect(rig.left.size).toBe(1);
   });
 
-  it("shares one sync among all who ask in one tick", () => {
+  it("the signer shares one sync among all who ask in one tick", () => {
     const rig = new Rig().ready();
     const ids = Array.from({ length: 64 }, () => rig.request({ amount: "0.1" }).transactionId);
     const before = rig.disk.syncs;
@@ -81,7 +81,7 @@ describe("the way of one withdrawal", () => {
     expect(rig.disk.syncs - before).toBeLessThanOrEqual(4);
   });
 
-  it("signs once for two who ask at once", () => {
+  it("the signer signs once for two who ask at once", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     const answers: AnyAnswer[] = [];
@@ -95,7 +95,7 @@ describe("the way of one withdrawal", () => {
 });
 
 describe("a crash", () => {
-  it("at any byte of any write leads to the same bytes, one token and a whole ledger", () => {
+  it("a crash at any byte of any write leads to the same bytes, one token and a whole ledger", () => {
     let hash = "";
     let points = 0;
     for (let kept = 0; kept < 4_000; kept += 97) {
@@ -133,7 +133,7 @@ describe("a crash", () => {
     }
   });
 
-  it("after INTENT signs the recorded bytes, whatever the facts now say", () => {
+  it("a crash after INTENT signs the recorded bytes, whatever the facts now say", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     rig.send("sign", { transactionId, facts });
@@ -147,7 +147,7 @@ describe("a crash", () => {
     expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
   });
 
-  it("after INTENT is made good before anything new is bound, lowest nonce first, and the courier hears of it", () => {
+  it("a crash after INTENT is made good before anything new is bound, lowest nonce first, and the courier hears of it", () => {
     const rig = new Rig().ready();
     const later = rig.request().transactionId;
     const first = rig.request().transactionId;
@@ -183,7 +183,7 @@ describe("a crash", () => {
     expect(rig.show(first).state).toBe("signed");
   });
 
-  it("gives the courier everything it needs to go on", () => {
+  it("a crash gives the courier everything it needs to go on", () => {
     const rig = new Rig().ready();
     const released = rig.pay();
     const signed = rig.request().transactionId;
@@ -202,7 +202,7 @@ describe("a crash", () => {
 });
 
 describe("a disk", () => {
-  it("that fails ends the run: nothing is answered, nothing leaves", () => {
+  it("a disk that fails ends the run: nothing is answered, nothing leaves", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     let answered = false;
@@ -218,7 +218,7 @@ describe("a disk", () => {
     expect(rig.ask("sign", { transactionId, facts }).withdrawal.slot).toBe("5");
   });
 
-  it("that is read-only leaves the signer up: it says so, takes, decides and signs nothing, and pays after the next start", () => {
+  it("a disk that is read-only leaves the signer up: it says so, takes, decides and signs nothing, and pays after the next start", () => {
     const rig = new Rig({ segmentBytesMax: 1_000 }).ready();
     const { transactionId } = rig.request();
     rig.settle();
@@ -247,7 +247,7 @@ describe("a disk", () => {
     expect(rig.operate("status").status).not.toHaveProperty("ledgerReadOnly");
   });
 
-  it("without room binds nothing new and goes on by itself", () => {
+  it("a disk without room binds nothing new and goes on by itself", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     rig.disk.free = 0;
@@ -264,7 +264,7 @@ describe("a disk", () => {
 });
 
 describe("statements", () => {
-  it("join without a gap, carry every entry once, and come again until acknowledged", () => {
+  it("statements join without a gap, carry every entry once, and come again until acknowledged", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     rig.ask("sign", { transactionId, facts });
@@ -282,7 +282,7 @@ describe("statements", () => {
     expect(rig.statements.flatMap((statement) => statement.entries)).toEqual(entries);
   });
 
-  it("are pushed as they become durable, and many make several", () => {
+  it("statements are pushed as they become durable, and many make several", () => {
     const rig = new Rig().ready();
     for (let i = 0; i < 600; i++) rig.request({ amount: "0.001" });
     const pushed = rig.pushes.filter((push) => push.push === "statement").length;
@@ -301,7 +301,7 @@ describe("statements", () => {
 });
 
 describe("the operator", () => {
-  it("sees the state and the history, and can have the ledger checked", () => {
+  it("the operator sees the state and the history, and can have the ledger checked", () => {
     const rig = new Rig().ready();
     const paid = rig.pay();
     rig.request({ amount: "1001" });
@@ -317,7 +317,7 @@ describe("the operator", () => {
     expect(rig.operate("show", { transactionId: "00".repeat(16) }).code).toBe("WITHDRAWAL_UNKNOWN");
   });
 
-  it("keeps a thousand closed ones to look at, and remembers every order for ever", () => {
+  it("the operator can look at a thousand closed withdrawals, and every order is remembered permanently", () => {
     const rig = new Rig({ segmentBytesMax: 100_000 }).ready();
     const first = rig.request({ amount: "1001" });
     for (let i = 0; i < 1_000; i++) {
@@ -340,7 +340,7 @@ describe("the operator", () => {
 });
 
 describe("a socket", () => {
-  it("refuses what it does not know, and answers under the request's own number", () => {
+  it("a socket refuses what it does not know, and answers under the request's own number", () => {
     const rig = new Rig().ready();
     expect(rig.ask("reveal").code).toBe("SOCKET_VERB");
     expect(rig.ask("constructor").code).toBe("SOCKET_VERB");
@@ -350,7 +350,7 @@ describe("a socket", () => {
     expect(rig.ask("approve", { transactionId: "00".repeat(16), digest: "", address: "" }).code).toBe("SOCKET_VERB");
   });
 
-  it("answers many of one verb on one line, each as it would be alone", () => {
+  it("a socket answers many of one verb on one line, each as it would be alone", () => {
     const rig = new Rig().ready();
     const ids = [rig.request().transactionId, rig.request().transactionId];
     const bodies = [
@@ -368,7 +368,7 @@ describe("a socket", () => {
     expect(rig.ask("sign", { transactionId: ids[1], facts })).toMatchObject({ ok: true, withdrawal: { slot: "6" } });
   });
 
-  it("takes no line of too many, of none, or of a verb that comes alone", () => {
+  it("a socket takes no line of too many, of none, or of a verb that comes alone", () => {
     const rig = new Rig().ready();
     const body = { transactionId: "00".repeat(16), facts };
     expect(rig.ask("each", { of: "sign", bodies: Array.from({ length: 64 }, () => body) }).ok).toBe(true);
@@ -378,7 +378,7 @@ describe("a socket", () => {
     expect(rig.ask("each", { of: "release", bodies: [body] }).code).toBe("JSON_SHAPE");
   });
 
-  it("keeps what the courier tells for status", () => {
+  it("a report of the courier is kept for status", () => {
     const rig = new Rig().ready();
     const courier = {
       at: 1,

@@ -29,7 +29,7 @@ const signs = ({ rig, transactionId }: { readonly rig: Rig; readonly transaction
   rig.ask("sign", { transactionId, facts }).code ?? "signed";
 
 describe("a pause whose record was cut off", () => {
-  it("holds after a start, under the same name, until a person lets signing go on", () => {
+  it("a pause whose record was cut off holds after a start, under the same name, until a person lets signing go on", () => {
     const world = beforeTheStop();
     const { rig, kept } = world;
     rig.operate("pause", { paused: true });
@@ -40,7 +40,7 @@ describe("a pause whose record was cut off", () => {
     expect(signs(world)).toBe("signed");
   });
 
-  it("is not there after `resume`, whose record the ledger holds", () => {
+  it("a pause whose record was cut off is not there after `resume`, whose record the ledger holds", () => {
     const world = beforeTheStop();
     const { rig, kept } = world;
     rig.operate("pause", { paused: true });
@@ -52,7 +52,7 @@ describe("a pause whose record was cut off", () => {
     expect(signs(world)).toBe("signed");
   });
 
-  it("is marked before its record is on disk, and the mark outlives a `resume` that is not", () => {
+  it("a pause whose record was cut off is marked before its record is on disk, and the mark outlives a `resume` that is not", () => {
     const { rig } = beforeTheStop();
     rig.signer.pause(true, "ann");
     rig.crash();
@@ -65,17 +65,20 @@ describe("a pause whose record was cut off", () => {
     expect(rig.core.paused?.approver).toBe("ann");
   });
 
-  it.each(["", "not json", '{"paused":7}', '{"paused":"","isLocked":"no"}'])("holds by a mark that says %j", (text) => {
-    const world = beforeTheStop();
-    const { rig, kept } = world;
-    rig.beside.create(stopMarkName, Buffer.from(text));
-    startsFrom(rig, kept);
-    expect(signs(world)).toBe("SIGNER_PAUSED");
-  });
+  it.each(["", "not json", '{"paused":7}', '{"paused":"","isLocked":"no"}'])(
+    "a pause whose record was cut off holds by a mark that says %j",
+    (text) => {
+      const world = beforeTheStop();
+      const { rig, kept } = world;
+      rig.beside.create(stopMarkName, Buffer.from(text));
+      startsFrom(rig, kept);
+      expect(signs(world)).toBe("SIGNER_PAUSED");
+    },
+  );
 });
 
 describe("a lock whose record was cut off", () => {
-  it("holds after a start, and without the mark the ledger knows nothing of it", () => {
+  it("a lock whose record was cut off holds after a start, and without the mark the ledger knows nothing of it", () => {
     const world = beforeTheStop();
     const { rig, kept } = world;
     rig.beside.create(stopMarkName, Buffer.from('{"paused":"","isLocked":true}\n'));
@@ -87,7 +90,7 @@ describe("a lock whose record was cut off", () => {
     expect(signs(other)).toBe("signed");
   });
 
-  it("is in the mark when the signer finds a foreign spend", () => {
+  it("a lock whose record was cut off is in the mark when the signer finds a foreign spend", () => {
     const { rig } = beforeTheStop();
     const counts = () => rig.ask("account", { chain: "local", slot: "9", witnesses: 2 });
     counts();

@@ -54,7 +54,7 @@ function stranded(slot = "1000000"): { readonly rig: Rig; readonly id: string } 
 }
 
 describe("a sweep that the chain cannot reach", () => {
-  it("is ended by a person once the gateway and the courier's nodes both say so, and its address begins where both count", () => {
+  it("a sweep that the chain cannot reach is ended by a person once the gateway and the courier's nodes both say so, and its address begins where both count", () => {
     const { rig, id } = stranded();
     names(rig, id);
     expect(rig.show(id)).toMatchObject({ state: "released", code: "SWEEP_UNREACHABLE" });
@@ -73,24 +73,27 @@ describe("a sweep that the chain cannot reach", () => {
     expect(released(rig, 2, "0")).not.toBe(id);
   });
 
-  it.each([1_500, 1_000_000])("stays ended over a crash, and so does its slot, in segments of %i bytes", (segmentBytesMax) => {
-    const rig = new Rig({ segmentBytesMax }).ready();
-    const id = released(rig, 1, "1000000");
-    counts(rig, "0");
-    names(rig, id);
-    end(rig, id, "1000000");
-    rig.signer.tick();
-    rig.settle();
-    expect(rig.kinds().includes("CHECKPOINT")).toBe(segmentBytesMax === 1_500);
-    rig.crash();
-    rig.greet();
-    expect(rig.show(id)).toMatchObject({ state: "expired", code: "SWEEP_UNREACHABLE" });
-    const { transactionId } = rig.request(sweep(2, { depositNext: "1000000" }));
-    expect(adopt(rig, "1000000").code).toBe("ACCOUNT_FIRST_SLOT");
-    expect(rig.ask("sign", { transactionId, facts }).code).toBe("ACCOUNT_NOT_ADOPTED");
-  });
+  it.each([1_500, 1_000_000])(
+    "a sweep that the chain cannot reach stays ended over a crash, and so does its slot, in segments of %i bytes",
+    (segmentBytesMax) => {
+      const rig = new Rig({ segmentBytesMax }).ready();
+      const id = released(rig, 1, "1000000");
+      counts(rig, "0");
+      names(rig, id);
+      end(rig, id, "1000000");
+      rig.signer.tick();
+      rig.settle();
+      expect(rig.kinds().includes("CHECKPOINT")).toBe(segmentBytesMax === 1_500);
+      rig.crash();
+      rig.greet();
+      expect(rig.show(id)).toMatchObject({ state: "expired", code: "SWEEP_UNREACHABLE" });
+      const { transactionId } = rig.request(sweep(2, { depositNext: "1000000" }));
+      expect(adopt(rig, "1000000").code).toBe("ACCOUNT_FIRST_SLOT");
+      expect(rig.ask("sign", { transactionId, facts }).code).toBe("ACCOUNT_NOT_ADOPTED");
+    },
+  );
 
-  it("stays ended in the ledger that a recovery opens, and its slot nobody's", () => {
+  it("a sweep that the chain cannot reach stays ended in the ledger that a recovery opens, and its slot nobody's", () => {
     const { rig, id } = stranded();
     names(rig, id);
     end(rig, id, "1000000");
@@ -100,14 +103,14 @@ describe("a sweep that the chain cannot reach", () => {
     expect(rig.core.accounts.isEnded("eip155:31337", deposit, "1000000")).toBe(true);
   });
 
-  it("is ended as well where the gateway holds an end that this ledger has forgotten", () => {
+  it("a sweep that the chain cannot reach is ended as well where the gateway holds an end that this ledger has forgotten", () => {
     const { rig, id } = stranded();
     rig.hear();
     rig.release(rig.gateway.ack(rig.gateway.stored!, { at: rig.now, ended: [id] }));
     expect(end(rig, id, "1000000").ok).toBe(true);
   });
 
-  it("is not ended on the courier's word alone, nor on the gateway's", () => {
+  it("a sweep that the chain cannot reach is not ended on the courier's word alone, nor on the gateway's", () => {
     const { rig, id } = stranded();
     expect(end(rig, id, "")).toMatchObject({
       code: "UNSTICK_REACHABLE",
@@ -132,7 +135,7 @@ describe("a sweep that the chain cannot reach", () => {
     expect(end(rig, id, "1000000").ok).toBe(true);
   });
 
-  it("is not ended while another open one has the slot that the chain takes next", () => {
+  it("a sweep that the chain cannot reach is not ended while another open one has the slot that the chain takes next", () => {
     const { rig, id } = stranded("0");
     const later = rig.request(sweep(2)).transactionId;
     rig.ask("sign", { transactionId: later, facts });
@@ -142,7 +145,7 @@ describe("a sweep that the chain cannot reach", () => {
     expect(end(rig, id, "0").code).toBe("UNSTICK_REACHABLE");
   });
 
-  it("is a sweep: a withdrawal and what has no slot or no bytes out is not ended", () => {
+  it("a withdrawal, and a sweep without a slot or without released bytes, are not ended like a sweep that the chain cannot reach", () => {
     const rig = new Rig().ready();
     const paid = rig.pay().transactionId;
     const waits = rig.request(sweep(1, { depositNext: "9" })).transactionId;
@@ -165,7 +168,7 @@ describe("the slot of an ended sweep", () => {
     return rig;
   }
 
-  it("is nobody's afterwards: a sweep that would come to it waits, and goes on behind it once the chain has passed it", () => {
+  it("the slot of an ended sweep is nobody's afterwards: a sweep that would come to it waits, and goes on behind it once the chain has passed it", () => {
     const rig = endedAtOne();
     const { transactionId } = rig.request(sweep(3, { depositNext: "2" }));
     expect(rig.ask("sign", { transactionId, facts })).toMatchObject({ code: "ACCOUNT_WAITS" });
@@ -182,7 +185,7 @@ describe("the slot of an ended sweep", () => {
     expect(rig.ask("sign", { transactionId, facts }).withdrawal.slot).toBe("2");
   });
 
-  it("may be used up by its bytes: no alarm and no lock, but for one that goes beyond it", () => {
+  it("the slot of an ended sweep may be used up by its bytes: no alarm and no lock, but for one that goes beyond it", () => {
     const rig = endedAtOne();
     counts(rig, "2");
     rig.now += 61_000;

@@ -65,7 +65,7 @@ function sweptFirst(): WaitingRig {
 }
 
 describe("a sweep whose top-up is open", () => {
-  it("is not signed before courier and gateway have both said that the top-up ended", () => {
+  it("a sweep whose top-up is open is not signed before courier and gateway have both said that the top-up ended", () => {
     const rig = ordered();
     expect(sign(rig, sweep)).toMatchObject({ ...refused, detail: `topup ${topUp.transactionId} is open` });
     expect(sign(rig, topUp)).toMatchObject({ ok: true });
@@ -77,13 +77,13 @@ describe("a sweep whose top-up is open", () => {
     expect(sign(rig, sweep)).toMatchObject({ ok: true });
   });
 
-  it("is signed at once without a top-up", () => {
+  it("a sweep without a top-up is signed at once", () => {
     const rig = waitingRig();
     rig.request(sweep);
     expect(sign(rig, sweep)).toMatchObject({ ok: true });
   });
 
-  it("is signed when the top-up ended unpaid: refused by a person, or run out after its death", () => {
+  it("a sweep is signed when its top-up ended unpaid: refused by a person, or run out after its death", () => {
     const refusal = ordered();
     refusal.operate("refuse", { transactionId: topUp.transactionId });
     expect(refusal.show(topUp.transactionId).state).toBe("refused");
@@ -97,7 +97,7 @@ describe("a sweep whose top-up is open", () => {
     expect(sign(rig, sweep)).toMatchObject({ ok: true });
   });
 
-  it("gets no other version either", () => {
+  it("a sweep whose top-up is open gets no other version either", () => {
     const rig = sweptFirst();
     rig.callDead(sweep.transactionId);
     expect(rig.next(sweep.transactionId)).toMatchObject(refused);
@@ -109,7 +109,7 @@ describe("a sweep whose top-up is open", () => {
     expect(rig.next(sweep.transactionId).withdrawal.versions).toHaveLength(2);
   });
 
-  it("runs out all the same", () => {
+  it("a sweep whose top-up is open runs out all the same", () => {
     const rig = ordered();
     rig.now += dayMs + 3_600_000;
     rig.greet();
@@ -118,7 +118,7 @@ describe("a sweep whose top-up is open", () => {
 });
 
 describe("a top-up whose sweep is signed", () => {
-  it("waits until every version of the sweep is dead by both words", () => {
+  it("a top-up whose sweep is signed waits until every version of the sweep is dead by both words", () => {
     const rig = sweptFirst();
     const { transactionId } = sweep;
     expect(sign(rig, topUp)).toMatchObject({ ...refused, detail: expect.stringContaining(`sweep ${transactionId} on `) });
@@ -128,7 +128,7 @@ describe("a top-up whose sweep is signed", () => {
     expect(sign(rig, topUp)).toMatchObject({ ok: true });
   });
 
-  it("waits for no sweep that the gateway calls ended as well", () => {
+  it("a top-up whose sweep is signed waits for no sweep that the gateway calls ended as well", () => {
     const rig = sweptFirst();
     paid(rig, sweep);
     expect(sign(rig, topUp)).toMatchObject(refused);
@@ -136,7 +136,7 @@ describe("a top-up whose sweep is signed", () => {
     expect(sign(rig, topUp)).toMatchObject({ ok: true });
   });
 
-  it("waits for a version that is recorded and whose signature is under way", () => {
+  it("a top-up whose sweep is signed waits for a version that is recorded and whose signature is under way", () => {
     const rig = waitingRig();
     rig.request(sweep);
     rig.send("sign", offerFor(rig, sweep));
@@ -153,7 +153,7 @@ describe("a top-up whose sweep is signed", () => {
 });
 
 describe("a sweep on a chain whose slots exclude", () => {
-  it("is signed beside its top-up: no block takes it before its coins are there", () => {
+  it("a sweep on a chain whose slots exclude is signed beside its top-up: no block takes it before its coins are there", () => {
     const rig = new Rig().ready();
     const evm = jobsOf(families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3), "eip155:31337", "0.002");
     for (const job of [evm.sweep, evm.topUp]) expect(rig.request(job).state).toBe("approved");

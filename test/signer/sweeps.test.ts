@@ -53,7 +53,7 @@ function paid(rig: Rig, job: Partial<Job>): Transaction {
 
 /** Counters above the chain's: BoltzExchange/boltz-backend 1201, leather-io/extension 5934. */
 describe("the first slot of an address for deposits", () => {
-  it("is the first slot alone on the courier's word, whatever number of nodes it names", () => {
+  it("the first slot of an address for deposits is the first slot alone on the courier's word, whatever number of nodes it names", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request(sweep());
     expect(adopt(rig, 3, "1000000", 8)).toMatchObject({ code: "ACCOUNT_FIRST_SLOT" });
@@ -62,7 +62,7 @@ describe("the first slot of an address for deposits", () => {
     expect(rig.ask("sign", { transactionId, facts }).withdrawal.slot).toBe("0");
   });
 
-  it("is another where the gateway's job says the same number as the nodes", () => {
+  it("the first slot of an address for deposits is another where the gateway's job says the same number as the nodes", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request(sweep(3, { depositNext: "7" }));
     expect(adopt(rig, 3, "0")).toMatchObject({ code: "ACCOUNT_FIRST_SLOT" });
@@ -71,7 +71,7 @@ describe("the first slot of an address for deposits", () => {
     expect(rig.ask("sign", { transactionId, facts }).withdrawal.slot).toBe("7");
   });
 
-  it("is any other by a person's yes to what the nodes count", () => {
+  it("the first slot of an address for deposits is any other by a person's yes to what the nodes count", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request(sweep());
     const wish = { chain: "local", address: deposit(3) };
@@ -85,7 +85,7 @@ describe("the first slot of an address for deposits", () => {
 });
 
 describe("a sweep", () => {
-  it("pays from its address to the paying one, which no job names", () => {
+  it("a sweep pays from its address to the paying one, which no job names", () => {
     const rig = new Rig().ready();
     const bytes = paid(rig, sweep());
     expect(bytes.from).toBe(deposit(3));
@@ -95,7 +95,7 @@ describe("a sweep", () => {
     expect([coins.from, coins.to, coins.value]).toEqual([deposit(4), hot, 1_250_000_000_000_000_000n]);
   });
 
-  it("has the next slot of its own address, beside the paying account's", () => {
+  it("a sweep has the next slot of its own address, beside the paying account's", () => {
     const rig = new Rig().ready();
     expect(paid(rig, sweep()).nonce).toBe(0);
     expect(paid(rig, sweep(3, { orderId: `${deposit(3)}/2`, amount: "1" })).nonce).toBe(1);
@@ -114,7 +114,7 @@ describe("a sweep", () => {
     expect(rig.request(sweep(4, { orderId: `${deposit(4)}/1` })).state).toBe("approved");
   });
 
-  it("is refused where config.json does not allow it, and its currency is paid out all the same", () => {
+  it("a sweep is refused where config.json does not allow it, and its currency is paid out all the same", () => {
     const { usdt } = settings.policy;
     const policy = { ...settings.policy, usdt: { ...usdt!, sweeps: { allowed: false } } };
     const rig = new Rig({ settings: { ...settings, policy } }).ready();
@@ -124,7 +124,7 @@ describe("a sweep", () => {
     expect(new Rig().ready().request(sweep()).state).toBe("approved");
   });
 
-  it("takes nothing of a day's limit, and no withdrawal's limit of amount holds for it", () => {
+  it("a sweep takes nothing of a day's limit, and no withdrawal's limit of amount holds for it", () => {
     const rig = new Rig().ready();
     const eth = { currency: "eth", orderId: `${deposit(3)}/1` };
     expect(rig.request(sweep(3, { ...eth, amount: "9.9" })).state).toBe("approved");
@@ -134,7 +134,7 @@ describe("a sweep", () => {
     expect(rig.request({ currency: "eth", amount: "2.5" }).code).toBe("POLICY_ABOVE_WITHDRAWAL");
   });
 
-  it("has ceilings of its own for fees", () => {
+  it("a sweep has ceilings of its own for fees", () => {
     const { usdt } = settings.policy;
     const sweeps = { maxFee: "0.0001" };
     const rig = new Rig({ settings: { ...settings, policy: { ...settings.policy, usdt: { ...usdt!, sweeps } } } }).ready();
@@ -146,7 +146,7 @@ describe("a sweep", () => {
     expect(rig.pay().state).toBe("released");
   });
 
-  it("shows in status how much of the ceilings of sweeps and top-ups is used", () => {
+  it("a sweep shows in status how much of the ceilings of sweeps and top-ups is used", () => {
     const rig = new Rig().ready();
     const used = (): unknown => rig.operate("status").status.limits.find(({ currency }) => currency === "usdt")?.sweeps;
     const nothing = { usedFeesInDay: "0", usedTopUpsInDay: "0", usedTopUpFeesInDay: "0" };
@@ -160,7 +160,7 @@ describe("a sweep", () => {
     expect(used()).toMatchObject(nothing);
   });
 
-  it("waits for the first counter of its address, which enough nodes must count", () => {
+  it("a sweep waits for the first counter of its address, which enough nodes must count", () => {
     const rig = new Rig().ready();
     expect(adopt(rig).code).toBe("ACCOUNT_NOT_ADOPTED");
     const { transactionId } = rig.request(sweep(3, { depositNext: "7" }));
@@ -173,7 +173,7 @@ describe("a sweep", () => {
     expect(adopt(rig, 3, "0").account.nextSlot).toBe("8");
   });
 
-  it("is signed once after a crash at any moment, with the same bytes", () => {
+  it("a sweep is signed once after a crash at any moment, with the same bytes", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request(sweep());
     adopt(rig);
@@ -187,7 +187,7 @@ describe("a sweep", () => {
     expect(rig.left.size).toBe(1);
   });
 
-  it("gets a dearer version on its own slot, and a cancel goes to its own address", () => {
+  it("a sweep gets a dearer version on its own slot, and a cancel goes to its own address", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request(sweep());
     adopt(rig);
@@ -208,7 +208,7 @@ describe("a sweep", () => {
     expect([cancel.from, cancel.to, cancel.nonce, cancel.value]).toEqual([deposit(3), deposit(3), 0, 0n]);
   });
 
-  it("shows who else uses its address: an alarm, then a lock", () => {
+  it("a sweep shows who else uses its address: an alarm, then a lock", () => {
     const rig = new Rig().ready();
     paid(rig, sweep());
     const count = (slot: string) => rig.ask("account", { chain: "local", slot, witnesses: 2, address: deposit(3) });
@@ -221,7 +221,7 @@ describe("a sweep", () => {
 });
 
 describe("a top-up", () => {
-  it("brings the coin that pays the fees from the paying account to the address", () => {
+  it("a top-up brings the coin that pays the fees from the paying account to the address", () => {
     const rig = new Rig().ready();
     const bytes = paid(rig, withSweep(rig, topUp()));
     expect([bytes.from, bytes.to, bytes.value, bytes.nonce, bytes.data]).toEqual([
@@ -233,7 +233,7 @@ describe("a top-up", () => {
     ]);
   });
 
-  it("is never sent twice for one sweep, whatever comes again", () => {
+  it("a top-up is never sent twice for one sweep, whatever comes again", () => {
     const rig = new Rig().ready();
     paid(rig, withSweep(rig, topUp()));
     rig.request(topUp());
@@ -243,13 +243,13 @@ describe("a top-up", () => {
     expect(rig.records().filter(({ kind }) => kind === "INTENT")).toHaveLength(1);
   });
 
-  it("whose id is not that of its sweep is refused, with an alarm by its code", () => {
+  it("a top-up whose id is not that of its sweep is refused, with an alarm by its code", () => {
     const rig = new Rig().ready();
     expect(rig.request(topUp(3, { transactionId: "ab".repeat(16) })).code).toBe("JOB_ID_MISMATCH");
     expect(rig.request(withSweep(rig, topUp())).state).toBe("approved");
   });
 
-  it("is refused unless the open sweep that it is for stands in the ledger, and approved behind it", () => {
+  it("a top-up is refused unless the open sweep that it is for stands in the ledger, and approved behind it", () => {
     const rig = new Rig().ready();
     expect(rig.request(topUp()).code).toBe("JOB_TOPUP_SWEEP");
     const far = 2_000_000_000;
@@ -266,7 +266,7 @@ describe("a top-up", () => {
     expect(rig.records().filter(({ kind }) => kind === "INTENT")).toHaveLength(0);
   });
 
-  it("that is refused ends its sweep with it, which the gateway may then order again", () => {
+  it("a top-up that is refused ends its sweep with it, which the gateway may then order again", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request(sweep());
     expect(rig.request(topUp(3, { amount: "900" })).code).toBe("POLICY_ABOVE_WITHDRAWAL");
@@ -276,7 +276,7 @@ describe("a top-up", () => {
     expect(rig.request(topUp(3, { orderId: sweepId(`${deposit(3)}/2`) })).state).toBe("approved");
   });
 
-  it("is held to a ceiling for one and for a day", () => {
+  it("a top-up is held to a ceiling for one and for a day", () => {
     const { usdt } = settings.policy;
     const sweeps = { maxTopUp: "0.003", maxTopUpPerDay: "0.005" };
     const rig = new Rig({ settings: { ...settings, policy: { ...settings.policy, usdt: { ...usdt!, sweeps } } } }).ready();

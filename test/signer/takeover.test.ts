@@ -47,7 +47,7 @@ describe("an agent counts as heard", () => {
     await agent.next("ack");
   };
 
-  it("once its signer says that it took this greeting: not before, not by a gateway that is not there, not in another run", async () => {
+  it("an agent counts as heard once its signer says that it took this greeting: not before, not by a gateway that is not there, not in another run", async () => {
     stands(3);
     const agent = await link.greeted();
     expect(release("first run")).toMatchObject(unheard);
@@ -58,7 +58,7 @@ describe("an agent counts as heard", () => {
     expect(release("first run")).toEqual(released);
   });
 
-  it("not by whatever its courier alone can say: beats, statements of a signer that took no greeting, or took another", async () => {
+  it("an agent does not count as heard by messages that its courier can send alone: beats, statements of a signer that took no greeting, or took another", async () => {
     stands(3);
     const first = await link.greeted();
     const agent = await link.greeted();
@@ -75,7 +75,7 @@ describe("an agent counts as heard", () => {
     expect(heardIs()).toBe("first run");
   });
 
-  it("also by a statement that says more than that", async () => {
+  it("an agent counts as heard also by a statement that says more than that", async () => {
     stands(3);
     const agent = await link.greeted();
     const more: EntryBody = { kind: "alarm", code: "CLOCK_SKEW", locked: false };
@@ -95,7 +95,7 @@ describe("an agent counts as heard", () => {
     expect(release("second run")).toEqual(released);
   });
 
-  it("not when its ledger stands behind what is held: then both sides may have been put back", async () => {
+  it("an agent does not count as heard when its ledger stands behind what is held: then both sides may have been put back", async () => {
     stands(4);
     const agent = await link.greeted();
     await saysSo(agent, 3);
@@ -105,7 +105,7 @@ describe("an agent counts as heard", () => {
     expect(release("first run")).toEqual(released);
   });
 
-  it("not when it knows more than the database, even if it did before", async () => {
+  it("an agent does not count as heard when it knows more than the database, even if it did before", async () => {
     stands(3);
     const agent = await link.greeted();
     await saysSo(agent);
@@ -120,7 +120,7 @@ describe("an agent counts as heard", () => {
     expect(release("second run")).toEqual(released);
   });
 
-  it("not when it was granted an epoch that the database never gave", async () => {
+  it("an agent does not count as heard when it was granted an epoch that the database never gave", async () => {
     stands(3);
     await saysSo(await link.greeted());
     const later = link.connect();
@@ -129,7 +129,7 @@ describe("an agent counts as heard", () => {
     expect(release("first run")).toMatchObject(unheard);
   });
 
-  it("not when its word contradicts the database", async () => {
+  it("an agent does not count as heard when its word contradicts the database", async () => {
     const agent = await link.greeted();
     agent.state(statementOf(link.keys.id, 0, [], { greeted: agent.nonce, head: headAt(3) }));
     await agent.next("ack");
@@ -139,7 +139,7 @@ describe("an agent counts as heard", () => {
     expect(release("first run")).toMatchObject(unheard);
   });
 
-  it("not while its recovery is awaited", () => {
+  it("an agent does not count as heard while its recovery is awaited", () => {
     const { store } = link.db;
     recoverAgent({ store, nowMs: 9_000 } as Operator, link.keys.id, 0);
     keepHeard(store.database, link.keys.id, "first run");
@@ -170,7 +170,7 @@ describe("an agent counts as heard", () => {
 });
 
 describe("a run of the gateway", () => {
-  it("has a name beside its database as long as it owns it, and another one each time", () => {
+  it("a run of the gateway has a name beside its database as long as it owns it, and another one each time", () => {
     const folder = mkdtempSync(join(tmpdir(), "gateway-run-"));
     const path = join(folder, "gateway.db");
     createStore(path, "", silentLog).close();
@@ -194,29 +194,32 @@ describe("a run of the gateway", () => {
   it.each([
     ["once", 1, true],
     ["again and again", 1_000, false],
-  ])("is the one its lock file names, where another that starts wrote its own name over it %s", (_, times, isWon) => {
-    const folder = mkdtempSync(join(tmpdir(), "gateway-run-"));
-    const path = join(folder, "gateway.db");
-    createStore(path, "", silentLog).close();
-    // Stands for the other gateway: after this one's name, before its lock.
-    const lock = new DatabaseSync(`${path}.lock`);
-    lock.exec(`CREATE TABLE run (id TEXT NOT NULL); CREATE TABLE written (at INTEGER);
+  ])(
+    "a run of the gateway is the one its lock file names, where another that starts wrote its own name over it %s",
+    (_, times, isWon) => {
+      const folder = mkdtempSync(join(tmpdir(), "gateway-run-"));
+      const path = join(folder, "gateway.db");
+      createStore(path, "", silentLog).close();
+      // Stands for the other gateway: after this one's name, before its lock.
+      const lock = new DatabaseSync(`${path}.lock`);
+      lock.exec(`CREATE TABLE run (id TEXT NOT NULL); CREATE TABLE written (at INTEGER);
       CREATE TRIGGER another AFTER INSERT ON run WHEN (SELECT count(*) FROM written) < ${times}
       BEGIN INSERT INTO written VALUES (1); UPDATE run SET id = 'another'; END`);
-    lock.close();
-    try {
-      if (isWon) {
-        const { run, release } = ownStore(path);
-        expect(runningOn(path)).toBe(run);
-        release();
-      } else {
-        expect(() => ownStore(path)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }));
+      lock.close();
+      try {
+        if (isWon) {
+          const { run, release } = ownStore(path);
+          expect(runningOn(path)).toBe(run);
+          release();
+        } else {
+          expect(() => ownStore(path)).toThrow(expect.objectContaining({ code: "GATEWAY_STORE_OWNED" }));
+        }
+        expect(runningOn(path)).toBeNull();
+      } finally {
+        rmSync(folder, { recursive: true });
       }
-      expect(runningOn(path)).toBeNull();
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
-  });
+    },
+  );
 });
 
 describe("a release unheard", () => {
@@ -238,7 +241,7 @@ describe("a release unheard", () => {
     });
   };
 
-  it("frees nothing without its flag; with it the next server begins with a recovery", async () => {
+  it("a release of an unheard agent frees nothing without its flag; with it the next server begins with a recovery", async () => {
     await ready();
     const { id } = agentRow();
     expect(releaseAgent(gateway.operator, id)).toMatchObject(unheard);
@@ -253,7 +256,7 @@ describe("a release unheard", () => {
     });
   });
 
-  it("is no other than a release when the agent was heard", async () => {
+  it("a release without hearing is an ordinary release when the agent was heard", async () => {
     await ready();
     heard();
     expect(releaseAgent(gateway.operator, agentRow().id)).toEqual(released);
@@ -261,7 +264,7 @@ describe("a release unheard", () => {
     expect([epochOf(next), recovering(), countOf("recoveries")]).toEqual([1, { epoch: 1, lockedCode: "" }, 0]);
   });
 
-  it("gives a pairing request that comes again the very same grant", async () => {
+  it("a release of an unheard agent gives a pairing request that comes again the very same grant", async () => {
     await ready();
     giveUp();
     const sealed = gateway.sealed({}, undefined, newAgentKeys());
@@ -272,7 +275,7 @@ describe("a release unheard", () => {
     expect(recovering()).toEqual({ epoch: 3, lockedCode: "RECOVERY_OFFERED" });
   });
 
-  it("is not overtaken by pairing once more; a recovery that was carried out is", async () => {
+  it("a release of an unheard agent is not overtaken by pairing once more; a recovery that was carried out is", async () => {
     await ready();
     giveUp();
     const keys = newAgentKeys();
@@ -284,7 +287,7 @@ describe("a release unheard", () => {
     expect(recovering()).toEqual({ epoch: 5, lockedCode: "" });
   });
 
-  it("counts for every server that pairs, until the agent itself was heard again", async () => {
+  it("a release of an unheard agent counts for every server that pairs, until the agent itself was heard again", async () => {
     await ready();
     const first = giveUp();
     for (const keys of [newAgentKeys(), newAgentKeys()]) {

@@ -20,7 +20,7 @@ const signaturesOf = (id: string) =>
   both.store.database.all<{ txHash: string; slot: string }>("SELECT txHash, slot FROM signatures WHERE transactionId = ?", id);
 
 describe("a gateway that went back", () => {
-  it("takes its own orders back with row, place and hash as they were, and signatures with them", () => {
+  it("a gateway that went back takes its own orders back with row, place and hash as they were, and signatures with them", () => {
     both.pay("before");
     both.keepDatabase("old");
     const paid = both.pay("lost-and-signed");
@@ -47,7 +47,7 @@ describe("a gateway that went back", () => {
     expect(both.rig.show(next)).toMatchObject({ state: "approved", sequence: before.sequence + 1 });
   });
 
-  it("learns a job that was recorded and not acknowledged, which shows in no head", () => {
+  it("a gateway that went back learns a job that was recorded and not acknowledged, which shows in no head", () => {
     both.pay("before");
     both.acknowledge();
     both.keepDatabase("old");
@@ -59,7 +59,7 @@ describe("a gateway that went back", () => {
     expect(both.rig.ask("hello").greeted).toBe(true);
   });
 
-  it("gives no job a place before it has been told, and then the one after what it forgot", () => {
+  it("a gateway that went back gives no job a place before it has been told, and then the one after what it forgot", () => {
     both.pay("before");
     both.keepDatabase("old");
     const lost = both.pay("lost");
@@ -72,7 +72,7 @@ describe("a gateway that went back", () => {
     expect(both.rig.core.locked).toBeNull();
   });
 
-  it("attaches what the shop asked for again to the job that was signed, and pays it once", () => {
+  it("a gateway that went back attaches what the shop asked for again to the job that was signed, and pays it once", () => {
     both.keepDatabase("old");
     const id = both.pay("again");
     both.putDatabaseBack("old");
@@ -85,7 +85,7 @@ describe("a gateway that went back", () => {
     expect(both.store.database.all("SELECT 1 FROM audit WHERE act = 'alarm HUB_ORDER_REPLACED'")).toEqual([]);
   });
 
-  it("keeps what was signed where the shop asks again for something else, and says so", () => {
+  it("a gateway that went back keeps what was signed where the shop asks again for something else, and says so", () => {
     both.keepDatabase("old");
     const id = both.pay("again");
     both.putDatabaseBack("old");
@@ -96,7 +96,7 @@ describe("a gateway that went back", () => {
     expect(signaturesOf(id)).toHaveLength(1);
   });
 
-  it("is told in parts when it lost more than one statement holds", () => {
+  it("a gateway that went back is told in parts when it lost more than one statement holds", () => {
     both.keepDatabase("old");
     const ids = Array.from({ length: 200 }, (_, number) => {
       const id = both.order(`many-${number}`);
@@ -113,7 +113,7 @@ describe("a gateway that went back", () => {
     expect(both.agent.jobSequence).toBe(200);
   });
 
-  it("goes on from where it stands when it is put back once more while it is told", () => {
+  it("a gateway that went back goes on from where it stands when it is put back once more while it is told", () => {
     both.keepDatabase("old");
     const first = both.pay("first");
     both.keepDatabase("middle");
@@ -126,7 +126,7 @@ describe("a gateway that went back", () => {
     expect(both.rig.ask("hello").greeted).toBe(true);
   });
 
-  it("lets nothing new be signed or let out before it holds all of it", () => {
+  it("a gateway that went back lets nothing new be signed or let out before it holds all of it", () => {
     both.keepDatabase("old");
     both.pay("lost");
     const waiting = both.order("waiting");
@@ -137,7 +137,7 @@ describe("a gateway that went back", () => {
     expect(both.rig.ask("sign", { transactionId: waiting, facts })).toMatchObject({ ok: true });
   });
 
-  it("with another record at the place where it stands is a fork, and locks", () => {
+  it("a gateway that went back with another record at the place where it stands is a fork, and locks", () => {
     both.pay("one");
     both.acknowledge();
     both.pay("two");
@@ -148,7 +148,7 @@ describe("a gateway that went back", () => {
 });
 
 describe("an old word of the gateway", () => {
-  it("does not greet a signer whose gateway went back since", () => {
+  it("an old word of the gateway does not greet a signer whose gateway went back since", () => {
     both.keepDatabase("old");
     both.pay("lost");
     const { rig } = both;

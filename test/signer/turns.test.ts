@@ -43,7 +43,7 @@ function jobsOf(rig: Rig, count: number, change: object = { amount: "0.1" }): { 
 }
 
 describe("a decision on a fresh job", () => {
-  it("is told to the courier before the disk has it, and to nobody else", () => {
+  it("a decision on a fresh job is told to the courier before the disk has it, and to nobody else", () => {
     const { rig } = held();
     const { frame } = jobsOf(rig, 1);
     const durable = rig.signer.ledger.durableHead.seq;
@@ -56,7 +56,7 @@ describe("a decision on a fresh job", () => {
     expect([rig.signer.ledger.durableHead.seq, rig.stated()]).toEqual([durable + 3, ["approved"]]);
   });
 
-  it("is forgotten with the power, and made again when the job comes again", () => {
+  it("a decision on a fresh job is forgotten with the power, and made again when the job comes again", () => {
     const { rig } = held();
     const { frame, ids } = jobsOf(rig, 1);
     rig.send("admit", { frame });
@@ -67,7 +67,7 @@ describe("a decision on a fresh job", () => {
     expect(rig.ask("sign", { transactionId: ids[0]!, facts }).withdrawal.slot).toBe("5");
   });
 
-  it("leaves before its records go to the disk", () => {
+  it("a decision on a fresh job leaves before its records go to the disk", () => {
     const { rig, run } = held("soon");
     let isAppending: boolean | null = null;
     rig.send("admit", { frame: jobsOf(rig, 1).frame }, () => {
@@ -80,7 +80,7 @@ describe("a decision on a fresh job", () => {
 });
 
 describe("a statement", () => {
-  it("waits a little after an approval, and says the signature with it", () => {
+  it("a statement waits a little after an approval, and says the signature with it", () => {
     const { rig, calm } = held("later");
     const { transactionId } = rig.request();
     expect(rig.stated()).toEqual([]);
@@ -110,7 +110,7 @@ describe("a statement", () => {
     expect(rig.stated()).toEqual(["held", "refused", "approved held"]);
   });
 
-  it("is made when the answers of its turn are given", () => {
+  it("a statement is made when the answers of its turn are given", () => {
     const { rig, run } = held("soon");
     const { frame, ids } = jobsOf(rig, 1);
     rig.send("admit", { frame });
@@ -209,7 +209,7 @@ describe("signing many", () => {
     return { rig, run, calm, ids, answers, signed };
   }
 
-  it("goes on turn by turn, and those of one turn are answered before the next are made", () => {
+  it("the signing of many withdrawals goes on turn by turn, and those of one turn are answered before the next are made", () => {
     const { rig, run, answers, signed, ids } = asked();
     expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(count);
     expect([signed(), answers.length]).toEqual([perTurn, perTurn]);
@@ -226,7 +226,7 @@ describe("signing many", () => {
     expect(run()).toBe(0);
   });
 
-  it("stops with a lock that comes between two turns", () => {
+  it("the signing of many withdrawals stops with a lock that comes between two turns", () => {
     const { rig, calm, answers, signed } = asked();
     const forked = { seq: rig.signer.ledger.head.seq, hash: "ff".repeat(32) };
     rig.release(rig.gateway.ack(forked, { at: rig.now }));
@@ -235,7 +235,7 @@ describe("signing many", () => {
     expect(answers.slice(perTurn).map((answer) => answer.code)).toEqual(Array(count - perTurn).fill("SIGNER_LOCKED"));
   });
 
-  it("after a crash between two turns makes the same signatures with the same nonces", () => {
+  it("the signing of many withdrawals after a crash between two turns makes the same signatures with the same nonces", () => {
     const { rig, calm, ids, answers } = asked();
     const first = answers.map(({ withdrawal }) => withdrawal.versions[0]!.txHash);
     rig.crash();

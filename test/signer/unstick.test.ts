@@ -37,7 +37,7 @@ function paying(): { readonly rig: Rig; readonly transactionId: string; readonly
 }
 
 describe("replace by a person", () => {
-  it("shows twice the fees first and changes nothing, then signs exactly that on the same slot", () => {
+  it("a replacement by a person shows twice the fees first and changes nothing, then signs exactly that on the same slot", () => {
     const { rig, transactionId } = paying();
     const before = rig.records().length;
     const shown = plan(rig, "replace", transactionId);
@@ -55,7 +55,7 @@ describe("replace by a person", () => {
     expect(rig.pushes.some((push) => push.push === "changed" && push.withdrawal.versions.length === 2)).toBe(true);
   });
 
-  it("takes fees that a person names, and refuses those that no node would take as a replacement", () => {
+  it("a replacement by a person takes fees that a person names, and refuses those that no node would take as a replacement", () => {
     const { rig, transactionId } = paying();
     const named = { maxFeePerGas: "2250000000", maxPriorityFeePerGas: "1125000000", gasLimit: "70000" };
     expect(plan(rig, "replace", transactionId, named).plan.facts).toMatchObject(named);
@@ -63,7 +63,7 @@ describe("replace by a person", () => {
       expect(plan(rig, "replace", transactionId, { ...named, ...low }).code).toBe("UNSTICK_FEES");
   });
 
-  it("falls back to an eighth more where twice is above the limit, and keeps to the limit", () => {
+  it("a replacement by a person falls back to an eighth more where twice is above the limit, and keeps to the limit", () => {
     const rig = new Rig().ready();
     const dear = { gasLimit: "65000", maxFeePerGas: "100000000000", maxPriorityFeePerGas: "1000000000" };
     const { transactionId } = rig.request();
@@ -74,7 +74,7 @@ describe("replace by a person", () => {
     expect(plan(rig, "replace", transactionId, above).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
   });
 
-  it("does not do what was not shown, and twice is once", () => {
+  it("a replacement by a person does not do what was not shown, and twice is once", () => {
     const { rig, transactionId } = paying();
     const shown = plan(rig, "replace", transactionId);
     const asked = { transactionId, act: "replace", facts: choice, plan: shown.plan };
@@ -88,7 +88,7 @@ describe("replace by a person", () => {
     expect(rig.show(transactionId).versions).toHaveLength(3);
   });
 
-  it("is for what is bound, out and not over", () => {
+  it("a replacement by a person is for what is bound, out and not over", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     expect(plan(rig, "replace", transactionId).code).toBe("UNSTICK_UNBOUND");
@@ -106,7 +106,7 @@ describe("replace by a person", () => {
 });
 
 describe("cancel", () => {
-  it("signs nothing to oneself on the same slot, and from then on nothing that pays", () => {
+  it("a cancel signs a payment of nothing to oneself on the same slot, and from then on nothing that pays", () => {
     const { rig, transactionId, see } = paying();
     see("broadcast");
     expect(plan(rig, "cancel", transactionId).plan).toMatchObject({ act: "cancel", version: 2, facts: { gasLimit: "21000" } });
@@ -120,7 +120,7 @@ describe("cancel", () => {
     expect(plan(rig, "replace", transactionId).plan.act).toBe("cancel");
   });
 
-  it("leaves the end to the chain: by it nothing is paid, by an earlier version the withdrawal is", () => {
+  it("a cancel leaves the end to the chain: by it nothing is paid, by an earlier version the withdrawal is", () => {
     for (const [version, outcome, wrong] of [
       ["2", "cancelled", "paid"],
       ["1", "paid", "cancelled"],
@@ -136,7 +136,7 @@ describe("cancel", () => {
     }
   });
 
-  it("survives a crash between its record and its signature", () => {
+  it("a cancel survives a crash between its record and its signature", () => {
     const { rig, transactionId } = paying();
     const shown = plan(rig, "cancel", transactionId);
     rig.records();
@@ -149,7 +149,7 @@ describe("cancel", () => {
     expect(rig.show(transactionId).versions.map(({ isCancel = false }) => isCancel)).toEqual([false, true]);
   });
 
-  it("keeps to the ceilings of fees", () => {
+  it("a cancel keeps to the ceilings of fees", () => {
     const { rig, transactionId } = paying();
     const dear = { maxFeePerGas: "600000000000", maxPriorityFeePerGas: "50000000000" };
     expect(plan(rig, "cancel", transactionId, dear).code).toBe("POLICY_FEE_ABOVE_WITHDRAWAL");
@@ -161,7 +161,7 @@ describe("cancel", () => {
 });
 
 describe("a pause", () => {
-  it("stops every signature that pays, over a restart, and lets what is signed go on; resume goes on", () => {
+  it("a pause stops every signature that pays, over a restart, and lets what is signed go on; resume goes on", () => {
     const { rig, transactionId } = paying();
     const next = rig.request().transactionId;
     expect(rig.operate("pause", { paused: true }).ok).toBe(true);
@@ -181,7 +181,7 @@ describe("a pause", () => {
     expect(rig.kinds().filter((kind) => kind === "PAUSED")).toHaveLength(2);
   });
 
-  it("stops what was recorded and not signed yet, and resume signs it", () => {
+  it("a pause stops what was recorded and not signed yet, and resume signs it", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     rig.send("sign", { transactionId, facts });
@@ -192,7 +192,7 @@ describe("a pause", () => {
     expect(rig.kinds()).toContain("SIGNED");
   });
 
-  it("is told to the gateway until that has acknowledged it, also after a restart", () => {
+  it("a pause is told to the gateway until that has acknowledged it, also after a restart", () => {
     const rig = new Rig().ready();
     rig.operate("pause", { paused: true });
     rig.start();
@@ -229,7 +229,7 @@ describe("the gateway's last word", () => {
     expect(rig.show(transactionId).versions[0]!.raw).toBeUndefined();
   });
 
-  it("is heard before the courier tells the end, and closes the withdrawal with it", () => {
+  it("the gateway's last word is heard before the courier tells the end, and closes the withdrawal with it", () => {
     const { rig, transactionId, see } = paying();
     rig.gateway.ended.add(transactionId);
     rig.acknowledge();
@@ -241,7 +241,7 @@ describe("the gateway's last word", () => {
     expect(rig.kinds().filter((kind) => kind === "ENDED")).toHaveLength(1);
   });
 
-  it("is nobody else's: of a foreign key, another agent or epoch it ends nothing", () => {
+  it("the gateway's last word is nobody else's: of a foreign key, another agent or epoch it ends nothing", () => {
     const { rig, transactionId, see } = paying();
     see("final", "paid");
     rig.hear();
@@ -260,7 +260,7 @@ describe("the gateway's last word", () => {
 });
 
 describe("status", () => {
-  it("names the lowest slot that waits longer than it should, whatever the courier tells of it", () => {
+  it("status names the lowest slot that waits longer than it should, whatever the courier tells of it", () => {
     const rig = new Rig({ settings: { ...settings, stuckAfterMinutes: 30 } }).ready();
     const first = rig.pay().transactionId;
     const second = rig.pay().transactionId;

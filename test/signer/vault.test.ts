@@ -41,7 +41,7 @@ function signed(vault: Vault, cleared: Partial<typeof fields> | object, recorded
 }
 
 describe("a vault", () => {
-  it("knows its accounts and signs as ethers does, by either routine", () => {
+  it("a vault knows its accounts and signs as ethers does, by either routine", () => {
     const held = contents();
     const vault = unlockVault(held);
     const other = unlockWith(contents(), signByNoble);
@@ -63,7 +63,7 @@ describe("a vault", () => {
     expect(() => held.signerSeed.bytes).toThrow();
   });
 
-  it("gives signatures with the low half of s over edge digests and keys, the same by either routine", () => {
+  it("a vault gives signatures with the low half of s over edge digests and keys, the same by either routine", () => {
     const edges = ["00".repeat(32), "00".repeat(31).concat("01"), "ff".repeat(32), order.toString(16), (order - 1n).toString(16)];
     const keys = [1n, 2n, order - 1n].map((key) => Buffer.from(key.toString(16).padStart(64, "0"), "hex"));
     for (const key of keys) {
@@ -77,7 +77,7 @@ describe("a vault", () => {
     }
   });
 
-  it("signs only when clearance and receipt name the same withdrawal, version and digest, for its own account", () => {
+  it("a vault signs only when clearance and receipt name the same withdrawal, version and digest, for its own account", () => {
     const vault = unlockVault(contents());
     expect(signed(vault, {})).toHaveLength(65);
     for (const [cleared, recorded] of [
@@ -127,14 +127,14 @@ describe("a vault", () => {
     expect(vault.sign(clearance, receipt).map(({ length }) => length)).toEqual([65]);
   });
 
-  it("has the signer's key for statements", () => {
+  it("a vault has the signer's key for statements", () => {
     const vault = unlockVault(contents());
     const frame = sealEnvelope("statement", { a: 1 }, vault.signerKey);
     const publicKey = publicKeyFromHex(publicKeyHex(vault.signerKey));
     expect(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 1000 }).kind).toBe("statement");
   });
 
-  it("is of no use once locked, and prints nothing", () => {
+  it("a vault is of no use once locked, and prints nothing", () => {
     const vault = unlockVault(contents());
     const secret = hot.privateKey.slice(2);
     expect(inspect(vault, { depth: 9, showHidden: true }) + JSON.stringify(vault)).not.toContain(secret);
@@ -160,14 +160,14 @@ describe("the process with the keys", () => {
       encoding: "utf8",
     });
 
-  it("refuses NODE_OPTIONS and an inspector", () => {
+  it("the process with the keys refuses NODE_OPTIONS and an inspector", () => {
     expect(start([]).stdout).toContain('"warnings":[]');
     expect(start([], { NODE_OPTIONS: "--max-old-space-size=100" }).stderr).toContain("PROCESS_NODE_OPTIONS");
     expect(start(["--inspect=127.0.0.1:0"]).stderr).toContain("PROCESS_INSPECTOR");
     expect(start(["--max-old-space-size=100"]).stdout).toContain('"warnings":[]');
   });
 
-  it("keeps the inspector shut on SIGUSR1, and its memory out of core dumps", async () => {
+  it("the process with the keys keeps the inspector shut on SIGUSR1, and its memory out of core dumps", async () => {
     const child = spawn(
       process.execPath,
       script(`
@@ -189,7 +189,7 @@ describe("the process with the keys", () => {
     expect(output).toMatch(/ready\n0+\n/);
   });
 
-  it("says how far it is set apart", () => {
+  it("the process with the keys says how far it is set apart", () => {
     const apart: IsolationFacts = {
       uid: 991,
       parentUid: 0,

@@ -29,28 +29,31 @@ function stampsOf(records: readonly LedgerRecord[]): readonly bigint[] {
 }
 
 describe("a word that a version is dead", () => {
-  it.each(["gateway", "courier"] as const)("by the %s lasts over a crash, and the other one completes it", (by) => {
-    const rig = waitingRig();
-    const id = rig.payout();
-    if (by === "gateway") rig.gatewaySays(id);
-    else rig.courierSays(id);
-    rig.crash();
-    rig.greet();
-    expect(deadOf(rig, id)).toEqual([by]);
-    expect(rig.next(id).code).toBe("WITHDRAWAL_ALIVE");
-    if (by === "gateway") rig.courierSays(id);
-    else rig.gatewaySays(id);
-    rig.crash();
-    rig.greet();
-    expect(deadOf(rig, id)).toEqual(["both"]);
-    // The gateway's database may have gone back meanwhile: nothing builds on a word of another run.
-    expect(rig.next(id).code).toBe("WITHDRAWAL_ALIVE");
-    rig.gatewaySays(id);
-    expect(rig.next(id).ok).toBe(true);
-    expect(rig.kinds().filter((kind) => kind === "DEAD")).toHaveLength(1);
-  });
+  it.each(["gateway", "courier"] as const)(
+    "a word by the %s that a version is dead lasts over a crash, and the other one completes it",
+    (by) => {
+      const rig = waitingRig();
+      const id = rig.payout();
+      if (by === "gateway") rig.gatewaySays(id);
+      else rig.courierSays(id);
+      rig.crash();
+      rig.greet();
+      expect(deadOf(rig, id)).toEqual([by]);
+      expect(rig.next(id).code).toBe("WITHDRAWAL_ALIVE");
+      if (by === "gateway") rig.courierSays(id);
+      else rig.gatewaySays(id);
+      rig.crash();
+      rig.greet();
+      expect(deadOf(rig, id)).toEqual(["both"]);
+      // The gateway's database may have gone back meanwhile: nothing builds on a word of another run.
+      expect(rig.next(id).code).toBe("WITHDRAWAL_ALIVE");
+      rig.gatewaySays(id);
+      expect(rig.next(id).ok).toBe(true);
+      expect(rig.kinds().filter((kind) => kind === "DEAD")).toHaveLength(1);
+    },
+  );
 
-  it("lasts over checkpoints, with a person's word and the account's last stamp", () => {
+  it("a word that a version is dead lasts over checkpoints, with a person's word and the account's last stamp", () => {
     const rig = waitingRig({ segmentBytesMax: 500 });
     const [dead, cancelled] = [rig.payout(), rig.payout()];
     rig.callDead(dead);
@@ -75,7 +78,7 @@ describe("a word that a version is dead", () => {
     expect(rig.show(cancelled).state).toBe("expired");
   });
 
-  it("lasts in a ledger that an order opened, where the other word is still needed", () => {
+  it("a word that a version is dead lasts in a ledger that an order opened, where the other word is still needed", () => {
     const rig = waitingRig();
     const [half, whole] = [rig.payout(), rig.payout()];
     rig.gatewaySays(half);
@@ -91,7 +94,7 @@ describe("a word that a version is dead", () => {
 });
 
 describe("a ledger that forgot a version that ends by waiting", () => {
-  it("learns of it by the order, with its end, and gives no stamp up to there again", () => {
+  it("a ledger that forgot a version that ends by waiting learns of it by the order, with its end, and gives no stamp up to there again", () => {
     const rig = waitingRig();
     const before = backup(rig);
     const id = rig.payout();
@@ -112,7 +115,7 @@ describe("a ledger that forgot a version that ends by waiting", () => {
     expect(rig.show(id).slot).toBe("0");
   });
 
-  it("takes no order that leaves the end of such a version out, or gives one where a slot excludes", () => {
+  it("a ledger that forgot a version that ends by waiting takes no order that leaves the end of such a version out, or gives one where a slot excludes", () => {
     const rig = waitingRig();
     rig.payout();
     const contents = databaseOf(rig);
@@ -123,7 +126,7 @@ describe("a ledger that forgot a version that ends by waiting", () => {
     expect(rig.operate("recover", { digest: "", both: false })).toMatchObject({ ok: false, code: "RECOVERY_ORDER" });
   });
 
-  it("takes no order with a version that ends days later, which nobody could ever call dead", () => {
+  it("a ledger that forgot a version that ends by waiting takes no order with a version that ends days later, which nobody could ever call dead", () => {
     const rig = waitingRig();
     rig.payout();
     const contents = databaseOf(rig);
@@ -138,7 +141,7 @@ describe("a ledger that forgot a version that ends by waiting", () => {
     expect(show(Number.MAX_SAFE_INTEGER)).toMatchObject({ ok: false, code: "RECOVERY_ORDER" });
   });
 
-  it("takes no order that calls such a version a cancel, for no transaction cancels there", () => {
+  it("a ledger that forgot a version that ends by waiting takes no order that calls such a version a cancel, for no transaction cancels there", () => {
     const rig = waitingRig();
     rig.payout();
     const contents = databaseOf(rig);
@@ -151,7 +154,7 @@ describe("a ledger that forgot a version that ends by waiting", () => {
     expect(show()).toMatchObject({ ok: false, code: "RECOVERY_ORDER" });
   });
 
-  it("is not ended by time where an order keeps it, and by a person's cancel it is", () => {
+  it("a ledger that forgot a version that ends by waiting is not ended by time where an order keeps it, and by a person's cancel it is", () => {
     const rig = waitingRig();
     const id = rig.payout();
     rig.callDead(id);
@@ -164,7 +167,7 @@ describe("a ledger that forgot a version that ends by waiting", () => {
     expect(rig.order("cancel", id).withdrawal.state).toBe("expired");
   });
 
-  it("keeps a person's cancel when an order opens the next one", () => {
+  it("a ledger that forgot a version that ends by waiting keeps a person's cancel when an order opens the next one", () => {
     const rig = waitingRig();
     const id = rig.payout();
     rig.order("cancel", id);
@@ -177,7 +180,7 @@ describe("a ledger that forgot a version that ends by waiting", () => {
 });
 
 describe("a gateway that went back", () => {
-  it("is told again of each version with its end, and last of all that nothing was paid", () => {
+  it("a gateway that went back is told again of each version with its end, and last of all that nothing was paid", () => {
     const rig = waitingRig();
     const { stored } = rig.gateway;
     const [open, over] = [rig.payout(), rig.payout()];
@@ -199,7 +202,7 @@ describe("a gateway that went back", () => {
     expect(ofOver).toEqual(["asked", "approved", "signed", "observed", "expired"]);
   });
 
-  it("is not told of another version, or of an end, before it has called the ones before dead again", () => {
+  it("a gateway that went back is not told of another version, or of an end, before it has called the ones before dead again", () => {
     const rig = waitingRig();
     const [again, over] = [rig.payout(), rig.payout()];
     const { stored } = rig.gateway;
@@ -224,7 +227,7 @@ describe("a gateway that went back", () => {
     expect(rig.next(again).ok).toBe(true);
   });
 
-  it("hears of what ended unpaid before the ledger was opened only that it did", () => {
+  it("a gateway that went back hears of what ended unpaid before the ledger was opened only that it did", () => {
     const rig = waitingRig();
     const held = rig.acknowledge().ok ? rig.gateway.stored : null;
     rig.payout();

@@ -59,7 +59,7 @@ function usedInHour(rig: WaitingRig): string {
 describe("two liars on Tron", () => {
   const limits = { perHour: 15_000_000_000n, perDay: 50_000_000_000n };
 
-  it("get no death taken before its end, and so no second version of 30 orders within seconds", () => {
+  it("two liars on Tron get no death taken before its end, and so no second version of 30 orders within seconds", () => {
     const rig = limitedRig();
     const ids = Array.from({ length: 30 }, () => rig.payout({ amount: "500" }));
     for (let version = 1; version < 14; version++) lie(rig, ids, version);
@@ -68,7 +68,7 @@ describe("two liars on Tron", () => {
     payableWithin(signedBytes(rig), limits);
   });
 
-  it("that wait for each end get never more at once than the limit, and in an hour at most the limit given back once", () => {
+  it("two liars on Tron that wait for each end get never more at once than the limit, and in an hour at most the limit given back once", () => {
     const rig = limitedRig();
     const ids = Array.from({ length: 30 }, () => rig.payout({ amount: "500" }));
     for (let version = 1; version < 14; version++) {
@@ -84,7 +84,7 @@ describe("two liars on Tron", () => {
 });
 
 describe("an amount that can still be paid", () => {
-  it("counts for longer than the hour, until both words and its own end, and then is given back", () => {
+  it("an amount that can still be paid counts for longer than the hour, until both words and its own end, and then is given back", () => {
     const rig = limitedRig({ maxPerHour: "1000" });
     const id = rig.payout({ amount: "600" });
     rig.now += hourMs + minuteMs;
@@ -100,7 +100,7 @@ describe("an amount that can still be paid", () => {
     expect(usedInHour(rig)).toBe("600");
   });
 
-  it("leaves the hour by its own time once it is paid and both have said so", () => {
+  it("an amount that can still be paid leaves the hour by its own time once it is paid and both have said so", () => {
     const rig = limitedRig({ maxPerHour: "1000" });
     const id = rig.payout({ amount: "600" });
     const paid = { transactionId: id, stage: "final", outcome: "paid", txHash: rig.hashOf(id), block: 7 };
@@ -113,7 +113,7 @@ describe("an amount that can still be paid", () => {
     expect(usedInHour(rig)).toBe("0");
   });
 
-  it("counts again when a block has what both had called dead", () => {
+  it("an amount that can still be paid counts again when a block has what both had called dead", () => {
     const rig = limitedRig({ maxPerHour: "1000", resignAbove: "1000" });
     const id = rig.payout({ amount: "600" });
     rig.callDead(id);
@@ -137,7 +137,7 @@ describe("a next version that a limit leaves no room for", () => {
     return { rig, id, other: rig.payout({ amount: "600" }) };
   }
 
-  it("waits and is not refused, status and the answer say so, and it goes on when the window has room", () => {
+  it("a next version that a limit leaves no room for waits and is not refused, status and the answer say so, and it goes on when the window has room", () => {
     const { rig, id, other } = crowded();
     expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_WAITS_FOR_LIMIT", detail: "POLICY_ABOVE_HOUR" });
     expect(rig.show(id).state).toBe("released");
@@ -149,7 +149,7 @@ describe("a next version that a limit leaves no room for", () => {
     expect(rig.next(id).ok).toBe(true);
   });
 
-  it("waits for a person's word as well, and a person may cancel it", () => {
+  it("a next version that a limit leaves no room for waits for a person's word as well, and a person may cancel it", () => {
     const { rig, id } = crowded();
     expect(rig.order("replace", id).ok).toBe(true);
     expect(rig.next(id).code).toBe("WITHDRAWAL_WAITS_FOR_LIMIT");
@@ -157,7 +157,7 @@ describe("a next version that a limit leaves no room for", () => {
     expect(rig.operate("status").status.noRoom).toBeUndefined();
   });
 
-  it("is made where the limit is wider", () => {
+  it("a next version that a limit leaves no room for is made where the limit is wider", () => {
     const { rig, id } = crowded();
     const usdt = { ...example, maxPerHour: "1200", resignAbove: "1000" };
     rig.edited = { ...waitingSettings, policy: { trx: example, usdt } };
@@ -172,7 +172,7 @@ describe("folded again", () => {
   const rulesOf = (rig: WaitingRig) =>
     readRules(rig.edited ?? { ...waitingSettings, policy: { trx: example, usdt: example } }, keys.vault.accounts);
 
-  it("from the file, from a checkpoint and from one of an earlier program, all versions count the same", () => {
+  it("versions count the same when folded again from the file, from a checkpoint and from one of an earlier program", () => {
     const rig = limitedRig({}, { segmentBytesMax: 1_500 });
     const same = (): void => {
       rig.settle();
@@ -208,7 +208,7 @@ describe("folded again", () => {
     expect(used.feesUnits).toBeGreaterThan(0n);
   });
 
-  it("in a ledger that an order opened, each version that may be paid counts", () => {
+  it("each version that may be paid counts in a ledger that an order opened", () => {
     const rig = limitedRig({ resignAbove: "1000" });
     const id = rig.payout({ amount: "100" });
     rig.callDead(id);

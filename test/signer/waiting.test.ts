@@ -23,7 +23,7 @@ function seen(rig: WaitingRig, transactionId: string, stage: string, outcome = "
 }
 
 describe("a first version that ends by waiting", () => {
-  it("begins its account by itself, and its entry says until when it can come into a block", async () => {
+  it("a first version that ends by waiting begins its account by itself, and its entry says until when it can come into a block", async () => {
     const { rig, id } = released();
     expect(rig.kinds().filter((kind) => ["ADOPTED", "INTENT", "SIGNED", "RELEASED"].includes(kind))).toEqual([
       ...["ADOPTED", "INTENT", "SIGNED", "RELEASED"],
@@ -56,7 +56,7 @@ describe("a first version that ends by waiting", () => {
     expect(ids.map((id) => rig.show(id).slot)).toEqual(["0", "1"]);
   });
 
-  it("is refused when it could come into a block for longer than is allowed, and taken up to there", () => {
+  it("a first version that ends by waiting is refused when it could come into a block for longer than is allowed, and taken up to there", () => {
     const rig = waitingRig();
     const { transactionId } = rig.request({ network, address: receiver });
     const offer = (untilMs: number) => {
@@ -80,7 +80,7 @@ describe("a first version that ends by waiting", () => {
     expect(offer(latest).ok).toBe(true);
   });
 
-  it("stands in front of none: one that is quarantined holds up no other payment", () => {
+  it("a first version that ends by waiting stands in front of none: one that is quarantined holds up no other payment", () => {
     const rig = waitingRig();
     const first = rig.request({ network, address: receiver }).transactionId;
     rig.send("sign", { transactionId: first, facts: offerAt(rig.now) });
@@ -100,7 +100,7 @@ describe("a first version that ends by waiting", () => {
     expect(rig.show(first).state).toBe("quarantined");
   });
 
-  it("has no count to be held against, and is neither lost nor cancelled by another transaction", () => {
+  it("a first version that ends by waiting has no count to be held against, and is neither lost nor cancelled by another transaction", () => {
     const { rig, id } = released();
     for (const at of [0, 70_000]) {
       rig.now += at;
@@ -120,14 +120,14 @@ describe("a second version", () => {
     ["while nobody has called the first one dead, whatever the clock says", (rig) => (rig.now += hourMs)],
     ["on the gateway's word alone", (rig, id) => rig.gatewaySays(id)],
     ["on the courier's word alone", (rig, id) => rig.courierSays(id)],
-  ])("is not made %s", (_, said) => {
+  ])("a second version is not made %s", (_, said) => {
     const { rig, id } = released();
     said(rig, id);
     expect(rig.next(id)).toMatchObject({ ok: false, code: "WITHDRAWAL_ALIVE" });
     expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
   });
 
-  it("is made once both have said so, of the same payment, with another hash and a later stamp", async () => {
+  it("a second version is made once both have said so, of the same payment, with another hash and a later stamp", async () => {
     const { rig, id } = released();
     rig.now += 420_000;
     rig.callDead(id);
@@ -153,7 +153,7 @@ describe("a second version", () => {
     expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(2);
   });
 
-  it("needs the word of as many nodes as the courier has, and of one where it has one", () => {
+  it("a second version needs the word of as many nodes as the courier has, and of one where it has one", () => {
     const { rig, id } = released();
     const other = rig.payout();
     rig.gatewaySays(id);
@@ -169,7 +169,7 @@ describe("a second version", () => {
     expect(rig.next(third).ok).toBe(true);
   });
 
-  it("is not made for a hash that the ledger does not have, nor for bytes that were not let out", () => {
+  it("a second version is not made for a hash that the ledger does not have, nor for bytes that were not let out", () => {
     const rig = waitingRig();
     const { transactionId: id } = rig.request({ network, address: receiver });
     rig.ask("sign", { transactionId: id, facts: offerAt(rig.now) });
@@ -195,7 +195,7 @@ describe("a second version", () => {
     expect(rig.next(id).ok).toBe(true);
   });
 
-  it("does not come from a gateway's word of another epoch or another time, and its own word is recorded once", () => {
+  it("a second version does not come from a gateway's word of another epoch or another time, and its own word is recorded once", () => {
     const { rig, id } = released();
     const dead = [rig.hashOf(id)];
     const stored = rig.gateway.stored!;
@@ -207,7 +207,7 @@ describe("a second version", () => {
     expect(rig.records().find(({ kind }) => kind === "DEAD")).toMatchObject({ txHashes: dead });
   });
 
-  it("is not made of one that a block has after all, which only the gateway had called dead", () => {
+  it("a second version is not made of one that a block has after all, which only the gateway had called dead", () => {
     const { rig, id } = released();
     rig.gatewaySays(id);
     expect(seen(rig, id, "included").ok).toBe(true);
@@ -222,21 +222,24 @@ describe("a second version", () => {
     expect(rig.kinds()).not.toContain("ALARM");
   });
 
-  it.each(["paid", "reverted"])("is made where a courier told that the first one was %s, and it died", (outcome) => {
-    const { rig, id } = released();
-    rig.gatewaySays(id);
-    expect(seen(rig, id, "final", outcome).ok).toBe(true);
-    expect(rig.show(id).state).toBe(outcome);
-    expect(rig.courierSays(id).ok).toBe(true);
-    expect(rig.show(id).state).toBe("released");
-    expect(rig.next(id).ok).toBe(true);
-    rig.acknowledge();
-    // The end of the second one is not refuted by the death of the first.
-    expect(seen(rig, id, "final", "paid", 2).ok).toBe(true);
-    expect(rig.show(id).state).toBe("paid");
-  });
+  it.each(["paid", "reverted"])(
+    "a second version is made where a courier told that the first one was %s, and it died",
+    (outcome) => {
+      const { rig, id } = released();
+      rig.gatewaySays(id);
+      expect(seen(rig, id, "final", outcome).ok).toBe(true);
+      expect(rig.show(id).state).toBe(outcome);
+      expect(rig.courierSays(id).ok).toBe(true);
+      expect(rig.show(id).state).toBe("released");
+      expect(rig.next(id).ok).toBe(true);
+      rig.acknowledge();
+      // The end of the second one is not refuted by the death of the first.
+      expect(seen(rig, id, "final", "paid", 2).ok).toBe(true);
+      expect(rig.show(id).state).toBe("paid");
+    },
+  );
 
-  it("is made in the end, though a courier told of ends and deaths in turns, and the ledger does not grow by them for ever", () => {
+  it("a second version is made in the end, though a courier told of ends and deaths in turns, and the ledger does not grow by them permanently", () => {
     const { rig, id } = released();
     rig.gatewaySays(id);
     let refused = "";
@@ -252,7 +255,7 @@ describe("a second version", () => {
     expect(seen(rig, id, "final", "paid", 2).withdrawal.state).toBe("paid");
   });
 
-  it("raises an alarm when a block has what both had called dead", () => {
+  it("a second version raises an alarm when a block has what both had called dead", () => {
     const { rig, id } = released();
     rig.callDead(id);
     rig.next(id);
@@ -263,7 +266,7 @@ describe("a second version", () => {
     expect(rig.records().find(({ kind }) => kind === "ALARM")).toMatchObject({ code: "CHAIN_DEAD_INCLUDED" });
   });
 
-  it("is signed no more, though it was intended before, once a block has what both had called dead", () => {
+  it("a second version is signed no more, though it was intended before, once a block has what both had called dead", () => {
     const { rig, id } = released();
     rig.callDead(id);
     rig.send("replace", { transactionId: id, above: 1, facts: offerAt(rig.now, 300) });
@@ -282,7 +285,7 @@ describe("a second version", () => {
     expect(rig.next(id).ok).toBe(true);
   });
 
-  it("is not signed beside a first one that a block has, where that is told while the key is asked", () => {
+  it("a second version is not signed beside a first one that a block has, where that is told while the key is asked", () => {
     const { rig, id } = released();
     rig.callDead(id);
     const txHash = rig.hashOf(id);
@@ -296,7 +299,7 @@ describe("a second version", () => {
     expect(rig.records().filter(({ kind }) => kind === "SIGNED")).toHaveLength(1);
   });
 
-  it("is not made of what the chain has ended by the gateway's word, whatever was called dead before", () => {
+  it("a second version is not made of what the chain has ended by the gateway's word, whatever was called dead before", () => {
     const { rig, id } = released();
     rig.callDead(id);
     rig.gateway.ended.add(id);
@@ -307,7 +310,7 @@ describe("a second version", () => {
     expect(seen(rig, id, "final", "paid").withdrawal.state).toBe("paid");
   });
 
-  it("is said to be dead with witnesses alone, and never where a slot excludes", () => {
+  it("a version is called dead with witnesses only, and never where a slot excludes", () => {
     const slots = new Rig().ready();
     const { transactionId } = slots.pay();
     const { txHash } = slots.show(transactionId).versions[0]!;
@@ -324,7 +327,7 @@ describe("a second version", () => {
     expect(rig.ask("observed", { ...claim, witnesses: 2 }).ok).toBe(true);
   });
 
-  it("counts amount and fee in the place of the dead one's", () => {
+  it("a second version counts amount and fee in the place of the dead one's", () => {
     const { rig, id } = released();
     const used = () => {
       const limit = rig.operate("status").status.limits.find(({ currency }) => currency === "usdt")!;
@@ -358,7 +361,7 @@ describe("a person and a version that ends by waiting", () => {
     expect(rig.next(id, 2).code).toBe("WITHDRAWAL_WAITS_FOR_PERSON");
   });
 
-  it("cancels what may still be paid: no version follows, and it ends when the last one is dead", () => {
+  it("a person cancels what may still be paid: no version follows, and it ends when the last one is dead", () => {
     const { rig, id } = released();
     expect(rig.plan("cancel", id).plan).toEqual({ act: "cancel", version: 2, facts: {} });
     const before = rig.records().length;
@@ -382,7 +385,7 @@ describe("a person and a version that ends by waiting", () => {
     expect(rig.core.accounts.find(network, payer)?.pending).toBe(0);
   });
 
-  it("cancels what is dead at once, and what is paid in the meantime stays paid", () => {
+  it("a person cancels what is dead at once, and what is paid in the meantime stays paid", () => {
     const { rig, id } = released();
     const other = rig.payout();
     rig.callDead(id);
@@ -393,7 +396,7 @@ describe("a person and a version that ends by waiting", () => {
     expect(rig.show(other).state).toBe("paid");
   });
 
-  it("is not asked when the signer is paused: a paused one makes no second version, and cancels", () => {
+  it("a person is not asked when the signer is paused: a paused one makes no second version, and cancels", () => {
     const { rig, id } = released();
     rig.callDead(id);
     rig.operate("pause", { paused: true });
@@ -403,7 +406,7 @@ describe("a person and a version that ends by waiting", () => {
 });
 
 describe("an order that runs out after a signature", () => {
-  it("ends once every version is dead by both, and not before, whatever the clock says", () => {
+  it("an order that runs out after a signature ends once every version is dead by both, and not before, whatever the clock says", () => {
     const { rig, id } = released();
     rig.now += 86_400_000 + hourMs;
     rig.greet();
@@ -418,7 +421,7 @@ describe("an order that runs out after a signature", () => {
     expect(rig.pushes.some((push) => push.push === "changed" && push.withdrawal.state === "expired")).toBe(true);
   });
 
-  it("gets no second version either, and ends at that question", () => {
+  it("an order that runs out after a signature gets no second version either, and ends at that question", () => {
     const { rig, id } = released();
     rig.callDead(id);
     rig.now += 86_400_000 + hourMs;
@@ -427,7 +430,7 @@ describe("an order that runs out after a signature", () => {
     expect(rig.show(id).state).toBe("expired");
   });
 
-  it("goes on while it has time, and one that a block has does not end", () => {
+  it("an order that runs out after a signature goes on while it has time, and one that a block has does not end", () => {
     const { rig, id } = released();
     const other = rig.payout();
     rig.callDead(id);
@@ -442,7 +445,7 @@ describe("an order that runs out after a signature", () => {
 });
 
 describe("bytes that end by waiting", () => {
-  it("are refused by the reader of another account, another network's family and other facts", () => {
+  it("bytes that end by waiting are refused by the reader of another account, another network's family and other facts", () => {
     const facts = offerAt(1_700_000_000_000);
     const payment = { network, account: payer, slot: "0", contract: token.contract, destination: receiver, amountUnits: 5n };
     const unsigned = transactionsOf(network).build(payment, facts);

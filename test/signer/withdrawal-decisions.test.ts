@@ -13,7 +13,7 @@ describe("decisions of a person", () => {
   const approve = (rig: Rig, transactionId: string, digest: string, address = "") =>
     rig.operate("approve", { transactionId, digest, address });
 
-  it("name what was seen, and nothing else", () => {
+  it("decisions of a person name what was seen, and nothing else", () => {
     const { rig, view } = held();
     const { view: another } = held({ amount: "1.6" });
     expect(approve(rig, view.transactionId, another.approvalDigest).code).toBe("WITHDRAWAL_DIGEST");
@@ -23,7 +23,7 @@ describe("decisions of a person", () => {
     expect(rig.kinds().filter((kind) => kind === "APPROVED")).toHaveLength(1);
   });
 
-  it("may name the destination where there is none", () => {
+  it("decisions of a person may name the destination where there is none", () => {
     const { rig, view } = held({ address: "" });
     expect(view.address).toBe("");
     expect(approve(rig, view.transactionId, view.approvalDigest).code).toBe("WITHDRAWAL_NEEDS_ADDRESS");
@@ -34,7 +34,7 @@ describe("decisions of a person", () => {
     expect(approve(rig, view.transactionId, view.approvalDigest, shop).code).toBe("WITHDRAWAL_NOT_HELD");
   });
 
-  it("refuse what is held or approved, and not what is bound", () => {
+  it("decisions of a person refuse what is held or approved, and not what is bound", () => {
     const { rig, view } = held();
     expect(rig.operate("refuse", { transactionId: view.transactionId }).withdrawal).toMatchObject({
       state: "refused",
@@ -47,7 +47,7 @@ describe("decisions of a person", () => {
     expect(rig.operate("refuse", { transactionId }).code).toBe("WITHDRAWAL_BOUND");
   });
 
-  it("that say nothing was signed wait for the greeting, since a restored ledger may not know", () => {
+  it("decisions of a person that say nothing was signed wait for the greeting, since a restored ledger may not know", () => {
     const { rig, view } = held();
     const { transactionId } = rig.request({ expiresAt: rig.now + 5 });
     rig.start();
@@ -61,7 +61,7 @@ describe("decisions of a person", () => {
     expect(rig.show(transactionId)).toMatchObject({ state: "expired", code: "JOB_EXPIRED" });
   });
 
-  it("come too late when the time is up", () => {
+  it("decisions of a person come too late when the time is up", () => {
     const { rig, view } = held();
     rig.now = view.expiresAt;
     rig.signer.tick();
@@ -74,7 +74,7 @@ describe("decisions of a person", () => {
 });
 
 describe("a decline", () => {
-  it("ends what is approved, with a reason of the table, and never what is bound or held", () => {
+  it("a decline ends what is approved, with a reason of the table, and never what is bound or held", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     expect(rig.ask("decline", { transactionId, code: "NO_SUCH_REASON" }).code).toBe("WITHDRAWAL_OBSERVATION");

@@ -15,7 +15,7 @@ describe("an observation", () => {
     return { rig, transactionId, see };
   };
 
-  it("goes forward, but for a reorganisation, and ends for good", () => {
+  it("an observation goes forward, but for a reorganisation, and ends for good", () => {
     const { rig, transactionId, see } = released();
     for (const stage of ["broadcast", "included", "broadcast", "included"]) expect(see(stage).withdrawal.state).toBe(stage);
     expect(see("final", "reverted").withdrawal.state).toBe("reverted");
@@ -64,7 +64,7 @@ describe("an observation", () => {
     expect(see("final", "lost", "").withdrawal.state).toBe("lost");
   });
 
-  it("to and fro without end stops being recorded, and the end still is", () => {
+  it("observations to and fro without end stop being recorded, and the end still is", () => {
     const { see } = released();
     let refused = 0;
     for (let i = 0; i < 220; i++)
@@ -99,7 +99,7 @@ describe("the account's own count", () => {
 });
 
 describe("a courier that once made nodes up", () => {
-  it("silences honest ones after it for two minutes and no longer", () => {
+  it("a courier that once made nodes up silences honest ones after it for two minutes and no longer", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     const count = (nonce: string, witnesses: number) => rig.ask("account", { chain: "local", slot: nonce, witnesses });
@@ -114,7 +114,7 @@ describe("a courier that once made nodes up", () => {
     expect(sign().withdrawal).toMatchObject({ slot: "5" });
   });
 
-  it("is heard itself as long as nobody says more: one of two nodes alone moves nothing", () => {
+  it("a courier that once made nodes up is heard itself as long as nobody says more: one of two nodes alone moves nothing", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     const count = (nonce: string, witnesses: number) => rig.ask("account", { chain: "local", slot: nonce, witnesses });
@@ -144,7 +144,7 @@ describe("while the chain counts past the ledger", () => {
     expect(rig.ask("sign", { transactionId, facts }).withdrawal).toMatchObject({ slot: "6" });
   });
 
-  it("as told before the gateway greeted", () => {
+  it("a count past the ledger that was told before the gateway greeted binds nothing new either", () => {
     const rig = new Rig().ready();
     rig.pay();
     const { transactionId } = rig.request();
@@ -165,7 +165,7 @@ describe("a nonce that was bound and went to a foreign transaction", () => {
     return { rig, first: first.transactionId, second: second.transactionId, queued: rig.request().transactionId };
   };
 
-  it("is an alarm and a lock at once, though the chain counts no more than the ledger", () => {
+  it("a nonce that was bound and went to a foreign transaction is an alarm and a lock at once, though the chain counts no more than the ledger", () => {
     const { rig, first, second, queued } = two();
     expect(rig.ask("account", { chain: "local", slot: "7", witnesses: 2 }).ok).toBe(true);
     const before = rig.records().length;
@@ -195,7 +195,7 @@ describe("a nonce that was bound and went to a foreign transaction", () => {
     ]);
   });
 
-  it("is no foreign use when an earlier version of the withdrawal paid it", () => {
+  it("a nonce that was bound and went to a foreign transaction is no foreign use when an earlier version of the withdrawal paid it", () => {
     const { rig, first, queued } = two();
     rig.ask("replace", { transactionId: first, above: 1, facts });
     rig.acknowledge();
@@ -206,26 +206,29 @@ describe("a nonce that was bound and went to a foreign transaction", () => {
     expect(rig.ask("sign", { transactionId: queued, facts }).withdrawal.slot).toBe("7");
   });
 
-  it.each([0, 1, 2])("stops the account after a crash too, %i of the three records kept", (kept) => {
-    const twin = two();
-    lose(twin.rig, twin.first);
-    const written = twin.rig.records().slice(-3);
-    const { rig, first, queued } = two();
-    const before = rig.records().length;
-    rig.send("observed", { transactionId: first, stage: "final", outcome: "lost", txHash: "", block: 0 });
-    const macBytes = ',"mac":""'.length + 64;
-    const lineBytes = (record: object): number => Buffer.byteLength(`${JSON.stringify(record)}\n`) + macBytes;
-    rig.crash(written.slice(0, kept).reduce((bytes, record) => bytes + lineBytes(record), 0));
-    // The mark in the state folder is durable first: a lock that the disk lost is recorded again.
-    expect(rig.records()).toHaveLength(before + kept + (kept < 2 ? 1 : 0));
-    expect(rig.core.locked?.code).toBe("CHAIN_SLOT_FOREIGN");
-    expect(rig.show(first).state).toBe("released");
-    rig.greet();
-    expect(lose(rig, first).withdrawal.state).toBe("lost");
-    expect(rig.ask("sign", { transactionId: queued, facts }).detail).toBe("CHAIN_SLOT_FOREIGN");
-  });
+  it.each([0, 1, 2])(
+    "a nonce that was bound and went to a foreign transaction stops the account after a crash too, %i of the three records kept",
+    (kept) => {
+      const twin = two();
+      lose(twin.rig, twin.first);
+      const written = twin.rig.records().slice(-3);
+      const { rig, first, queued } = two();
+      const before = rig.records().length;
+      rig.send("observed", { transactionId: first, stage: "final", outcome: "lost", txHash: "", block: 0 });
+      const macBytes = ',"mac":""'.length + 64;
+      const lineBytes = (record: object): number => Buffer.byteLength(`${JSON.stringify(record)}\n`) + macBytes;
+      rig.crash(written.slice(0, kept).reduce((bytes, record) => bytes + lineBytes(record), 0));
+      // The mark in the state folder is durable first: a lock that the disk lost is recorded again.
+      expect(rig.records()).toHaveLength(before + kept + (kept < 2 ? 1 : 0));
+      expect(rig.core.locked?.code).toBe("CHAIN_SLOT_FOREIGN");
+      expect(rig.show(first).state).toBe("released");
+      rig.greet();
+      expect(lose(rig, first).withdrawal.state).toBe("lost");
+      expect(rig.ask("sign", { transactionId: queued, facts }).detail).toBe("CHAIN_SLOT_FOREIGN");
+    },
+  );
 
-  it("is not heard before the greeting: a restored ledger has another reason to stop", () => {
+  it("a nonce that was bound and went to a foreign transaction is not heard before the greeting: a restored ledger has another reason to stop", () => {
     const { rig, first } = two();
     rig.start();
     const before = rig.records().length;

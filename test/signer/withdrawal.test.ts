@@ -19,16 +19,19 @@ describe("the drawn machine", () => {
   const [, ...steps] = cells(lines[start] ?? "");
   const rows = lines.slice(start + 1, start + 1 + states.length).map(cells);
 
-  it("has a row for every state, in order", () => {
+  it("the drawn machine has a row for every state, in order", () => {
     expect(rows.map((row) => row[0])).toEqual([...states]);
     expect(steps).toHaveLength(13);
   });
 
-  it.each(rows.map((row) => [row[0] as State, row.slice(1)] as const))("goes from %s where the drawing goes", (state, drawn) => {
-    expect(steps.map((by) => step(state, by as Step) ?? ".")).toEqual(drawn);
-  });
+  it.each(rows.map((row) => [row[0] as State, row.slice(1)] as const))(
+    "the drawn machine goes from %s where the drawing goes",
+    (state, drawn) => {
+      expect(steps.map((by) => step(state, by as Step) ?? ".")).toEqual(drawn);
+    },
+  );
 
-  it("ends where no step leads to anything but an end, and counts as unfinished what has a token", () => {
+  it("the drawn machine ends where no step leads to anything but an end, and counts as unfinished what has a token", () => {
     const ends = ["paid", "reverted", "lost", "cancelled", "refused", "expired", "settled"];
     for (const [state, ...drawn] of rows) {
       expect(isFinal(state as State)).toBe(drawn.every((cell) => cell === "." || ends.includes(cell)));
@@ -39,7 +42,7 @@ describe("the drawn machine", () => {
 });
 
 describe("tokens", () => {
-  it("are adopted, and given out in order without gaps", () => {
+  it("tokens are adopted, and given out in order without gaps", () => {
     const rig = new Rig();
     rig.greet();
     const { transactionId } = rig.request();
@@ -57,7 +60,7 @@ describe("tokens", () => {
     expect(rig.begin("7", 1).account.nextSlot).toBe("11");
   });
 
-  it("begin elsewhere when that is said before the first is bound, and never after", () => {
+  it("tokens begin elsewhere when that is said before the first is bound, and never after", () => {
     const rig = new Rig().ready();
     const adopt = (nonce: string) => rig.begin(nonce);
     expect(adopt("9007199254740991").account.nextSlot).toBe("9007199254740991");
@@ -97,13 +100,13 @@ describe("tokens", () => {
     expect(rig.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(1);
   });
 
-  it("begin at nothing on the courier's word alone", () => {
+  it("tokens begin at nothing on the courier's word alone", () => {
     const rig = new Rig();
     rig.greet();
     expect(rig.ask("adopt", { chain: "local", slot: "0", witnesses: 2 }).account.nextSlot).toBe("0");
   });
 
-  it("are not begun further on than an earlier run said: what lies between may be this ledger's own, put back to before it", () => {
+  it("tokens are not begun further on than an earlier run said: what lies between may be this ledger's own, put back to before it", () => {
     const rig = new Rig().ready();
     const adopt = (nonce: string) => rig.begin(nonce);
     rig.crash();
@@ -116,7 +119,7 @@ describe("tokens", () => {
     expect(adopt("6")).toMatchObject({ code: "ACCOUNT_ADOPTED", detail: "began at 4" });
   });
 
-  it("begin elsewhere a hundred times in one run at most", () => {
+  it("tokens begin elsewhere a hundred times in one run at most", () => {
     const rig = new Rig().ready();
     const adopt = (nonce: number) => rig.begin(`${nonce}`);
     for (let i = 0; i < 99; i++) expect(adopt(6 + i).ok).toBe(true);
@@ -124,7 +127,7 @@ describe("tokens", () => {
     expect(adopt(104).ok).toBe(true);
   });
 
-  it("begin only on the word of at least one witness, within what is a number, once the gateway has greeted", () => {
+  it("tokens begin only on the word of at least one witness, within what is a number, once the gateway has greeted", () => {
     const rig = new Rig();
     const first = { chain: "local", slot: "9007199254740991", witnesses: 1 };
     expect(rig.ask("adopt", first).code).toBe("SIGNER_NOT_GREETED");
@@ -143,7 +146,7 @@ describe("tokens", () => {
     expect(rig.ask("account", first).ok).toBe(true);
   });
 
-  it("stay with their withdrawal, whatever facts come with a second request", () => {
+  it("tokens stay with their withdrawal, whatever facts come with a second request", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     const { withdrawal } = rig.ask("sign", { transactionId, facts });
@@ -152,7 +155,7 @@ describe("tokens", () => {
     expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(1);
   });
 
-  it("are not bound by a request that is refused", () => {
+  it("tokens are not bound by a request that is refused", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     for (const bad of [
@@ -169,7 +172,7 @@ describe("tokens", () => {
     expect(rig.ask("sign", { transactionId, facts }).withdrawal.slot).toBe("5");
   });
 
-  it("are at most 512 of an account that no block holds", () => {
+  it("tokens are at most 512 of an account that no block holds", () => {
     const rig = new Rig().ready();
     const ids: string[] = [];
     for (let i = 0; i < 513; i++) ids.push(rig.request({ amount: "0.01" }).transactionId);
@@ -203,7 +206,7 @@ describe("a replacement", () => {
   };
   const cheap = { gasLimit: "65000", maxFeePerGas: "1", maxPriorityFeePerGas: "1" };
 
-  it("keeps token, destination and amount, and raises both fees by an eighth at least", () => {
+  it("a replacement keeps token, destination and amount, and raises both fees by an eighth at least", () => {
     const { rig, transactionId } = released();
     const { withdrawal } = rig.ask("replace", { transactionId, above: 1, facts: cheap });
     expect(withdrawal).toMatchObject({ state: "released", slot: "5" });
@@ -229,7 +232,7 @@ describe("a replacement", () => {
     expect(versions[1]).toMatchObject({ facts: { maxFeePerGas: "11", maxPriorityFeePerGas: "1" } });
   });
 
-  it("comes half a minute after the one before, whoever hurries", () => {
+  it("a replacement comes half a minute after the one before, whoever hurries", () => {
     const { rig, transactionId } = released();
     const replace = (above: number) => rig.askAtOnce("replace", { transactionId, above, facts: cheap });
     expect(replace(1).code).toBe("WITHDRAWAL_TOO_SOON");
@@ -242,7 +245,7 @@ describe("a replacement", () => {
     expect(replace(2).code).toBe("WITHDRAWAL_TOO_SOON");
   });
 
-  it("leaves a person six of the twenty versions, however a courier hurries", () => {
+  it("a replacement leaves a person six of the twenty versions, however a courier hurries", () => {
     const { rig, transactionId } = released();
     for (let above = 1; above < 40; above += 1) {
       rig.ask("replace", { transactionId, above, facts: cheap });
@@ -251,7 +254,7 @@ describe("a replacement", () => {
     expect(rig.show(transactionId).versions).toHaveLength(14);
   });
 
-  it("has no tip above the ceiling, but for the least step above one that a person named", () => {
+  it("a replacement has no tip above the ceiling, but for the least step above one that a person named", () => {
     const { rig, transactionId } = released();
     const tipped = (gwei: number) => ({ ...cheap, maxFeePerGas: "60000000000", maxPriorityFeePerGas: `${gwei}000000000` });
     expect(rig.ask("replace", { transactionId, above: 1, facts: tipped(51) }).code).toBe("POLICY_TIP_ABOVE_MAX");
@@ -271,7 +274,7 @@ describe("a replacement", () => {
     expect(rig.kinds().filter((kind) => kind === "INTENT")).toHaveLength(2);
   });
 
-  it("is refused before release, in a block, after the end, and beyond the courier's fourteen versions", () => {
+  it("a replacement is refused before release, in a block, after the end, and beyond the courier's fourteen versions", () => {
     const { rig, transactionId } = released();
     const fresh = rig.request().transactionId;
     expect(rig.ask("replace", { transactionId: fresh, above: 1, facts: cheap }).code).toBe("WITHDRAWAL_VERSION_UNKNOWN");

@@ -9,7 +9,7 @@ import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
 
-it("pays every withdrawal exactly once through twenty strikes", { timeout: 420_000 }, async () => {
+it("crypto pays every withdrawal exactly once through twenty strikes", { timeout: 420_000 }, async () => {
   const seed = process.env.SEED ?? randomBytes(6).toString("hex");
   process.stderr.write(`crash: SEED=${seed}\n`);
   const report = await crashRun(20, seed, () => undefined);

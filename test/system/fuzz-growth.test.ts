@@ -19,7 +19,7 @@ beforeAll(() => coverage.start());
 afterAll(() => coverage.stop());
 
 describe.each(targetNames)("%s", (name) => {
-  it("costs no more than its input is long", async () => {
+  it("a fuzz target costs no more than its input is long", async () => {
     const target = await openTarget(name);
     const tooMuch: string[] = [];
     for (const [shape, each] of Object.entries(target.shapes)) {
@@ -51,7 +51,7 @@ describe("the measure", () => {
     return await growthOf(target, { from: 250, of: (size) => new Uint8Array(size) }, planted);
   };
 
-  it("tells a square from a line, in steps and in bytes", async () => {
+  it("the measure tells a square from a line, in steps and in bytes", async () => {
     planted.start();
     const { readEach, readEachWithEach, keepAll, keepAllOfAll } = await import("../support/planted.ts");
     const [line, square, kept, keptSquare] = [

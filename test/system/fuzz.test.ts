@@ -46,14 +46,14 @@ describe.each(targetNames)("%s", (name) => {
   };
   afterAll(async () => target?.close?.());
 
-  it("keeps a corpus of small files", () => {
+  it("a fuzz target keeps a corpus of small files", () => {
     const corpus = readCorpus(name);
     expect(corpus.length).toBeGreaterThan(2);
     expect(corpus.filter(({ name: file }) => !file.startsWith("failing-")).length).toBeLessThanOrEqual(filesMax);
     expect(corpus.filter(({ input }) => input.length > fileBytesMax)).toEqual([]);
   });
 
-  it("takes its corpus and every honest input", async () => {
+  it("a fuzz target takes its corpus and every honest input", async () => {
     const kept = readCorpus(name).map(({ name: file, input }) => [file, input] as const);
     const honest = (await opened()).seeds.map((input, index) => [`seed ${index}`, input] as const);
     expect(await broken(await opened(), [...kept, ...honest])).toEqual([]);
@@ -77,7 +77,7 @@ describe("a campaign", () => {
     return failures.map(({ message }) => message);
   }
 
-  it("finds a mistake behind four bytes in their order, step by step", async () => {
+  it("a campaign finds a mistake behind four bytes in their order, step by step", async () => {
     const coverage = new Coverage(/test\/support\/planted/);
     coverage.start();
     const { readPlanted } = await import("../support/planted.ts");
@@ -90,7 +90,7 @@ describe("a campaign", () => {
     expect(corpus.length).toBeGreaterThan(2);
   });
 
-  it("finds nothing where nothing is wrong", async () => {
+  it("a campaign finds nothing where nothing is wrong", async () => {
     expect(await hunt((input) => input.length)).toEqual([]);
   });
 });

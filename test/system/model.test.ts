@@ -34,7 +34,7 @@ describe("the small model", () => {
     expect(done.states).toBeGreaterThan(1000);
   });
 
-  it("searches the whole scope in its command", () => {
+  it("the small model searches the whole scope in its command", () => {
     const whole = configurations.filter((one) => one.grain === "whole").map(({ events }) => events);
     for (const event of Object.keys(none) as (keyof Events)[])
       expect(
@@ -61,7 +61,7 @@ describe("the small model", () => {
       expect(twinOf(mutant.events, mutant.grain)).toMatchObject({ broken: null, isComplete: true });
   });
 
-  it("has a name, and one only, for every mutant", () => {
+  it("the small model has a name, and one only, for every mutant", () => {
     expect(mutants.length).toBeGreaterThanOrEqual(12);
     expect(new Set(mutants.map(({ name }) => name)).size).toBe(mutants.length);
   });
@@ -81,7 +81,7 @@ describe("a packed state", () => {
     }
   });
 
-  it("is the same for two that differ in the withdrawals' names alone", () => {
+  it("a packed state is the same for two that differ in the withdrawals' names alone", () => {
     const [one, other, third] = [0, 1, 2].map(() => new Uint32Array(words)) as [Uint32Array, Uint32Array, Uint32Array];
     const state = new Uint16Array(fieldCount);
     state[0] = cellOf(2, 3);
@@ -95,7 +95,7 @@ describe("a packed state", () => {
     expect([...third]).not.toEqual([...one]);
   });
 
-  it("tells a ledger's earlier part from another ledger's", () => {
+  it("a packed state tells a ledger's earlier part from another ledger's", () => {
     for (let nonce = nonces.least; nonce <= nonces.most; nonce++) {
       const cell = cellOf(3, nonce);
       expect([stageOf(cell), nonceOf(cell)]).toEqual([3, nonce]);

@@ -65,7 +65,7 @@ function unknownIn(all: readonly Changed[]): readonly (readonly string[])[] {
 }
 
 describe("the mutants", () => {
-  it("are many, each with a name of its own and a sentence", () => {
+  it("the mutants are many, each with a name of its own and a sentence", () => {
     expect(mutants.length).toBeGreaterThanOrEqual(150);
     expect(new Set(mutants.map((one) => one.name)).size).toBe(mutants.length);
     expect(new Set(mutants.map((one) => `${one.file}\n${one.find}\n${one.replace}`)).size).toBe(mutants.length);
@@ -96,7 +96,7 @@ describe("the mutants", () => {
     expect(dying.filter((_, at) => ofEach[at]?.length !== 0)).toEqual([]);
   });
 
-  it("can show on plans that chance draws", () => {
+  it("the mutants can show on plans that chance draws", () => {
     const plansFrom = (first: number) => Array.from({ length: 2_000 }, (_, seed) => planOf(first + seed));
     const plans = new Map(Object.entries(worlds).map(([name, first]) => [name, plansFrom(first)]));
     const usual = plansFrom(0);
@@ -105,7 +105,7 @@ describe("the mutants", () => {
     expect(never.map(({ name }) => name)).toEqual([]);
   });
 
-  it("tells a patch that does not fit", () => {
+  it("a patch that does not fit is told", () => {
     expect(timesFound("a b a", "a")).toBe(2);
     expect(timesFound("a b a", "c")).toBe(0);
     expect(problemOf("const a = 1;")).toBe("");

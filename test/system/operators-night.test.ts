@@ -165,7 +165,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     rmSync(here, { recursive: true, force: true });
   }, 120_000);
 
-  it("leads from a bare server to a first payment", async () => {
+  it("an operator's night leads from a bare server to a first payment", async () => {
     const { token } = await night.town.ask<{ token: string }>("chain");
     const { apiKey, shopKey } = await installGateway(token);
     await night.town.ask("shop", { gatewayUrl, shopKey });
@@ -182,7 +182,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     expect(await night.must("autowithdraw status", 5, "bob")).toContain("autowithdraw-operators");
   });
 
-  it("pays after a reboot, and what was open before it", async () => {
+  it("the installed agent pays after a reboot, and what was open before it", async () => {
     const before = await night.order("0.02");
     await night.machine.shutDown();
     await night.machine.boot();
@@ -191,7 +191,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works();
   });
 
-  it("tells of what waits for a person, who decides on a terminal, and serves its numbers", async () => {
+  it("the installed agent tells of what waits for a person, who decides on a terminal, and serves its numbers", async () => {
     const order = await night.order("0.95");
     const { transactionId: id } = order.answer;
     const told = await until("somebody is told", 30_000, async () => {
@@ -222,7 +222,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
   });
 
   for (const signal of ["KILL", "TERM", "HUP"]) {
-    it(`goes on after SIG${signal} of each process, each in the middle of an order`, async () => {
+    it(`the installed agent goes on after SIG${signal} of each process, each in the middle of an order`, async () => {
       const orders: Promise<Order>[] = [];
       for (const name of names) {
         const pid = await night.pid(name);
@@ -234,7 +234,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     });
   }
 
-  it("ends what hangs, and goes on", async () => {
+  it("the installed agent ends what hangs, and goes on", async () => {
     // As shipped it is a minute.
     for (const unit of ["crypto", "crypto-signer", "crypto-gateway"])
       await night.must(
@@ -259,7 +259,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.well();
   });
 
-  it("waits for a gateway that is down, and says so; one whose port was taken starts once it is free", async () => {
+  it("the installed agent waits for a gateway that is down, and says so; one whose port was taken starts once it is free", async () => {
     await night.must("systemctl stop crypto-gateway");
     await night.says(1, /link to the gateway is down/);
     await night.must('systemd-run --unit=squatter node -e \'require("net").createServer().listen(8080,"127.0.0.1")\'');
@@ -269,7 +269,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works();
   });
 
-  it("waits for a node that is away, and says so", async () => {
+  it("the installed agent waits for a node that is away, and says so", async () => {
     await night.town.ask("node", { how: "away" });
     await night.says(1, /too few nodes of local can be used/);
     await night.town.ask("node", { how: "back" });
@@ -277,7 +277,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works();
   });
 
-  it("goes by a lowered limit after whatever the documents tell people to type", async () => {
+  it("the installed agent goes by a lowered limit after whatever the documents tell people to type", async () => {
     const commands = [
       "systemctl restart crypto",
       "systemctl restart autowithdraw.target",
@@ -300,7 +300,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works("0.5");
   });
 
-  it("keeps the old config when the new one is wrong, and says why", async () => {
+  it("the installed agent keeps the old config when the new one is wrong, and says why", async () => {
     await edit("c.polcy = {}");
     const said = await night.must("systemctl reload crypto", 1);
     expect(said + (await night.must("journalctl -u crypto -n 40 --no-pager"))).toContain("polcy");
@@ -313,7 +313,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works();
   });
 
-  it("says that encKey is another one, and that a credential is of another machine", async () => {
+  it("the installed agent says that encKey is another one, and that a credential is of another machine", async () => {
     await night.must("cp -a /etc/autowithdraw/encKey.cred /srv/encKey.cred");
     await night.must(
       "head -c 32 /dev/urandom | od -An -tx1 | tr -d ' \\n' | systemd-creds encrypt --name=encKey - /etc/autowithdraw/encKey.cred",
@@ -328,7 +328,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works();
   });
 
-  it("says that the ledger is gone, and signs nothing", async () => {
+  it("the installed agent says that the ledger is gone, and signs nothing", async () => {
     await night.must("systemctl stop autowithdraw.target && mv /var/lib/autowithdraw/signer/ledger /srv/ledger");
     await night.must("systemctl start autowithdraw.target || true");
     await night.says(3, /ledger is missing/);
@@ -340,7 +340,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.well();
   });
 
-  it("says that the clocks are apart, and signs nothing meanwhile", async () => {
+  it("the installed agent says that the clocks are apart, and signs nothing meanwhile", async () => {
     const order = await night.order("0.01");
     await night.paid(order);
     const place = "/etc/systemd/system/crypto-gateway.service.d";
@@ -354,7 +354,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works();
   });
 
-  it("begins nothing new on a full disk, says so, and goes on when there is room", async () => {
+  it("the installed agent begins nothing new on a full disk, says so, and goes on when there is room", async () => {
     const state = "/var/lib/autowithdraw";
     await night.must(
       `systemctl stop autowithdraw.target && cp -a ${state} /srv/state && mount -t tmpfs -o size=90M,mode=0711 tmpfs ${state} && cp -a /srv/state/. ${state}/`,
@@ -374,7 +374,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works();
   });
 
-  it("stays stopped when it is stopped, whoever asks", async () => {
+  it("the installed agent stays stopped when it is stopped, whoever asks", async () => {
     for (const name of ["autowithdraw.target", "crypto", "crypto-signer"]) {
       await night.must(`systemctl stop ${name}`);
       await night.says(3, /systemctl start autowithdraw\.target/);
@@ -389,7 +389,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works();
   });
 
-  it("upgrades while orders wait, and uninstalls without taking ledger or key", async () => {
+  it("the installed agent upgrades while orders wait, and uninstalls without taking ledger or key", async () => {
     const order = await night.order("0.02");
     await night.must(`cd /srv/new && ${offline} node autowithdraw.js upgrade --yes`);
     await night.paid(order);
@@ -412,7 +412,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.balanceTheBooks();
   });
 
-  it("comes back on another machine from a backup, by the lines of the documents alone", async () => {
+  it("the installed agent comes back on another machine from a backup, by the lines of the documents alone", async () => {
     const old = night.machine;
     const encKey = (await night.must("cat /root/autowithdraw-encKey")).trim();
     const typedKey = { after: "encKey: ", keys: `${encKey}${keys.enter}` };

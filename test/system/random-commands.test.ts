@@ -323,9 +323,9 @@ function live(seed: number): void {
 }
 
 describe("random commands", () => {
-  it.each(seedsOfRun(9))("keep every safety sentence (SEED=%i)", live);
+  it.each(seedsOfRun(9))("random commands keep every safety sentence (SEED=%i)", live);
 
-  it("reach every kind of record, so that the sentences are about something", () => {
+  it("random commands reach every kind of record, so that the sentences are about something", () => {
     const kinds =
       "PAIRED ADOPTED POLICY REQUESTED REPEATED APPROVED HELD CONFIRMED REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED ENDED REPORTED ALARM LOCKED CHECKPOINT PAUSED UNSTUCK";
     const wanted = [...kinds.split(" "), "INTENT again", "SIGNED again"].sort();

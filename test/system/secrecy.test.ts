@@ -141,14 +141,14 @@ afterAll(async () => {
 }, 60_000);
 
 describe("the signer, over a whole run", () => {
-  it.skipIf(!traced)("creates AF_UNIX sockets only and connects nowhere", () => {
+  it.skipIf(!traced)("the signer creates AF_UNIX sockets only and connects nowhere", () => {
     const sockets = trace.split("\n").filter((line) => / socket\(/.test(line));
     expect(sockets.length).toBeGreaterThan(0);
     expect(sockets.filter((line) => !/socket\(AF_UNIX,/.test(line))).toEqual([]);
     expect(trace.split("\n").filter((line) => / connect\(/.test(line))).toEqual([]);
   });
 
-  it.skipIf(!traced)("opens no package but its own", () => {
+  it.skipIf(!traced)("the signer opens no package but its own", () => {
     const opened = new Set([...trace.matchAll(/node_modules\/((?:@[^/"]+\/)?[^/"]+)\//g)].map((match) => match[1]!));
     expect(opened.size).toBeGreaterThan(3);
     expect([...opened].filter((name) => !allowedPackages.includes(name) && name !== ".package-lock.json")).toEqual([]);
@@ -156,11 +156,11 @@ describe("the signer, over a whole run", () => {
 });
 
 describe("planted secrets", () => {
-  it("are recognised by this test where they may be", () => {
+  it("planted secrets are recognised by this test where they may be", () => {
     expect(hits(readFileSync(rig.configPath))).toContain("encKey as text");
   });
 
-  it("are in no log, ledger, keystore, database or state file", () => {
+  it("planted secrets are in no log, ledger, keystore, database or state file", () => {
     const files = filesUnder(rig.dir).filter((path) => path !== rig.configPath && !path.endsWith(".strace"));
     expect(files.length).toBeGreaterThan(8);
     expect(
@@ -173,22 +173,22 @@ describe("planted secrets", () => {
     );
   });
 
-  it("are in no argument and no environment", () => {
+  it("planted secrets are in no argument and no environment", () => {
     expect(hits(Buffer.from(seenCommands.join("\n"), "latin1"))).toEqual([]);
   });
 
-  it("are in no frame or body between agent and gateway", () => {
+  it("planted secrets are in no frame or body between agent and gateway", () => {
     expect(relay.bytes().length).toBeGreaterThan(4000);
     expect(hits(relay.bytes())).toEqual([]);
   });
 
-  it("are nowhere in the courier's memory", () => {
+  it("planted secrets are nowhere in the courier's memory", () => {
     // The same search finds what is there: the courier's own settings hold the gateway's address.
     expect(findInMemory(courierPid, { gatewayUrl: Buffer.from(relay.url) })).toEqual(["gatewayUrl"]);
     expect(findInMemory(courierPid, secrets)).toEqual([]);
   });
 
-  it("are nowhere as text in the signer's memory, which holds the paying key as bytes", () => {
+  it("planted secrets are nowhere as text in the signer's memory, which holds the paying key as bytes", () => {
     const { privateKey } = HDNodeWallet.fromPhrase(rig.mnemonic, "", "m/44'/60'/0'/0/0");
     const account0 = HDNodeWallet.fromPhrase(rig.mnemonic, "", "m/44'/60'/0'").privateKey;
     const bytes = { hot: Buffer.from(privateKey.slice(2), "hex"), "account 0": Buffer.from(account0.slice(2), "hex") };
@@ -198,7 +198,7 @@ describe("planted secrets", () => {
     expect(findInMemory(signerPid, keyTexts(rig.mnemonic))).toEqual([]);
   });
 
-  it("are gone from config.json once paired, all but encKey", () => {
+  it("planted secrets are gone from config.json once paired, all but encKey", () => {
     const config = readFileSync(rig.configPath, "utf8");
     expect(config).not.toContain(rig.mnemonic);
     expect(config).not.toContain(rig.apiKey);

@@ -75,7 +75,7 @@ describe("a withdrawal that a limit holds back", () => {
     }
   });
 
-  it("is not what there is room for, nor what is not approved", () => {
+  it("a withdrawal is not held back by a limit with room for it, nor by one before its approval", () => {
     const { rig, ask, sign, until } = rigOf({ maxPerHour: "10", holdAbove: "7" });
     ask("6");
     ask("4");

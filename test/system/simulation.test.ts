@@ -74,7 +74,7 @@ const deafToFailures: Patch = {
 };
 
 describe("the simulator", () => {
-  it("finds nothing in four hundred runs", { timeout: 600_000 }, async () => {
+  it("the simulator finds nothing in four hundred runs", { timeout: 600_000 }, async () => {
     const { violations, said, seeds, steps } = await simulate("--seeds", "400");
     expect(said).toBe("");
     expect({ violations, seeds }).toEqual({ violations: 0, seeds: 400 });
@@ -90,7 +90,7 @@ describe("the simulator", () => {
     expect({ violations, seeds }).toEqual({ violations: 0, seeds: count });
   });
 
-  it("finds nothing in the seeds that once showed a bug", { timeout: 180_000 }, async () => {
+  it("the simulator finds nothing in the seeds that once showed a bug", { timeout: 180_000 }, async () => {
     const file = new URL("../vectors/simulation-seeds.json", import.meta.url);
     const kept = JSON.parse(readFileSync(file, "utf8")) as readonly { readonly seed: number; readonly why: string }[];
     const seeds = JSON.stringify(kept.map(({ seed }) => seed));
@@ -101,7 +101,7 @@ describe("the simulator", () => {
     expect(runs.map(({ seed, violation }) => ({ seed, violation }))).toEqual(kept.map(({ seed }) => ({ seed, violation: null })));
   });
 
-  it("does the same again, whatever ran before and in how many processes, and something else on another seed", {
+  it("the simulator does the same again, whatever ran before and in how many processes, and something else on another seed", {
     timeout: 300_000,
   }, async () => {
     const one = await simulate("--seeds", "24", "--from", "7000", "--workers", "1");
@@ -130,7 +130,7 @@ describe("the simulator", () => {
     expect(sound.violation).toBeNull();
   });
 
-  it("makes a failing run small, and the small one fails the same way", { timeout: 600_000 }, async () => {
+  it("the simulator makes a failing run small, and the small one fails the same way", { timeout: 600_000 }, async () => {
     const script = `for (let seed = 1; ; seed += 1) {
       const run = await tree.runSeed(seed);
       if (run.violation === null || run.taken.length < 16) continue;
@@ -144,7 +144,7 @@ describe("the simulator", () => {
     expect(again.hash).toBe(shrunk.result.hash);
   });
 
-  it("says so when a patch does not fit", { timeout: 180_000 }, async () => {
+  it("the simulator says so when a patch does not fit", { timeout: 180_000 }, async () => {
     writeFileSync(join(folder, "patch.json"), JSON.stringify({ ...withoutSync, find: "nowhere in the file" }));
     await expect(simulate("--seeds", "1", "--patch", join(folder, "patch.json"))).rejects.toThrow();
   });

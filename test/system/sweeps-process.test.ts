@@ -82,7 +82,7 @@ describe("a deposit", () => {
     expect((await rig.cli("verify")).code).toBe(0);
   });
 
-  it("is swept once, whatever is killed on the way", { timeout: 300_000 }, async () => {
+  it("a deposit is swept once, whatever is killed on the way", { timeout: 300_000 }, async () => {
     rig = await startPairedRig({}, { wei: ether, units: 0n });
     const shop = createShop(rig);
     const killing = { isOn: true };

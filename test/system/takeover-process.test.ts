@@ -19,7 +19,7 @@ afterEach(async () => {
 });
 
 describe("another server", () => {
-  it("takes the place of one that a restored gateway never heard, and holds what was paid already", {
+  it("another server takes the place of one that a restored gateway never heard, and holds what was paid already", {
     timeout: 300_000,
   }, async () => {
     world = await RecoveryRig.start();

@@ -40,11 +40,11 @@ const bare = (path: string): string =>
 const processEntries = /(^|\/)(main|process|command|crypto|pair|autowithdraw)\.ts$|^(rig|scripts|cli|client)\//;
 
 describe("the house", () => {
-  it("has enough files for the rules to mean something", () => {
+  it("the house has enough files for the rules to mean something", () => {
     expect(code.length).toBeGreaterThan(60);
   });
 
-  it("keeps names that say what a file holds", () => {
+  it("the house keeps names that say what a file holds", () => {
     const lobby = /(^|\/)(utils?|helpers?|common|misc|index|types|manager)\.(ts|js)$/;
     expect(sources.filter((path) => lobby.test(path))).toEqual([]);
     expect(
@@ -52,15 +52,15 @@ describe("the house", () => {
     ).toEqual([]);
   });
 
-  it("opens every file with what it is for", () => {
+  it("the house opens every file with what it is for", () => {
     expect(sources.filter((path) => !/^(#!.*\n)?\/\*\*/.test(read(path)))).toEqual([]);
   });
 
-  it("keeps files to a chapter", () => {
+  it("the house keeps files to a chapter", () => {
     expect(code.filter((path) => read(path).split("\n").length > 401)).toEqual([]);
   });
 
-  it("wraps comments at a hundred columns", () => {
+  it("the house wraps comments at a hundred columns", () => {
     // A drawn table keeps its columns.
     const isWide = (line: string): boolean =>
       /^\s*(\*|\/\/|\/\*)( |\*)/.test(line) && !/\S {2,}\S/.test(line) && [...line].length > 100;
@@ -73,25 +73,25 @@ describe("the house", () => {
     expect(wide).toEqual([]);
   });
 
-  it("leaves no unfinished business in the source", () => {
+  it("the house leaves no unfinished business in the source", () => {
     const marks = /\b(TODO|FIXME|XXX)\b/;
     const shortcuts = /\.only\(|\bas any\b|@ts-ignore|@ts-nocheck|noExplicitAny/;
     const others = sources.filter((path) => path !== "test/system/tidy.test.ts");
     expect(others.filter((path) => marks.test(read(path)) || shortcuts.test(bare(path)))).toEqual([]);
   });
 
-  it("takes time and chance from outside, except where a process begins", () => {
+  it("the house takes time and chance from outside, except where a process begins", () => {
     const banned = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(/;
     expect(code.filter((path) => path.endsWith(".ts") && !processEntries.test(path) && banned.test(bare(path)))).toEqual([]);
   });
 
-  it("reads the environment only where a process begins and where files are looked for", () => {
+  it("the house reads the environment only where a process begins and where files are looked for", () => {
     const readers = new Set(["agent/config/place.ts", "agent/files/state-folder.ts", "agent/check/check.ts"]);
     const others = code.filter((path) => path.endsWith(".ts") && !processEntries.test(path) && !readers.has(path));
     expect(others.filter((path) => /\bprocess\.env\b/.test(bare(path)))).toEqual([]);
   });
 
-  it("loads modules of the product only by names that the walls can read", () => {
+  it("the house loads modules of the product only by names that the walls can read", () => {
     const product = rootsOf(root, "product").map((room) => `${room}/`);
     const hidden = /\bimport\((?!\s*["'])|\bprocess\.(binding|_linkedBinding|dlopen)\b/;
     // The installer loads the list of packages of its release, which is plain JavaScript.
@@ -100,7 +100,7 @@ describe("the house", () => {
     expect(rooms.filter((path) => hidden.test(bare(path)))).toEqual([]);
   });
 
-  it("never makes money a floating number", () => {
+  it("the house never makes money a floating number", () => {
     const banned = /\bparseFloat\(|Number\((amount|units|fee|value|balance|wei)\w*\)/i;
     // Tron's own JSON has amounts as numbers: the judge and the simulated node speak it.
     const speakers = new Set(["rig/tron-judge.ts", "simulation/world/tron-node.ts"]);
@@ -108,11 +108,11 @@ describe("the house", () => {
     expect(ours.filter((path) => banned.test(bare(path)))).toEqual([]);
   });
 
-  it("prints only where a person is", () => {
+  it("the house prints only where a person is", () => {
     expect(code.filter((path) => /\bconsole\./.test(bare(path)))).toEqual([]);
   });
 
-  it("gives each test of the gateway a title that names its subject, so that it stands alone", () => {
+  it("the house gives each test of the gateway a title that names its subject, so that it stands alone", () => {
     const rooms = /^test\/(gateway|hub|callbacks|watcher)\/.*\.test\.ts$/;
     // A verb or a relative word as the first one leans on a heading.
     const leans =
@@ -144,7 +144,7 @@ describe("the house", () => {
     expect(vectors.filter((path) => !named(path) && !readWhole(path))).toEqual([]);
   });
 
-  it("names each production dependency in the README with a reason", () => {
+  it("the house names each production dependency in the README with a reason", () => {
     const readme = read("README.md");
     for (const file of ["package.json", "gateway/package.json"]) {
       const wanted = Object.entries(JSON.parse(read(file)).dependencies as Record<string, string>);
@@ -162,7 +162,7 @@ describe("the house", () => {
     expect(texts.filter((path) => foreign.test(read(path)))).toEqual([]);
   });
 
-  it("lists every room of the table in the architecture document", () => {
+  it("the house lists every room of the table in the architecture document", () => {
     const page = read("docs/architecture.md");
     for (const room of [
       "protocol",
@@ -180,13 +180,13 @@ describe("the house", () => {
     }
   });
 
-  it("names only documents that exist, in comments too", () => {
+  it("the house names only documents that exist, in comments too", () => {
     const named = sources.flatMap((path) => [...read(path).matchAll(/\bdocs\/[a-z-]+\.md\b/g)].map(([page]) => page));
     expect(named.length).toBeGreaterThan(40);
     expect([...new Set(named)].filter((page) => !existsSync(join(root, page)))).toEqual([]);
   });
 
-  it("shows each attack of the threat model by tests that are there", () => {
+  it("the house shows each attack of the threat model by tests that are there", () => {
     const rows = read("docs/threat-model.md")
       .split("\n")
       .filter((line) => /^\| .* \| .*`(test\/|npm )/.test(line));
@@ -195,7 +195,7 @@ describe("the house", () => {
     expect(tests.filter((path) => !existsSync(join(root, path)))).toEqual([]);
   });
 
-  it("links only to documents that exist", () => {
+  it("the house links only to documents that exist", () => {
     const pages = ["README.md", ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`)].filter((path) =>
       path.endsWith(".md"),
     );
