@@ -313,7 +313,7 @@ describe("differences", () => {
     expect(alarms).toHaveLength(named.length);
   });
 
-  it("a difference that was mended is open no more", async () => {
+  it("a corrected difference is not open any more", async () => {
     const { coins } = await aDay();
     const block = chain.block;
     chain.move(coins.address, "usd", 5n);

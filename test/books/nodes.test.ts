@@ -97,7 +97,7 @@ describe("books and the nodes", () => {
     expect(chain.calls - calls).toBe(4);
   });
 
-  it("an address that a database put back may have forgotten is compared, with what came to it", async () => {
+  it("an address that a restored database may have forgotten is compared, with what came to it", async () => {
     const insert =
       "INSERT INTO forgottenAddresses (address, merchant, agent, addressIndex, namespace, at) VALUES (?, 'm1', ?, ?, 'eip155', 0)";
     db.store.database.run(insert, "forgotten 1", agent.id, 71);

@@ -308,7 +308,7 @@ describe("a secret", () => {
 });
 
 describe("a target", () => {
-  it("a target of callbacks is refused for a merchant that is none, for a wrong address, twice, and removed for good", async () => {
+  it("a target of callbacks is refused for a merchant that is none, for a wrong address, twice, and removed permanently", async () => {
     const { merchantId } = gateway.merchant;
     const put = (merchant: string, url: string) => addCallback(gateway.operator, { merchant, url, events: [] }, settings());
     expect(put("m_0", "https://shop.example/hook")).toEqual({ ok: false, code: "GATEWAY_UNKNOWN_MERCHANT" });

@@ -138,7 +138,7 @@ describe("lanes", () => {
     return taken;
   };
 
-  it("lanes of callbacks give a target that was never heard one, a good one four, a merchant eight", () => {
+  it("lanes of callbacks give one to a target that never answered, four to a good one, eight to a merchant", () => {
     const lanes = new Lanes();
     const mine = ["a", "b", "c"].map((target) => of("m", target));
     expect(takeAll(lanes, mine)).toEqual(["a", "b", "c"]);

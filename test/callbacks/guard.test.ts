@@ -190,7 +190,7 @@ describe("hostile targets", () => {
     await trap.close();
   });
 
-  it("a name server that changes its answer reaches nothing but what was judged", async () => {
+  it("a name server that changes its answer reaches only addresses that were judged", async () => {
     const trap = await listener();
     const open = { ...strict, allowLoopback: false, allowNetworks: ["127.0.0.2"] };
     const names = await nameServer(["127.0.0.2", "127.0.0.1"]);

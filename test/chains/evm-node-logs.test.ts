@@ -115,7 +115,7 @@ group("an empty list", () => {
     expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
   });
 
-  it("beside a header without a bloom is proven by receipts where the block has transactions", async () => {
+  it("an empty list beside a header without a bloom is proven by receipts where the block has transactions", async () => {
     pays(5n);
     const bend: Bend = (call, honest) =>
       change("eth_getBlockByNumber", ({ logsBloom: _, ...block }) => block)(call, honest) ?? ofLogs([])(call, honest);
@@ -123,7 +123,7 @@ group("an empty list", () => {
     expect(unitsOf(await found(reader, 1, 1))).toEqual([5n]);
   });
 
-  it("beside headers with an empty bloom is not believed once such a header stood beside logs", async () => {
+  it("an empty bloom is not believed once a header with one stood beside logs", async () => {
     pays(5n);
     pays(6n);
     const blind = change("eth_getBlockByNumber", (block) => ({ ...block, logsBloom: `0x${"0".repeat(512)}` }));
@@ -251,7 +251,7 @@ group("a question that is too large", () => {
 group("acts of strangers", () => {
   // subsquid/squid-sdk #542 and OffchainLabs/go-ethereum #658: no nonce; hiero-ledger/
   // hiero-json-rpc-relay #417: no type, price or signature either.
-  it("a stranger's transaction with odd fields fails no block, and nodes need not show it alike", async () => {
+  it("a foreign transaction with odd fields fails no block, and nodes need not show it alike", async () => {
     const odd = (more: Fields): Bend =>
       change("eth_getBlockByNumber", ({ transactions, ...block }) => ({
         ...{
@@ -296,7 +296,7 @@ group("acts of strangers", () => {
     expect(unitsOf(await found(three.reader, block, block))).toEqual([4n]);
   });
 
-  it("a stranger's log with odd fields fails nothing, ours with an odd field does", async () => {
+  it("a foreign log with odd fields fails nothing, ours with an odd field does", async () => {
     pays(5n);
     pays(6n, stranger);
     const bendAt =

@@ -67,7 +67,7 @@ group("answers of nodes", () => {
     ["an amount that a number cannot hold", { ...coins, amount: 2 ** 60 }, "amountSun"],
     ["a receiver of another chain", { ...coins, to_address: `a0${receiver.hex.slice(2)}` }, "receiver"],
     ["no owner", { ...coins, owner_address: undefined }, "owner"],
-  ] as const)("a stranger's transaction with %s fails no block, and is a fault for whom it concerns", (_, value, field) => {
+  ] as const)("a foreign transaction with %s fails no block, and is a fault for whom it concerns", (_, value, field) => {
     const bent = { ...transaction, raw_data: { contract: contract("TransferContract", value) } };
     const block = readBlock({ blockID, block_header: header, transactions: [bent, transaction] });
     expect(block?.transactions[1]?.receiver).toBe(receiver.address);
@@ -87,7 +87,7 @@ group("answers of nodes", () => {
     });
   });
 
-  it("a stranger's log or internal entry with odd fields fails no receipt", () => {
+  it("a foreign log or internal entry with odd fields fails no receipt", () => {
     const receipt = readReceipt({
       id: id("cc"),
       log: [7, { address: "x", topics: 1, data: null }],
@@ -230,7 +230,7 @@ group("the end of a payment on Tron by all its versions", () => {
     expect(judgePayout(payment, [version("a", false), nowhere("b")])).toEqual({ kind: "waiting" });
   });
 
-  it("none in a block is waiting, one not final yet is confirming: nothing missing is a failure", () => {
+  it("a payment with no version in a block is waiting, one with a version not final yet is confirming: nothing missing is a failure", () => {
     expect(judgePayout(payment, [nowhere("a")])).toEqual({ kind: "waiting" });
     expect(judgePayout(payment, [{ txHash: "a", includedIn: 9, final: null }])).toEqual({
       kind: "confirming",

@@ -293,7 +293,7 @@ group("a signed payment on its way into the chain", () => {
 });
 
 group("what a provider's answer to signed bytes is worth", () => {
-  it("taken is accepted, again is known, and an account without coins lacks funds", async () => {
+  it("signed bytes that a provider takes are accepted, the same again are known, and an account without coins lacks funds", async () => {
     await begin(1);
     const signed = hexOf(town.coins(payer, holder.address, 7));
     expect(await nodes.broadcast(signed)).toMatchObject({ outcome: "accepted" });
@@ -309,7 +309,7 @@ group("what a provider's answer to signed bytes is worth", () => {
     expect(await nodes.broadcast(signed)).toMatchObject({ outcome: "unknown" });
   });
 
-  it("past its end is expired, unless some provider leaves it open", async () => {
+  it("a transaction past its end is expired, unless some provider leaves it open", async () => {
     await begin(2);
     const late = (): string => hexOf(town.coins(payer, holder.address, 7, { expirationMs: town.node.chain.head.timestampMs }));
     expect(await nodes.broadcast(late())).toMatchObject({ outcome: "expired" });

@@ -290,7 +290,7 @@ describe("a withdrawal", () => {
 });
 
 describe("metrics", () => {
-  it("time a job from its frame to its signature on disk, and give the median of the newest", () => {
+  it("metrics time a job from its frame to its signature on disk, and give the median of the newest", () => {
     let nowMs = 0;
     const metrics = createMetrics(() => nowMs);
     expect(metrics.durableMedianUs()).toBe(0);

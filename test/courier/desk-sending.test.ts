@@ -266,7 +266,7 @@ describe("a dearer version", () => {
     expect(asked(blockLater(driver, 16))).toContain("replace:2");
   });
 
-  it("a dearer version is asked for a nonce that is used: it may be the very version that a ledger put back forgot", () => {
+  it("a dearer version is asked for a nonce that is used: it may be the very version that a restored ledger forgot", () => {
     const driver = waited();
     counted(driver, 2n);
     expect(asked(blockLater(driver, 16))).toEqual(["replace:1"]);

@@ -313,7 +313,7 @@ describe("the link's address", () => {
     expect(linkAddress("http://[::1]:1")).toBe("ws://[::1]:1/agent/v1/link");
   });
 
-  it("the link's address is nothing but an origin", () => {
+  it("the link's address is only an origin", () => {
     for (const url of ["ftp://pay.example.com", "https://user:word@pay.example.com", "https://pay.example.com/?a=1", "pay"]) {
       expect(() => linkAddress(url)).toThrow(expect.objectContaining({ code: "LINK_ADDRESS" }));
     }

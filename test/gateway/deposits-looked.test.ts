@@ -72,7 +72,7 @@ describe("nodes that do not answer", () => {
   });
 });
 
-it("a look says nothing once the database was put back, but that an address was used", () => {
+it("a look after a restore of the database says only that an address was used", () => {
   const { store, remove } = gatewayDatabase();
   const [unused, used, left] = [0, 1, 2].map((index) => addressAt(index)) as [string, string, string];
   const look = { network, block: 7, comparedAt: 5, run: "run" };

@@ -87,9 +87,12 @@ const worlds = [
 ];
 
 describe.each(worlds)("$whose", ({ make }) => {
-  it.each(pairs)("kept before step $kept and put back after $until: no address and no money twice", async (pair) => {
-    for (const seed of seedsOfRun(seedsEach)) await tried(make, { ...pair, seed });
-  });
+  it.each(pairs)(
+    "a database kept before step $kept and restored after $until gives no address and no money twice",
+    async (pair) => {
+      for (const seed of seedsOfRun(seedsEach)) await tried(make, { ...pair, seed });
+    },
+  );
 });
 
 describe("beside the database", () => {
@@ -162,7 +165,7 @@ describe("beside the database", () => {
     await rig.remove();
   });
 
-  it("a start of a database that nobody put back skips nothing, also after a kill between commit and answer", async () => {
+  it("a start of a database that nobody restored skips nothing, also after a kill between commit and answer", async () => {
     await begin(new PutBackRig());
     await rig.orderSoon("anna");
     rig.keep("copy", "file");

@@ -89,7 +89,7 @@ describe("funds", () => {
     expect((await read("/balance/constructor")).status).toBe(404);
   });
 
-  it("funds without a paired agent are zero; deposits paid for good are pending, not available", async () => {
+  it("funds without a paired agent are zero; deposits paid finally are pending, not available", async () => {
     expect((await read("/balance/eth")).body).toMatchObject({ balance: 0, total: "0", pending: "0" });
     await ready();
     const { transactionId, address } = (await deposit()).body;

@@ -211,7 +211,7 @@ describe("pairing", () => {
       ["paying address", [hot, foreign.accounts[1] as PairedAccount]],
       ["deposit key", [foreign.accounts[0] as PairedAccount, deposits]],
     ])(
-      "pairing keeps to one merchant: the %s that a stranger names without its key: the owner pairs after him",
+      "pairing keeps to one merchant: an attacker who names the %s without its key does not stop the owner from pairing later",
       async (_name, named) => {
         const answer = await pairStranger(foreign.nodes, named);
         const theirs = named.find((account) => account === hot || account === deposits);

@@ -99,7 +99,7 @@ it("a database whose gateway was killed opens with all that it had committed", (
   expect(rowsIn(database())).toBe(220);
 });
 
-it("a copy that was put back and opened once is a live database: it opens again after another kill", () => {
+it("a restored copy that was opened once is a live database: it opens again after another kill", () => {
   for (const end of ["-wal", "-shm"]) rmSync(`${database()}${end}`);
   copyFileSync(join(dir, "gateway.backup"), database());
   writeAndDie(3);

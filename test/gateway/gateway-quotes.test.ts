@@ -76,7 +76,7 @@ describe("a deposit in fiat money", () => {
     expect((await inFiat({ orderId: "order-3" })).status).toBe(200);
   });
 
-  it("a deposit in fiat money is refused for good where no price can come, and for now where one can", async () => {
+  it("a deposit in fiat money is refused permanently if no price can come, and for now if one can", async () => {
     for (const [sources, status, code] of [
       [{}, 400, "currency_unpriced"],
       [{ btcturk: {} }, 400, "currency_unpriced"],

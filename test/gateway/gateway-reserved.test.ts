@@ -93,7 +93,7 @@ describe("the reserved sums", () => {
     expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([{ withdrawals: 1, units: "5" }]);
   });
 
-  it("the reserved sums are mended when a row went past them, and that is told by a number", () => {
+  it("the reserved sums are corrected when a row went past them, and that is told by a number", () => {
     const order = { ...orderOf(1, new Seeded(1)), network: "eip155:1", depositAddress: "0xa", currency: "eth", amountUnits: "5" };
     insertWithdrawal(db.store.database, order);
     expect(mendReserved(db.store.database)).toBe(0);

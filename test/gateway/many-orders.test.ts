@@ -69,7 +69,7 @@ describe("autoWithdraws", () => {
     expect([countOf("transactions"), countOf("jobs")]).toEqual([100, 100]);
   });
 
-  it("autoWithdraws hears the agent's word on each, and says in the language asked for", async () => {
+  it("autoWithdraws waits for the agent's answer on each, and replies in the language asked for", async () => {
     await ready();
     online();
     answering({ status: 2, stage: "refused", code: "POLICY_DENIED" });

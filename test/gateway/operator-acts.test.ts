@@ -270,7 +270,7 @@ describe("a deposit that was paid late", () => {
   };
   const how = { reason: "the customer paid eleven minutes late", isShortFine: false };
 
-  it("a deposit that was paid late says so to whoever asks again, and becomes Completed by a person's reasoned word, once", async () => {
+  it("a deposit that was paid late says so when it is asked for again, and becomes Completed by a person's reasoned word, once", async () => {
     await ready();
     const id = await expired();
     expect((await deposit()).body).toMatchObject({ status: 2, stage: "expired", late: true });

@@ -145,7 +145,7 @@ function ends({ id }: TransactionRow): void {
 }
 
 describe("the slot that a sweep's job names", () => {
-  it("the slot in a job is what the nodes count, also where a database that was put back knows of none", async () => {
+  it("the slot in a job is what the nodes count, also if a restored database knows of none", async () => {
     const [fresh, forgotten] = [paidTo(1), paidTo(2)];
     counted.set(forgotten, counters(3));
     await passes();

@@ -165,7 +165,7 @@ describe("a version that ends", () => {
     expect(signatures().map(({ version: number }) => number)).toEqual([1, 2, 1]);
   });
 
-  it("a second version that is told again to a database that was put back is taken, though it forgot the death", async () => {
+  it("a second version that is told again to a restored database is taken, though it forgot the death", async () => {
     const { agent, ids } = await paying();
     agent.state(statementOf(keys.id, 2, [version(ids[0]!, 2)], { greeted: "" }));
     expect((await agent.next("ack")).head).toEqual(headAt(3));

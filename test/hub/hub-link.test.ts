@@ -300,7 +300,7 @@ describe("upgrade", () => {
     expect(await upgradeStatus(linkPath, { "x-long": "x".repeat(9000) })).toBe(431);
   });
 
-  it("the upgrade to the agents' link believes only trusted proxies about the address", () => {
+  it("the upgrade to the agents' link takes the address only from trusted proxies", () => {
     const read = addressReader(["10.0.0.0/8", "127.0.0.1"]);
     const from = (remoteAddress: string, forwarded?: string): string =>
       read({ socket: { remoteAddress }, headers: forwarded === undefined ? {} : { "x-forwarded-for": forwarded } } as never)

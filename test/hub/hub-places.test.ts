@@ -48,7 +48,7 @@ describe("places", () => {
     expect(lost).not.toContain(null);
   });
 
-  it("places of connections come back from whoever greeted or went", () => {
+  it("places of connections come back from each client that greeted or went", () => {
     const places = new Places<string>(() => false);
     many(places, "crowd", placesPerBlock);
     for (const index of [0, 0, 1]) places.leave(`crowd ${index}`);

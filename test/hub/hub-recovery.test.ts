@@ -256,7 +256,7 @@ describe("the recovered ledger", () => {
     ["had another job there", { jobHash: "0b".repeat(32) }],
     ["had more jobs", { sequence: 2, jobHash: "0b".repeat(32) }],
   ])(
-    "the recovered ledger of an order from before the database was put back, which %s, is refused until the next one",
+    "the recovered ledger of an order from before the restore of the database, which %s, is refused until the next one",
     async (_, change) => {
       const id = askWithdrawal(db.store, keys.id, 1);
       const old = await greeted();

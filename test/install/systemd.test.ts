@@ -69,7 +69,7 @@ describe("systemd units", () => {
     }
   });
 
-  it("start, stop and restart the agent by one name, and by the courier's as people are used to", () => {
+  it("systemd units start, stop and restart the agent by one name, and by the courier's name too", () => {
     const [target, signer, courier] = ["autowithdraw.target", "crypto-signer.service", "crypto.service"] as const;
     const sockets = ["crypto-signer.socket", "crypto-operator.socket"];
     expect(values(target, "Wants")).toEqual([[...sockets, signer, courier].join(" ")]);

@@ -171,7 +171,7 @@ describe("the folder that run/where names", () => {
     }
   });
 
-  it.runIf(isRoot)("the folder that run/where names may not be made again by a stranger, nor named by one", async () => {
+  it.runIf(isRoot)("the folder that run/where names may not be made again or named by another user", async () => {
     const state = long();
     const made = makeSocketPaths(state);
     const short = join(made.operator, "..");
@@ -216,7 +216,7 @@ describe("a copy of config.json beside it", () => {
 });
 
 describe.runIf(isRoot)("install --config", () => {
-  it("install --config copies the file that a person named, whoever wrote it, and the copy is root's", async () => {
+  it("install --config copies the file that a person named, with any owner, and the copy is root's", async () => {
     const from = join(dir, "config.json");
     const to = join(dir, "installed.json");
     const act = { kind: "copy-private", from, to } as const;
@@ -307,7 +307,7 @@ describe.runIf(isRoot)("crypto on a paired folder", () => {
     return ran.output();
   }
 
-  it("crypto on a paired folder takes a stranger's config.json that a person named, and none that it would find by itself", async () => {
+  it("crypto on a paired folder takes another user's config.json that a person named, and none that it would find by itself", async () => {
     chownSync(agent.config, stranger, stranger);
     try {
       expect(await unnamed()).toContain(`there is no file ${join(projectRoot, "config.json")}`);

@@ -112,7 +112,7 @@ describe.each([
     expect(file.includes("hidden-in-the-box")).toBe(key === null);
   });
 
-  it("cut anywhere, at a chunk's end too, is damaged", () => {
+  it("a backup that is cut anywhere, at a chunk's end too, is damaged", () => {
     const file = made(key);
     const ends = places(file);
     expect(ends.length).toBeGreaterThan(6);

@@ -85,7 +85,7 @@ describe("a state folder that runs twice", () => {
     expect(db.store.database.all("SELECT slot FROM slots ORDER BY slot")).toHaveLength(2);
   });
 
-  it("a state folder that runs twice locks the copy as soon as it hears what the gateway holds", () => {
+  it("a state folder that runs twice locks the copy as soon as it learns what the gateway holds", () => {
     const { first, copy } = twice();
     copy.admit(first.gateway.welcome(copy.nonce, { at: first.now + 1 }));
     expect(copy.core.locked?.code).toMatch(/^LEDGER_/);

@@ -68,7 +68,7 @@ function opens(folder: string, key: string): boolean {
 }
 
 describe("backup", () => {
-  it("beside a running signer ends with its durable head, is 0600, and shows no secret", async () => {
+  it("a backup beside a running signer ends with its durable head, is 0600, and shows no secret", async () => {
     await begin();
     const head = JSON.parse(lastLine((await agent.cli("status", "--json")).output)).status.head;
     const made = await agent.cli("backup", at("running.backup"), ...withKey(), "--config", agent.config, "--json");

@@ -165,7 +165,7 @@ describe("the ledger's files of what is closed", () => {
     expect(start((all) => all.set("closed-00000001.bin", sortedFileOf(rowsOf(2, 199)).bytes))).toBe("LEDGER_DAMAGED");
   });
 
-  it("the ledger's files of closed withdrawals say by name that a row changed, to whoever looks it up and to verify", () => {
+  it("the ledger's files of closed withdrawals name themselves when a row changed, at its look-up and to verify", () => {
     const disk = shelved();
     const bytes = Uint8Array.from(disk.files.get("closed-00000001.bin")!);
     const at = Buffer.from(bytes).indexOf(Buffer.from(id(7), "hex"));
@@ -411,7 +411,7 @@ describe("an order that closed before a checkpoint", () => {
     expect(rig.signer.ledger.past.named.closed).toHaveLength(1);
   });
 
-  it("left a destination that is known, and one that resembles it is held", () => {
+  it("an order that closed before a checkpoint left a known destination, and one that resembles it is held", () => {
     for (const start of [() => {}, (rig: Rig) => rig.crash()]) {
       const { rig } = closed();
       start(rig);

@@ -169,7 +169,7 @@ describe("a record of the wallet's own key that policy would not have written", 
 });
 
 describe("a line that was there", () => {
-  it.each(closings)("changed, with all behind it chained anew and %s, is refused where it stands", (closing) => {
+  it.each(closings)("a changed line, with all behind it chained again and %s, is refused where it stands", (closing) => {
     const world = paidBefore();
     const { disk } = world.rig;
     const records = world.rig.records();
@@ -186,7 +186,7 @@ describe("a line that was there", () => {
     expect(codeOf(() => started(world, forge(disk, bodies, "the wallet's own key", { kept: at })))).toBe("");
   });
 
-  it("resealed by another key is refused from the first one on", () => {
+  it("a line resealed by another key is refused from the first one on", () => {
     const world = paidBefore();
     const lines = linesIn(world.rig.disk).map((line) => {
       const { hash, mac } = JSON.parse(line) as { readonly hash: string; readonly mac: string };
@@ -228,7 +228,7 @@ describe("signed bytes", () => {
     expect(isOnDisk(raw.slice(-120))).toBe(false); // r and s; the rest stands in INTENT.
   });
 
-  it("open in their own place only", () => {
+  it("signed bytes open in their own place only", () => {
     const bytes = Buffer.from("signed");
     const box = testSeal.box("record 7", bytes);
     expect(Buffer.from(testSeal.open("record 7", box) ?? []).equals(bytes)).toBe(true);
@@ -275,7 +275,7 @@ describe("a checkpoint", () => {
   ];
   const replacing = beginnings.flatMap((beginning) => closings.map((closing) => [beginning.kind, closing, beginning] as const));
 
-  it.each(replacing)("replaced, with a %s of its own and %s, is refused", (_kind, closing, beginning) => {
+  it.each(replacing)("a replaced checkpoint, with a %s of its own and %s, is refused", (_kind, closing, beginning) => {
     const world = rotated();
     const { disk } = world.rig;
     const box = closing === "a MAC of another key" ? strangersSeal.box("anywhere", Buffer.from("{}")) : Buffer.from("{}");
@@ -310,7 +310,7 @@ describe("a checkpoint", () => {
     expect(faultOf(() => started(world, moved))).toMatchObject({ code: "LEDGER_FORGED", context: { file: world.file } });
   });
 
-  it("changed alone is damage, as before", () => {
+  it("a change of only the checkpoint is damage, as before", () => {
     const world = rotated();
     const bytes = Uint8Array.from(world.rig.disk.files.get(world.file) ?? []);
     bytes[200] = (bytes[200] ?? 0) ^ 1;

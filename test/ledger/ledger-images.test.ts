@@ -64,7 +64,7 @@ describe("the ledger that images are made of", () => {
     expect(latest.files.has(make.checkpointFile(latest.segment))).toBe(true);
   });
 
-  it("the ledger that images are made of is kept between INTENT and SIGNED, and with a signature that no gateway has heard of", () => {
+  it("the ledger that images are made of is kept between INTENT and SIGNED, and with a signature that no gateway knows", () => {
     expect(story.moments.some(({ head }) => story.kinds[head.seq - 1] === "INTENT")).toBe(true);
     const unheard = ({ head, stored }: Moment): boolean => story.kinds.slice(stored?.seq ?? 0, head.seq).includes("SIGNED");
     expect(story.moments.some(unheard)).toBe(true);
@@ -87,7 +87,7 @@ describe("images of a segment", slow, () => {
     expect((fates.recovered + fates.echoed) / fates.refused, `SEED=${drawn.seed}`).toBeLessThan(0.02);
   });
 
-  it("cut anywhere are opened at a durable record, or stopped by the echo", async () => {
+  it("images of a segment cut anywhere are opened at a durable record, or stopped by the echo", async () => {
     const size = (moment: Moment): number => make.bytesOf(moment, newest(moment)).length;
     const fates = await judged(
       each(story.moments, (moment) => sampled(size(moment), (at) => make.cut(moment, newest(moment), at))),

@@ -142,7 +142,7 @@ describe("bad input", () => {
     }
   });
 
-  it("something that is no gateway", async () => {
+  it("a server that is no gateway is refused", async () => {
     const pages: readonly (readonly [number, string, string])[] = [
       [200, "<html>hello</html>", "PAIRING_ANSWER"],
       [404, "<html>nothing here</html>", "PAIRING_ANSWER"],

@@ -69,7 +69,7 @@ describe.runIf(isRoot)("as root in an installed folder", () => {
     expect(statSync(agent.config).uid).toBe(0);
   });
 
-  it("pair run again mends what a run that was cut left to root", async () => {
+  it("pair run again corrects the owners of files that a cut run left to root", async () => {
     expect((await agent.pair()).code).toBe(0);
     for (const path of ["signer/keystore.json", "signer/ledger", "signer/ledger/00000001.jsonl", "courier/link.json"])
       chownSync(join(agent.state, path), 0, 0);
@@ -96,7 +96,7 @@ describe.runIf(isRoot)("as root in an installed folder", () => {
 });
 
 describe.runIf(isRoot)("handing over", () => {
-  it("the handing over of a folder takes nothing that lies elsewhere or has a second name, and all else, as a copy put back may be anybody's", () => {
+  it("the handing over of a folder takes nothing that lies elsewhere or has a second name, and all else, because a restored copy may be anybody's", () => {
     install();
     const signer = join(agent.state, "signer");
     const outside = join(agent.dir, "outside");

@@ -15,7 +15,7 @@ import { agent, eachTestItsPairing, fill, gateway, lastJson, ledgerLines, otherM
 eachTestItsPairing();
 
 describe("a first pairing", () => {
-  it("seals, registers, begins the ledger and takes two secrets out of config.json", async () => {
+  it("a first pairing seals, registers, begins the ledger and takes two secrets out of config.json", async () => {
     const before = fill();
     const done = await agent.pair();
     expect(done.code, done.output).toBe(0);
@@ -137,7 +137,7 @@ describe("a second run", () => {
     expect(gateway.requests.length).toBe(1);
   });
 
-  it("a second run takes secrets out again that were put back", async () => {
+  it("a second run takes secrets out again that somebody wrote back", async () => {
     fill();
     await agent.pair();
     fill();

@@ -175,7 +175,7 @@ describe("requests", () => {
     expect(most).toBe(3);
   });
 
-  it("beyond the client's own bound are rejected, and nothing was sent", async () => {
+  it("requests beyond the client's own bound are rejected, and nothing was sent", async () => {
     const path = place();
     let seen = 0;
     await serve(path, {
@@ -324,7 +324,7 @@ describe("the socket file", () => {
     expect(() => statSync(path)).toThrow();
   });
 
-  it("left by a killed process is replaced; of a living one it is not", async () => {
+  it("the socket file of a killed process is replaced; that of a living one is not", async () => {
     const path = place();
     const code = `require("net").createServer().listen(${JSON.stringify(path)}, () => console.log("listening")); setInterval(() => {}, 1000);`;
     const child = spawn(process.execPath, ["-e", code]);

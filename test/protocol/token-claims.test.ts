@@ -349,7 +349,7 @@ describe("a token used before", () => {
     expect(await codeOf(post(press()))).toBe(pastTheDoor); // and the one that nobody saw
   });
 
-  it("a token used before is not used up by whoever forges its like", async () => {
+  it("a token used before is not used up by a forged token like it", async () => {
     const id = fresh();
     expect(await codeOf(post(press({ claims: { jti: id }, sign: (one) => hmac("guessed", one) })))).toBe(turnedAway);
     expect(await codeOf(post(press({ headerText: headerOf(merchant(), { kid: ed.keyId }), claims: { jti: id } })))).toBe(

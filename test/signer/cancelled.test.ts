@@ -33,7 +33,7 @@ function ends(transactionId: string, version: number, outcome: "paid" | "cancell
 }
 
 describe("a withdrawal that a person cancelled", () => {
-  it("a withdrawal that a person cancelled is cancelled in a ledger put back to before that as well: the order says which version pays nothing", () => {
+  it("a withdrawal that a person cancelled is cancelled in a ledger restored to before that as well: the order says which version pays nothing", () => {
     const { rig } = both;
     const id = both.pay("one");
     const copy = backup(rig);
@@ -54,7 +54,7 @@ describe("a withdrawal that a person cancelled", () => {
     expect(ends(id, 2, "cancelled")).toMatchObject({ withdrawal: { state: "cancelled" } });
   });
 
-  it("a withdrawal that a person cancelled is paid in a ledger put back to before that, where the payment came first", () => {
+  it("a withdrawal that a person cancelled is paid in a ledger restored to before that, if the payment came first", () => {
     const { rig } = both;
     const id = both.pay("one");
     const copy = backup(rig);

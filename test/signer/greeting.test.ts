@@ -230,7 +230,7 @@ describe("the greeting", () => {
 });
 
 describe("the echo in an envelope of jobs", () => {
-  it("older than the acknowledged head is refused, and locks nothing", () => {
+  it("an echo older than the acknowledged head is refused, and locks nothing", () => {
     const rig = new Rig().ready();
     rig.request();
     const old = rig.gateway.jobs(rig.gateway.texts);
@@ -270,7 +270,7 @@ describe("an acknowledgement", () => {
     expect(rig.records()).toHaveLength(before);
   });
 
-  it("older, foreign, altered or for another agent or epoch releases nothing", () => {
+  it("an acknowledgement that is older, foreign, altered or for another agent or epoch releases nothing", () => {
     const { rig } = signed();
     const { acked, head } = rig.core.heads;
     expect(rig.release(rig.gateway.ack(acked)).withdrawals).toEqual([]);

@@ -33,7 +33,7 @@ function orderAt(rig: Rig, aheadMs: number): AnyAnswer {
 }
 
 describe("both clocks thirty hours ahead for a moment", () => {
-  it("push no time where a node shows the chain: nothing is taken or signed, and it all goes on afterwards", () => {
+  it("both clocks ahead push no time if a node shows the chain: nothing is taken or signed, and it all goes on afterwards", () => {
     const rig = new Rig().ready();
     tellBlock(rig, rig.now);
     const waits = rig.request({ currency: "eth", amount: "1" });
@@ -66,7 +66,7 @@ describe("both clocks thirty hours ahead for a moment", () => {
     expect(orderAt(frozen, 0)).toMatchObject({ ok: false, code: "JOB_GAP" });
   });
 
-  it("push it where no node showed a block; new orders then wait for a new ledger and are not refused for good", () => {
+  it("both clocks ahead push the time of the ledger if no node showed a block; new orders then wait for a new ledger and are not refused permanently", () => {
     const rig = new Rig().ready();
     expect(greetAt(rig, jumpMs)).toMatchObject({ ok: true });
     expect(orderAt(rig, jumpMs)).toMatchObject({ ok: true });

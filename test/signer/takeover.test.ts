@@ -84,7 +84,7 @@ describe("an agent counts as heard", () => {
     expect(heardIs()).toBe("first run");
   });
 
-  it("an agent counts as heard in each run anew", async () => {
+  it("an agent counts as heard in each run again", async () => {
     stands(3);
     await saysSo(await link.greeted());
     await link.stop();
@@ -95,7 +95,7 @@ describe("an agent counts as heard", () => {
     expect(release("second run")).toEqual(released);
   });
 
-  it("an agent does not count as heard when its ledger stands behind what is held: then both sides may have been put back", async () => {
+  it("an agent does not count as heard when its ledger stands behind what is held: then both sides may have been restored", async () => {
     stands(4);
     const agent = await link.greeted();
     await saysSo(agent, 3);
@@ -149,7 +149,7 @@ describe("an agent counts as heard", () => {
     expect(heardIs()).toBe("first run");
   });
 
-  it("no more once it was given up, whatever comes over a link that is open", async () => {
+  it("an agent does not count as heard once it was given up, whatever comes over a link that is open", async () => {
     stands(3);
     const agent = await link.greeted();
     expect(release("first run", "unheard")).toEqual(released);

@@ -113,7 +113,7 @@ describe("a gateway that went back", () => {
     expect(both.agent.jobSequence).toBe(200);
   });
 
-  it("a gateway that went back goes on from where it stands when it is put back once more while it is told", () => {
+  it("a gateway that went back goes on from where it stands when it is restored once more while it is told", () => {
     both.keepDatabase("old");
     const first = both.pay("first");
     both.keepDatabase("middle");

@@ -208,7 +208,7 @@ describe("a pause", () => {
 });
 
 describe("the gateway's last word", () => {
-  it("alone makes the signer forget bytes: a courier's end does not, however often it is told", () => {
+  it("only the gateway's last word makes the signer forget bytes: a courier's end does not, however often it comes", () => {
     const { rig, transactionId, see } = paying();
     see("final", "paid");
     for (let i = 0; i < 3; i++) {

@@ -45,7 +45,7 @@ describe("a word that a version is dead", () => {
       rig.crash();
       rig.greet();
       expect(deadOf(rig, id)).toEqual(["both"]);
-      // The gateway's database may have gone back meanwhile: nothing builds on a word of another run.
+      // The gateway's database may have gone back: another run's word counts for nothing.
       expect(rig.next(id).code).toBe("WITHDRAWAL_ALIVE");
       rig.gatewaySays(id);
       expect(rig.next(id).ok).toBe(true);

@@ -343,7 +343,7 @@ describe("a second version", () => {
 });
 
 describe("a person and a version that ends by waiting", () => {
-  it("above resignAbove has the next one made, and the status says that it waits for one; below it the courier has", () => {
+  it("a person orders the next version above resignAbove, and the status says that it waits for one; below it the courier does", () => {
     const { rig, id } = released("100.000001");
     const small = rig.payout({ amount: "100" });
     expect(rig.order("replace", id).code).toBe("WITHDRAWAL_ALIVE");

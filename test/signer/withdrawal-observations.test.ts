@@ -15,7 +15,7 @@ describe("an observation", () => {
     return { rig, transactionId, see };
   };
 
-  it("an observation goes forward, but for a reorganisation, and ends for good", () => {
+  it("an observation goes forward, except for a reorganisation, and ends permanently", () => {
     const { rig, transactionId, see } = released();
     for (const stage of ["broadcast", "included", "broadcast", "included"]) expect(see(stage).withdrawal.state).toBe(stage);
     expect(see("final", "reverted").withdrawal.state).toBe("reverted");
@@ -40,7 +40,7 @@ describe("an observation", () => {
     expect(rig.core.book.openCount).toBe(0);
   });
 
-  it("repeated records nothing; another block or hash does", () => {
+  it("a repeated observation records nothing; another block or hash does", () => {
     const { rig, transactionId, see } = released();
     see("included");
     const before = rig.records().length;
@@ -75,7 +75,7 @@ describe("an observation", () => {
 });
 
 describe("the account's own count", () => {
-  it("ahead of ours is an alarm at once and a lock when it stays for a minute", () => {
+  it("a count ahead of ours is an alarm at once and a lock when it stays for a minute", () => {
     const rig = new Rig();
     rig.greet();
     const count = (nonce: string, witnesses = 2) => rig.ask("account", { chain: "local", slot: nonce, witnesses });

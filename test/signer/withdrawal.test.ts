@@ -77,7 +77,7 @@ describe("tokens", () => {
     expect(rig.kinds().filter((kind) => kind === "ADOPTED")).toHaveLength(3);
   });
 
-  it("above nothing begin with a person's yes to what the nodes count, and with no other number", () => {
+  it("tokens above nothing begin with a person's yes to the nodes' count, and with no other number", () => {
     const rig = new Rig();
     rig.greet();
     const first = () => rig.operate("adopt", { chain: "local", slot: "" }).first;
@@ -106,7 +106,7 @@ describe("tokens", () => {
     expect(rig.ask("adopt", { chain: "local", slot: "0", witnesses: 2 }).account.nextSlot).toBe("0");
   });
 
-  it("tokens are not begun further on than an earlier run said: what lies between may be this ledger's own, put back to before it", () => {
+  it("tokens are not begun further on than an earlier run said: what lies between may be this ledger's own, from before a restore", () => {
     const rig = new Rig().ready();
     const adopt = (nonce: string) => rig.begin(nonce);
     rig.crash();
@@ -219,7 +219,7 @@ describe("a replacement", () => {
     expect(rig.acknowledge().withdrawals[0]!.versions[1]!.raw).toMatch(/^0x02/);
   });
 
-  it("rounds up, and raises a tip of nothing", () => {
+  it("a replacement rounds up, and raises a tip of nothing", () => {
     const rig = new Rig().ready();
     const { transactionId } = rig.request();
     rig.ask("sign", { transactionId, facts: { gasLimit: "65000", maxFeePerGas: "9", maxPriorityFeePerGas: "0" } });
@@ -232,7 +232,7 @@ describe("a replacement", () => {
     expect(versions[1]).toMatchObject({ facts: { maxFeePerGas: "11", maxPriorityFeePerGas: "1" } });
   });
 
-  it("a replacement comes half a minute after the one before, whoever hurries", () => {
+  it("a replacement comes half a minute after the one before, for everybody", () => {
     const { rig, transactionId } = released();
     const replace = (above: number) => rig.askAtOnce("replace", { transactionId, above, facts: cheap });
     expect(replace(1).code).toBe("WITHDRAWAL_TOO_SOON");
@@ -265,7 +265,7 @@ describe("a replacement", () => {
     expect(rig.show(transactionId).versions).toHaveLength(2);
   });
 
-  it("asked twice is the one already made; of what is not there yet it is refused", () => {
+  it("a replacement asked twice is the one already made; one of a version that is not there yet is refused", () => {
     const { rig, transactionId } = released();
     expect(rig.ask("replace", { transactionId, above: 2, facts: cheap }).code).toBe("WITHDRAWAL_VERSION_UNKNOWN");
     const once = rig.ask("replace", { transactionId, above: 1, facts: cheap }).withdrawal;
@@ -297,7 +297,7 @@ describe("a replacement", () => {
 });
 
 describe("a checkpoint", () => {
-  it.each(seedsOfRun(6))("anywhere leads to the same state as the whole ledger (SEED=%i)", (seed) => {
+  it.each(seedsOfRun(6))("a checkpoint anywhere leads to the same state as the whole ledger (SEED=%i)", (seed) => {
     const random = new Seeded(seed);
     const rig = new Rig().ready();
     for (let i = 0; i < 25; i++) {

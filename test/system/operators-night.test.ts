@@ -374,7 +374,7 @@ describe.runIf(why === "")("an operator's night", { timeout: 300_000 }, () => {
     await night.works();
   });
 
-  it("the installed agent stays stopped when it is stopped, whoever asks", async () => {
+  it("the installed agent stays stopped when it is stopped, for every client", async () => {
     for (const name of ["autowithdraw.target", "crypto", "crypto-signer"]) {
       await night.must(`systemctl stop ${name}`);
       await night.says(3, /systemctl start autowithdraw\.target/);

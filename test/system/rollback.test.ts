@@ -45,7 +45,7 @@ function ledgerKinds(stateDir: string): string[] {
   );
 }
 
-it("a state folder copied before a withdrawal and put back after it locks the agent", { timeout: 240_000 }, async () => {
+it("a state folder copied before a withdrawal and restored after it locks the agent", { timeout: 240_000 }, async () => {
   rig = await startPairedRig({ confirmations: 1 });
   const shop = createShop(rig);
   await pay(shop, "before-the-copy");

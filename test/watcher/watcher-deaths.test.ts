@@ -170,7 +170,7 @@ describe("a version that a block holds", () => {
     expect([isDead(version.txHash), alarms()]).toEqual([false, []]);
   });
 
-  it("a version whose receipt is no success fails its withdrawal for good, and is not dead", async () => {
+  it("a version whose receipt is no success fails its withdrawal finally, and is not dead", async () => {
     const id = withdrawal(1, { currency: "usdt" });
     const version = sign(id, 1, { feeLimitSun: 1_000 });
     await watch();

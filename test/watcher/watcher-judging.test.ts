@@ -61,7 +61,7 @@ describe("judging", () => {
     expect(judgeDeposit(completed, [], 500)).toMatchObject({ status: 1, stage: "completed", receivedUnits: 0n });
   });
 
-  it("the judge of deposits calls money late that came after the end, for good, and none that came before", () => {
+  it("the judge of deposits calls money late that came after the end, permanently, and none that came before", () => {
     const lateOf = (change: Partial<typeof expired>, payments: readonly Payment[]): boolean =>
       judgeDeposit({ ...expired, ...change }, payments, 500).late;
     const expired = { ...asked, status: 2 as 0 | 1 | 2, stage: "expired", receivedUnits: 4n };

@@ -110,7 +110,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ status: 0, stage: "stuck" });
   });
 
-  it("a withdrawal on chain fails when it reverted for good, and not before", async () => {
+  it("a withdrawal on chain fails when its revert is final, and not before", async () => {
     const id = signedWithdrawal(0);
     await start();
     const block = chain.mine(payment(id, 0, { status: 0 }));
@@ -166,7 +166,7 @@ describe("a withdrawal on chain", () => {
     expect(row(id)).toMatchObject({ status: 0, stage: "signed" });
   });
 
-  it("a withdrawal on chain is paid by a version the gateway never heard of when that pays exactly this", async () => {
+  it("a withdrawal on chain is paid by a version that the gateway does not know when that pays exactly this", async () => {
     const id = signedWithdrawal(0);
     await start();
     chain.mine(payment(id, 0, { hash: hashOf("malleated") }));
