@@ -1,8 +1,8 @@
 /**
- * The books judge the rules of crediting: each rule is taken out, alone, while the story runs in
- * which it matters, and the closing names the address; with the rule in place it names none. The
- * last part names the rules of which the books cannot tell, since they change whose request counts
- * and not the sum on an address.
+ * The books judge the rules of crediting: without one rule, the closing names the address of the
+ * story in which the rule matters; with the rule it names no address. The last part names the rules
+ * of which the books cannot tell, since they change whose request counts and not the sum on an
+ * address.
  */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import * as bloom from "../../chains/evm/bloom.ts";

@@ -1,6 +1,6 @@
 /**
- * The watcher as it is credits what the books then explain; with a rule of crediting taken out they
- * name the address. The chain is scripted; the watcher reads it over HTTP, the books as it stands.
+ * The books explain all that the watcher credits; without a rule of crediting they name the
+ * address. The chain is scripted; the watcher reads it over HTTP, the books as it stands.
  */
 import { describe, expect, it, vi } from "vitest";
 import { closeBooks } from "../../gateway/books/closing.ts";
@@ -86,7 +86,7 @@ async function named(): Promise<readonly string[]> {
   return closed.differences.map((row) => `${row.address} ${row.currency} ${BigInt(row.foundUnits) - BigInt(row.expectedUnits)}`);
 }
 
-/** Every way in which money comes to an address here, and coins that lay on one before. */
+/** Every way in which money comes to an address here, and coins that lay on an address before. */
 async function aDay() {
   const [direct, tokens, contract, payout, used] = [request(0), request(1, usd), request(2), request(3), request(4)];
   const [hot, id] = [keys.hotAddress, signedWithdrawal(5, { receiverAddress: payout.address })];

@@ -1,4 +1,6 @@
-/** Which events a change is, by its row before and after; and whose turn it is to be told. */
+/**
+ * The events of a change, by its row before and after, and the turns of the lanes that send them.
+ */
 import { describe, expect, it } from "vitest";
 import { callbackSettings } from "../../gateway/callback-settings.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";

@@ -1,7 +1,7 @@
 /**
- * Token deposits on EVM by lists that nodes may cut, leave empty or refuse: what a list leaves out
- * is proven by the bloom of the header and the receipts of the block, a refused range is asked in
- * smaller ones, and the question is the same for any number of addresses.
+ * Token deposits on EVM by lists that nodes may cut, leave empty or refuse: the bloom of the header
+ * and the receipts of the block prove the missing entries, a refused range is asked in smaller
+ * ones, and the question is the same for any number of addresses.
  */
 import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
 import { createWatcher } from "../../chains/evm/node-watcher.ts";

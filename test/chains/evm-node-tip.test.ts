@@ -1,6 +1,6 @@
 /**
- * A node that lacks the question for the tip has it taken from its price of gas or from its history
- * of fees, as wallets do; what it lacks is not asked for each time. Reported for such software:
+ * A node without the question for the tip gives it by its price of gas or its history of fees, as
+ * wallets compute it; a missing question is not asked each time. Reported for such software:
  * ethereum/go-ethereum #23479, MetaMask/metamask-extension #22370, uniswap-python/uniswap-python
  * #299 (the question is missing); floating/frame #659 (no history of fees).
  */

@@ -30,7 +30,7 @@ const truth: Answers = {
 };
 const failing = { error: { code: 3, message: "execution reverted" } };
 
-/** Nodes that tell the truth but for what each is given; and what the log was told. */
+/** Honest nodes, each with the given exception, and the entries of the log. */
 async function nodesThatSay(
   ...lies: readonly Answers[]
 ): Promise<{ nodes: EvmNodes; named: string[]; urls: string[]; asked(method: string): number }> {

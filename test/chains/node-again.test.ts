@@ -70,7 +70,10 @@ describe("a body that nobody can read", () => {
 });
 
 describe("a block that a node lacks below a head that it has shown", () => {
-  /** A balancer with one machine that is up to date and `behind` that are not, in turns. */
+  /**
+   * A balancer that takes turns between one machine that is up to date and `behind` machines that
+   * are not.
+   */
   async function balancer(behind: number) {
     let turn = 0;
     const answer = ({ method, params }: RpcCall): FakeAnswer => {

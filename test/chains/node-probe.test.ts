@@ -1,7 +1,7 @@
 /**
- * A look at one node puts every question that a payment and a deposit put, and names what the node
- * does not answer. Sources: ethereum/go-ethereum #16471 and #20874, ethereum-optimism/op-geth #220,
- * NethermindEth/nethermind #9408, 0xPolygon/bor #1303, paritytech/jsonrpsee #744,
+ * A look at one node puts every question of a payment and of a deposit, and names the questions
+ * without an answer. Sources: ethereum/go-ethereum #16471 and #20874, ethereum-optimism/op-geth
+ * #220, NethermindEth/nethermind #9408, 0xPolygon/bor #1303, paritytech/jsonrpsee #744,
  * bnb-chain/bsc #1215.
  */
 import { afterEach, describe, expect, it } from "vitest";

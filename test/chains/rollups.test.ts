@@ -1,6 +1,6 @@
 /**
- * Chains that bill data: the payer on nodes of a real chain that stands in for a rollup, the rules
- * of fees, the receipt, and the policy that counts all of it.
+ * Chains that bill data: the payer on nodes of a real chain in place of a rollup, the rules of
+ * fees, the receipt, and the policy that counts gas and data.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Policy } from "../../agent/signer/policy/policy.ts";

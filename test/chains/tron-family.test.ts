@@ -128,7 +128,7 @@ describe("the offer of a Tron payment", () => {
     const none = fees.typed({});
     expect(none.ok && fees.readWish(none.facts)).toEqual(none.ok ? none.facts : null);
     expect(none).toMatchObject({ ok: true, facts: { feeLimitSun: "" } });
-    // As the command hands its options over, with those that are no fees.
+    // The options as the command hands them over, also those that are no fees.
     expect(fees.typed({ state: "/folder", yes: true } as TypedFees)).toEqual(none);
     for (const option of [{ maxFee: "1" }, { tip: "0" }, { work: "65000" }, { dataFee: "1" }])
       expect(fees.typed(option)).toMatchObject({ ok: false });

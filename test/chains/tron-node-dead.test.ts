@@ -123,7 +123,7 @@ group("a transaction that came into a block", () => {
     town.node.chain.mine();
     expect(town.node.chain.placeOf(signed.txID)?.block.timestampMs).toBeGreaterThan(version.untilMs + marginMs);
     town.node.chain.mine(5);
-    // The first solidified block past the margin is the one that holds it.
+    // The first solidified block past the margin holds the transaction.
     expect(town.node.chain.solid).toBe(26);
     expect(await dead(version)).toMatchObject({ isDead: false });
     town.node.chain.mine(50);

@@ -1,7 +1,7 @@
 /**
  * Deposits on Tron, read from several providers with troubles of their own while unsolidified
- * blocks are replaced: what is credited is what the chain holds at the end, to the last unit, none
- * twice. SEED=<number> replays one run.
+ * blocks are replaced: the credited sum is the chain's at the end, to the last unit, and no deposit
+ * counts twice. SEED=<number> replays one run.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import type { SeenPayment } from "../../chains/nodes.ts";

@@ -1,6 +1,6 @@
 /**
- * How a provider of Tron that is out shows in the status of its door: from when on, with what
- * words, and not for a refusal that passes.
+ * The status of the door for a provider of Tron that is out: its beginning, its words, and no entry
+ * for a refusal that passes.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import type { NodeStatus } from "../../chains/nodes.ts";

@@ -1,6 +1,6 @@
 /**
- * A look at a node of Tron finds by receipts whether it keeps internal transactions, which no
- * answer of it says. Reports: tronprotocol/java-tron #3064, #3152, #6119, #6284.
+ * A look at a node of Tron finds by receipts if the node keeps internal transactions, because no
+ * answer of the node says so. Reports: tronprotocol/java-tron #3064, #3152, #6119, #6284.
  */
 import { describe, expect, it } from "vitest";
 import { nodeFindings } from "../../chains/node-findings.ts";

@@ -1,6 +1,6 @@
 /**
  * chains/tron offline, transactions: public vectors, and everything near to a transfer that
- * `describe` must refuse, each beside a twin that it takes.
+ * `describe` must refuse, each with a twin that is taken.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { utils } from "tronweb";

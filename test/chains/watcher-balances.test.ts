@@ -1,6 +1,6 @@
 /**
- * Many balances at one block: as those asked one by one, in their order, in bounded exchanges, and
- * on the word of two nodes each.
+ * Many balances at one block equal those asked one by one: in their order, in bounded exchanges,
+ * and with two nodes that agree on each.
  */
 import { Interface } from "ethers";
 import { afterEach, expect, describe as group, it } from "vitest";

@@ -1,7 +1,7 @@
 /**
- * docs/cli-json.md lists every field of every --json answer, and none that is not there: each
- * command is run in --json, a signer with scripted answers behind it, and its fields are compared
- * with the rows of its section.
+ * docs/cli-json.md lists every field of every --json answer, and no other: each command runs with
+ * --json and a signer with scripted answers, and its fields are compared with the rows of its
+ * section.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -142,7 +142,7 @@ async function answerOf(line: string): Promise<unknown> {
 }
 
 /**
- * These answer from processes of their own: test/keystore/copies-process.test.ts and
+ * These commands answer from processes of their own: test/keystore/copies-process.test.ts and
  * test/pairing/pairing.test.ts run them.
  */
 const elsewhere = ["pair", "rekey", "backup", "restore"];

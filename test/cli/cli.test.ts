@@ -1,7 +1,7 @@
 /**
- * The commands as people see them: each file of test/cli is a transcript, its `$` lines are run and
- * everything they print must stand there, exit code included. A signer with scripted answers stands
- * behind the socket.
+ * The commands as people see them: each file of test/cli is a transcript, its `$` lines are run,
+ * and the complete output must stand there, exit code included. A signer with scripted answers
+ * stands behind the socket.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

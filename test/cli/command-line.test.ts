@@ -1,6 +1,6 @@
 /**
- * The project's own commands tell their options, and end with 2 on what they do not know, before
- * they have begun anything.
+ * The project's own commands list their options, and end with 2 on an unknown option before any
+ * work begins.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";

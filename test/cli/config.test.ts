@@ -1,6 +1,6 @@
 /**
- * config.json: every way of being wrong has its own code and a line that says where; every
- * rejection has a twin that passes.
+ * config.json: every mistake has its own code and a line that names the place; every rejection has
+ * a twin that passes.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * `crypto --check` as a program of dist/, on a folder as pairing leaves it: what it finds, and that
- * it starts and changes nothing.
+ * `crypto --check` as a program of dist/, on a folder as pairing leaves it: its findings, and the
+ * proof that it starts and changes nothing.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Broken set-ups for `doctor`, one thing broken in each: before it is broken nothing is found, and
- * after it exactly its own code, with a line to type. The files, sockets, nodes and clocks are
- * real; only what no test may break on this machine comes from outside.
+ * Broken set-ups for `doctor`, one thing broken in each: before the break nothing is found, and
+ * afterwards exactly the code of the break, with a line to type. The files, sockets, nodes and
+ * clocks are real; only what no test may break on this machine comes from outside.
  */
 import { chmodSync, chownSync, linkSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";

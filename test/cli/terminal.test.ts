@@ -1,6 +1,6 @@
 /**
  * Terminal manners: a table that does not fit becomes blocks with nothing shortened, a moment is
- * told in two zones, long work shows that it goes on.
+ * shown in two zones, long work shows its progress.
  */
 
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";

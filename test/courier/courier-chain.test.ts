@@ -1,6 +1,6 @@
 /**
- * The courier's door to the chain, over nodes that answer as the test says; and its independent
- * reading of what the signer made.
+ * The courier's door to the chain, over nodes with the test's answers; and its independent reading
+ * of the signer's bytes.
  */
 import { describe, expect, it } from "vitest";
 import { type ChainDoor, createChainDoor } from "../../agent/courier/nodes/chain.ts";

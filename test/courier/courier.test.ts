@@ -1,6 +1,6 @@
 /**
  * The whole courier between a real signer, a gateway and a real chain (anvil), each of which comes
- * and goes; and what it measures.
+ * and goes; and the courier's metrics.
  */
 import { describe, expect, it } from "vitest";
 import { createMetrics } from "../../agent/courier/metrics.ts";

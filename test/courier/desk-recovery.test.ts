@@ -1,6 +1,6 @@
 /**
- * The courier's desk after a recovery: what is quarantined is watched and not sent, and what lost
- * its bytes gets new ones.
+ * The courier's desk after a recovery: a quarantined withdrawal is watched and not sent, and one
+ * that lost its bytes gets new ones.
  */
 import { describe, expect, it } from "vitest";
 import { openSlots } from "../../agent/courier/desk/accounts.ts";

@@ -1,6 +1,6 @@
 /**
- * The agent's link against a real WebSocket server on loopback: who may greet it, what ends it, and
- * when it tries again.
+ * The agent's link against a real WebSocket server on loopback: the gateways that may greet it, the
+ * events that end it, and the time of the next try.
  */
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

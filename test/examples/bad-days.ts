@@ -1,6 +1,6 @@
 /**
  * A proxy in front of the gateway that lets every request through and spoils its answer: the order
- * is stored, and the shop does not learn of it.
+ * is stored, and the shop does not learn so.
  */
 import { createServer, type IncomingHttpHeaders, request, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";

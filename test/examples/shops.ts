@@ -10,7 +10,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 export interface Shop {
   readonly name: string;
   readonly isThere: boolean;
-  /** A command of the shop: what it printed on its standard output, and its exit code. */
+  /** A command of the shop: its standard output and its exit code. */
   command(words: readonly string[], env: Readonly<Record<string, string>>): Promise<{ code: number | null; line: string }>;
   /** The receiver of callbacks at a port of loopback. */
   listen(port: number, env: Readonly<Record<string, string>>): ChildProcess;

@@ -1,7 +1,7 @@
 /**
- * The commands of examples/testnets/README.md, as they stand there and in their order, up to a
- * withdrawal that is final: gateway, agent and shop as processes, Sepolia by a local chain with its
- * chain id. Tron Nile is left out, as the page tells for one network alone.
+ * The commands of examples/testnets/README.md, in the page's order, up to a withdrawal that is
+ * final: gateway, agent and shop are processes, and a local chain with the chain id of Sepolia
+ * stands in for Sepolia. Tron Nile is left out, as the page tells for one network alone.
  */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
@@ -22,7 +22,7 @@ import { startsTheBuild } from "../support/built.ts";
 startsTheBuild();
 
 const page = readFileSync(join(projectRoot, "examples/testnets/README.md"), "utf8");
-/** The page's commands; `stays` is true for one that runs until it is ended. */
+/** The page's commands; `stays` is true for a command that runs until the test ends it. */
 const commands = [...page.matchAll(/```sh\n([\s\S]*?)```/g)]
   .flatMap(([, block = ""]) => block.trim().split("\n"))
   .map((line) => ({ line, stays: line.endsWith(" # stays") }));
@@ -62,7 +62,7 @@ afterAll(async () => {
   rmSync(dir, { recursive: true, force: true });
 });
 
-/** Lines as one shell runs them that stops at the first failure: what they printed. */
+/** Runs the lines in one shell that stops at the first failure, and returns their output. */
 async function shell(lines: readonly string[], input = ""): Promise<string> {
   const { code, said } = await ended(lines, input);
   if (code !== 0) throw new Error(`${lines.join("\n")}\nended with ${code}:\n${said}`);
@@ -81,7 +81,7 @@ function ended(lines: readonly string[], input = ""): Promise<{ readonly code: n
 }
 
 let next = 0;
-/** The commands up to the next one that stays, or up to one that begins with `last`. */
+/** The commands up to the next that stays, or through the one that begins with `last`. */
 function upTo(last?: string): string[] {
   const lines: string[] = [];
   for (; next < commands.length && commands[next]?.stays === false; next += 1) {

@@ -51,7 +51,7 @@ describe("the client's package", () => {
       console.log(JSON.stringify([ok, value.map(({ id }) => id), token.split(".").length]));`;
     writeFileSync(join(folder, "shop.js"), shop);
     const env = { PATH: process.env.PATH, SHOP_KEY: gateway.merchant.shopKey, BASE_URL: gateway.url };
-    // Not spawnSync: the gateway that it asks is in this process.
+    // Not spawnSync, because the gateway of the request runs in this process.
     const { stdout } = await promisify(execFile)(process.execPath, ["shop.js"], { cwd: folder, env });
     expect(JSON.parse(stdout)).toEqual([true, ["eth", "usdt"], 3]);
   });

@@ -1,6 +1,6 @@
 /**
- * The merchant's client: its tokens checked by jose, its operations against the real gateway, its
- * failures against a server that misbehaves on purpose.
+ * The merchant's client: jose checks its tokens, the real gateway its operations, and a server that
+ * misbehaves on purpose its failures.
  */
 import { createPrivateKey, createPublicKey, generateKeyPairSync, randomBytes } from "node:crypto";
 import { createServer, type Server, type ServerResponse } from "node:http";

@@ -1,9 +1,9 @@
 /**
- * A payment that counts for no request is listed by name, and a person credits it to the request
- * that it was for: once, in the balance as before, told to the shop, and the books stay even.
- * Reports of the kind: btcpayserver/btcpayserver #3449 and #21 (money after the end, which no
- * command could take in), #5006 (an expired invoice that is settled by hand) and killbill/killbill
- * #1015 (one payment that was taken in twice).
+ * A payment that counts for no request is listed by name, and a person credits it to its request:
+ * once, in the balance as before, with an event for the shop, and the books stay even. Reports of
+ * the kind: btcpayserver/btcpayserver #3449 and #21 (money after the end, which no command could
+ * take in), #5006 (an expired invoice that is settled by hand) and killbill/killbill #1015 (one
+ * payment that was taken in twice).
  */
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { openWatcher } from "../../chains/connect.ts";
@@ -136,7 +136,8 @@ describe("a payment that counts for no request", () => {
   it("a payment that counts for no request and grows after its credit is listed with the rest alone", async () => {
     const [payment] = waiting();
     expect(credit("anna", [paymentName(payment!)]).ok).toBe(true);
-    // Coins of one block that no transaction names are one payment, and a later look adds to it.
+    // Coins of one block without a transaction are one payment, and a later look adds to that
+    // payment.
     rig.store.database.run("UPDATE payments SET units = ? WHERE address = ?", `${(3n * eth) / 2n}`, lost);
     expect(waiting().map(({ leftUnits }) => leftUnits)).toEqual([eth / 2n]);
     await rig.orderSoon("bora");

@@ -1,8 +1,8 @@
 /**
- * An address for deposits leaves after a look at it alone: what lay there before anybody could pay
- * is known, through restarts, nodes that do not answer, and a database that was put back. Reports
- * of the same kind: btcpayserver/btcpayserver #3817 and spesmilo/electrum #6609 (addresses that
- * were used before).
+ * An address for deposits leaves only after a look at it: money that lay there before anybody could
+ * pay is known, through restarts, nodes that do not answer, and a restored database. Reports of the
+ * same kind: btcpayserver/btcpayserver #3817 and spesmilo/electrum #6609 (addresses that were used
+ * before).
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";

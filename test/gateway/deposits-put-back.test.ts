@@ -67,7 +67,7 @@ async function tried(
       await step(first);
     }
     const anna = first();
-    // A copy says itself that it is one, also where the file beside it went back or is lost.
+    // A copy shows by itself that it is a copy, also when the file beside it went back or is lost.
     await rig.putBack("copy");
     expect(rig.reason === "" && rig.left.size > rig.rows().length, "it is noticed").toBe(false);
     const bora = await rig.orderSoon("bora");

@@ -1,7 +1,7 @@
 /**
- * The signatureToken at the gateway's door, over real HTTP: every way a token can be wrong gives
- * the same 401, and beside each stands a token that differs in that one thing and is let in. jose
- * makes the good ones, as an independent hand.
+ * The signatureToken at the gateway's door, over real HTTP: every way in which a token can be wrong
+ * gives the same 401, and each has a twin that differs only there and is let in. jose makes the
+ * good tokens, as an independent library.
  */
 import { createHmac, generateKeyPairSync, randomBytes } from "node:crypto";
 import { SignJWT } from "jose";

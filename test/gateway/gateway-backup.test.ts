@@ -1,6 +1,6 @@
 /**
- * A copy of the gateway's database while it is written to, the look through one that was kept, the
- * list of keys, and what agents run.
+ * A copy of the gateway's database during writes, the look through a kept copy, the list of keys,
+ * and the versions that agents run.
  */
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";

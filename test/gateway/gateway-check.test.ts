@@ -1,6 +1,6 @@
 /**
- * `gateway check` on real folders, ports, certificates and nodes: a healthy one has nothing, a
- * broken one exactly its own code.
+ * `gateway check` on real folders, ports, certificates and nodes: a healthy gateway has no finding,
+ * a broken one exactly its own code.
  */
 import { spawnSync } from "node:child_process";
 import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

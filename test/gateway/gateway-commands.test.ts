@@ -1,6 +1,6 @@
 /**
- * The gateway's commands as its operator sees them: each file of test/gateway/cli is a transcript,
- * its `$` lines are run beside a gateway that serves, and everything they print must stand there,
+ * The gateway's commands as the operator sees them: each file of test/gateway/cli is a transcript,
+ * its `$` lines are run beside a gateway that serves, and the complete output must stand there,
  * exit code included. Ids, keys and times are named by their order.
  */
 import { copyFileSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -69,7 +69,7 @@ async function shop(): Promise<void> {
   );
 }
 
-/** A payment to an address that the database had forgotten, and an order that it was for. */
+/** A payment to an address that the database had forgotten, and the order of that address. */
 function unattributed(): void {
   const { store } = gateway.service;
   const merchant = store.database.get<{ id: string }>("SELECT id FROM merchants")?.id ?? "";
@@ -125,8 +125,8 @@ async function command(line: readonly string[]): Promise<{ readonly text: string
 }
 
 /**
- * Names what is another in each run by its order, and remembers it, so that a later line can say
- * it.
+ * Replaces a value that differs in each run by a number in order of appearance, and remembers it
+ * for later lines.
  */
 class Names {
   readonly #found = new Map<string, string>();

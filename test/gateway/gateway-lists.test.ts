@@ -1,6 +1,6 @@
 /**
- * Lists of transactions: each filter gives what reading every row would give, and reads by an index
- * what it gives and no more.
+ * Lists of transactions: each filter gives the same rows as a reading of every row, and reads by an
+ * index no more rows than it gives.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TransactionRow } from "../../gateway/store/rows.ts";

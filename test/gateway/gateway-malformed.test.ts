@@ -31,7 +31,7 @@ beforeAll(async () => {
   before = rows();
 });
 
-/** How many rows each table has, but for the one of tokens: whoever shows one has used it. */
+/** The number of rows of each table, except the table of tokens: a token that was shown is used. */
 function rows(): Readonly<Record<string, number>> {
   const { database } = gateway.service.store;
   const tables = database.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");

@@ -1,6 +1,6 @@
 /**
- * Pairing as the gateway sees it: who may pair, with which tables, how often, and what a recorded
- * request is worth.
+ * Pairing as the gateway sees it: the agents that may pair, their tables, the number of tries, and
+ * the worth of a recorded request.
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { HDKey } from "@scure/bip32";
@@ -39,7 +39,7 @@ import {
 
 eachTestItsGateway();
 
-/** The agent is heard by this run of the gateway: what waits gets its place. */
+/** This run of the gateway receives the agent's word, so waiting orders get their place. */
 function heard(): void {
   gateway.service.store.write((database) => placeJobs(database, agentRow().id));
 }

@@ -28,7 +28,8 @@ const text = (price: bigint | null | undefined): string | null =>
   price === null || price === undefined ? null : priceText(price);
 
 /**
- * Answers as each market documents them; `at` in Unix milliseconds is its clock where it says one.
+ * Answers as each market documents them; `at` in Unix milliseconds is the market's clock if the
+ * answer has one.
  */
 const shapes: Readonly<Record<SourceName, (price: string, at: number, mark: number) => unknown>> = {
   coinbase: (price, at, mark) => ({

@@ -1,6 +1,6 @@
 /**
- * A copy put in the place of a database whose gateway was killed: what lies beside it still belongs
- * to the old database, and nothing may play it into the copy.
+ * A copy in the place of a database whose gateway was killed: the files beside it still belong to
+ * the old database, and nothing may play them into the copy.
  */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";

@@ -1,6 +1,6 @@
 /**
- * Reserved sums stay equal to what the withdrawals' rows make, whatever becomes of them; a start
- * mends those that are not.
+ * Reserved sums stay equal to the sums of the withdrawals' rows after every event; a start corrects
+ * wrong sums.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { insertDeposit } from "../../gateway/store/deposits.ts";
@@ -40,7 +40,7 @@ function orderOf(number: number, seeded: Seeded) {
 
 const place = { txHash: "0x01", feeUnits: "1", finalBlock: 7, changedAt: 1 };
 
-/** One thing that can happen to a withdrawal; repeats and late words among them. */
+/** One event of a withdrawal; repeats and late words are among them. */
 function act(number: number, seeded: Seeded): void {
   const id = idOf(seeded.below(number));
   db.store.write((database) => {

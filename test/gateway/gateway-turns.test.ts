@@ -1,5 +1,5 @@
 /**
- * Turns of the event loop: work goes in order, a few milliseconds of it at once, and what is long
+ * Turns of the event loop: work goes in order, a few milliseconds in each turn, and long work
  * leaves room between its parts.
  */
 import { describe, expect, it } from "vitest";

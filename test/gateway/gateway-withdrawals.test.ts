@@ -35,7 +35,7 @@ import {
 
 eachTestItsGateway();
 
-/** The agent is heard by this run of the gateway: what waits gets its place. */
+/** This run of the gateway receives the agent's word, so waiting orders get their place. */
 function heard(): void {
   gateway.service.store.write((database) => placeJobs(database, agentRow().id));
 }

@@ -1,6 +1,6 @@
 /**
- * Many withdrawals in one call: each with its own answer, each safe to repeat, within a rate that
- * lets a payout run through.
+ * Many withdrawals in one call: each has its own answer and is safe to repeat, and the rate lets a
+ * payout run through.
  */
 import { describe, expect, it } from "vitest";
 import { createClient } from "../../client/client.ts";

@@ -1,7 +1,7 @@
 /**
- * The description at /openapi.json against the gateway that serves it, in both directions: a third
- * party's validator takes it; every operation takes what its schemas say; every answer is
- * documented, and every documented code and field is seen to come.
+ * The description at /openapi.json against its own gateway, in both directions: a third party's
+ * validator takes it; every operation takes the requests of its schemas; every answer is
+ * documented, and every documented code and field occurs.
  */
 import { Validator } from "@seriousme/openapi-schema-validator";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -38,7 +38,7 @@ let shop: readonly DescribedPath[];
 let orders = 0;
 const orderId = (): string => `order-${++orders}`;
 
-/** A good order of each operation that takes one, with every field it may have. */
+/** A good order for each operation that takes orders, with every possible field. */
 const good: Readonly<Record<string, () => Record<string, unknown>>> = {
   createTransactionRequest: () => ({ currency: "eth", amount: "0.5", orderId: orderId(), metadata: { a: "1" } }),
   autoWithdraw: () => ({ currency: "eth", amount: "0.01", address: receiver, orderId: orderId(), tag: "", metadata: {} }),

@@ -1,6 +1,6 @@
 /**
- * Writes that share a transaction: one commit for those of a turn, each alone in what it throws,
- * none told before the commit, all told when there is none.
+ * Writes that share a transaction: the writes of a turn have one commit, an error of one touches no
+ * other, no write is reported before the commit, and all are reported when the commit fails.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

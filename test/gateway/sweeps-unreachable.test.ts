@@ -1,8 +1,8 @@
 /**
- * Slots of addresses for deposits by the gateway's own nodes: which one a sweep's job names, when a
- * sweep waits in its place, which open sweeps no block can take, and what their end gives back.
- * Reports of the kind: smartcontractkit/chainlink 4063 (a restored database goes on at nonces that
- * are used), BoltzExchange/boltz-backend 1201 (a gap holds up all above it for good).
+ * Slots of addresses for deposits by the gateway's own nodes: the slot in a sweep's job, the wait
+ * of a sweep in its place, the open sweeps that no block can take, and the funds that their end
+ * gives back. Reports of the kind: smartcontractkit/chainlink 4063 (a restored database goes on at
+ * nonces that are used), BoltzExchange/boltz-backend 1201 (a gap holds up all above it for good).
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Counters } from "../../chains/nodes.ts";

@@ -1,7 +1,7 @@
 /**
- * Sweeps where waiting alone keeps a second payment out, beside the stand-in for java-tron: what
- * comes first and how much of it, what is worth its fee, and what becomes of a sweep whose top-up
- * no block took. tronweb signs what the agent would.
+ * Sweeps on a chain where only waiting excludes a second payment, beside the stand-in for
+ * java-tron: the order and the amount of payments, the worth of a sweep against its fee, and the
+ * end of a sweep whose top-up no block took. tronweb signs in the place of the agent.
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import { markDead } from "../../gateway/store/deaths.ts";
@@ -63,10 +63,7 @@ async function pays(to: Inhabitant, units: bigint, isToken = true): Promise<void
   await readsAll();
 }
 
-/**
- * A block now and then, as a living chain has them: what is asked at one of them is asked again at
- * the next.
- */
+/** A block now and then, as on a real chain: a question at one block comes again at the next. */
 async function comesTo(holds: () => boolean): Promise<void> {
   for (let turn = 0; turn < 40 && !holds(); turn += 1) {
     await new Promise((done) => setTimeout(done, 40));
@@ -84,7 +81,7 @@ async function lives(blocks: number): Promise<void> {
   }
 }
 
-/** Signs what a row asks for, as its agent would, and sends it. */
+/** Signs the payment of a row, as the agent would, and sends it. */
 async function carriesOut(id: string, from: Inhabitant = payer): Promise<void> {
   const { signed } = sign(id, 1, { from });
   expect(await town.send(signed)).toMatchObject({ result: true });
@@ -151,11 +148,11 @@ describe("a top-up that no block took", () => {
     const version = sign(topUp.id);
     outlive(version);
     await until(() => isDead(version.txHash));
-    // Dead and still open: its agent may sign it again, so nobody orders a second one.
+    // The sweep is dead and still open: the agent may sign it again, so nobody orders a second one.
     clock.nowMs += 2 * hourMs;
     await lives(3);
     expect([ordered("sweep").length, ordered("topup").length, row(topUp.id).status]).toEqual([1, 1, 0]);
-    // As the hub takes the word of its agent, which ends the sweep when it has run out.
+    // The hub takes the agent's word in the same way; the word ends a sweep that has run out.
     const runsOut = (id: string): boolean =>
       db.store.write((database) =>
         updateWithdrawal(database, id, { status: 2, stage: "expired", code: "JOB_EXPIRED" }, clock.nowMs),

@@ -1,7 +1,7 @@
 /**
- * Withdrawals asked for over HTTP where waiting alone keeps a second payment out: which currencies
- * and addresses are taken, what is reserved for their fees, what the shop hears of one that ran out
- * after it was signed, and the accounts of a wallet that has such a chain beside another.
+ * Withdrawals over HTTP on a chain where only waiting excludes a second payment: the currencies and
+ * addresses that are taken, the reservation for their fees, the shop's events for a withdrawal that
+ * ran out after its signature, and the accounts of a wallet with such a chain beside another.
  */
 import { mnemonicToSeedSync } from "bip39";
 import { TronWeb } from "tronweb";
@@ -69,7 +69,8 @@ beforeEach(async () => {
   await anotherGateway({ ...many, chains, currencies });
   const transcript = { networks: ["eip155:31337", network], currencies: paired };
   expect((await gateway.pair(transcript, undefined, undefined, both.nodes)).status).toBe(200);
-  // In its first run no agent was heard; a job gets its place at once where one was.
+  // In the first run the gateway has no agent's word; with such a word a job gets its place at
+  // once.
   db().run("UPDATE agents SET heard = 'first run'");
   fund("trx", 100_000_000n);
   fund("trc20", 50_000_000n);

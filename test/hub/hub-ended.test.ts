@@ -1,6 +1,6 @@
 /**
- * The gateway's last word: which ends it tells an agent, when, and again after it was lost; and
- * what it keeps of a pause.
+ * The gateway's last word: the ends that an agent is sent, the time of it, the repeat after a loss;
+ * and the record of a pause.
  */
 import { describe, expect, it } from "vitest";
 import { endedPerAckMax } from "../../protocol/payloads.ts";

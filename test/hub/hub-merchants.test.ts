@@ -1,6 +1,6 @@
 /**
- * One agent's ledger beside another merchant's: a hash that one names is the other's as well, and
- * its word that the database was put back stops nobody who was heard. Other servers that one client
+ * One agent's ledger beside another merchant's: a hash in one is also taken in the other, and one
+ * agent's word that the database was restored stops no other agent. Other servers that one client
  * stops for all: open-mercato/open-mercato #3890, ujeenet/rustango #1228.
  */
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * The gateway's half of a recovery: the epoch that ends the old one, the order, the ledger that
- * takes its place, what is learnt.
+ * The gateway's half of a recovery: the epoch that ends the old one, the order, the new ledger, and
+ * the facts that the gateway learns from it.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * Whether an agent's ledger is the one that was acknowledged: what marks the agent at its gateway,
- * and what takes the mark away.
+ * The check that an agent's ledger is the acknowledged one: the events that mark the agent at its
+ * gateway, and those that take the mark away.
  */
 import { describe, expect, it } from "vitest";
 import { keepStanding, standingOfOverlap } from "../../gateway/hub/standing.ts";

@@ -1,6 +1,6 @@
 /**
- * Sweeps that the chain cannot reach, between hub and agent: what an acknowledgement names, and
- * when an agent's `expired` of a signed sweep ends it.
+ * Sweeps that the chain cannot reach, between hub and agent: the content of an acknowledgement, and
+ * the moment at which an agent's `expired` ends a signed sweep.
  */
 import { describe, expect, it } from "vitest";
 import { takeExpiry } from "../../gateway/store/deaths.ts";

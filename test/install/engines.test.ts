@@ -1,8 +1,8 @@
 /**
  * `engines` of agent and gateway: each package that a part brings to a server runs on the part's
  * least Node by the package's own word, and each launcher refuses an older one. Public reports of
- * packages that were brought to a Node that they do not run on:
- * eslint-community/eslint-doc-generator 807, vivliostyle/vivliostyle-cli 624.
+ * packages on a Node that does not run them: eslint-community/eslint-doc-generator 807,
+ * vivliostyle/vivliostyle-cli 624.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Sealing encKey: where it comes from, what is asked first, what a cut leaves, and that nothing is
- * sealed that does not open again. The sealing itself is systemd's and needs a machine that it runs
- * on; a stand-in takes its place here, which only turns bytes around.
+ * Sealing encKey: its source, the question before, the state after a cut, and the check that the
+ * sealed key opens again. The sealing itself is systemd's and needs a machine with systemd; a
+ * stand-in here only turns bytes around.
  */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -1,6 +1,6 @@
 /**
- * The release: its content, that it is the same when made twice, its signed checksum, its parts
- * list, and that its programs run where it is unpacked.
+ * The release: its content, the same bytes when made twice, the signed checksum, the parts list,
+ * and programs that run in any unpacked folder.
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash, generateKeyPairSync } from "node:crypto";

@@ -1,6 +1,6 @@
 /**
- * The unit files: systemd finds nothing to say about them, and what the signer's isolation hangs on
- * stands in them.
+ * The unit files: systemd has no complaint, and the lines on which the signer's isolation depends
+ * are there.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

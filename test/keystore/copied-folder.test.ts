@@ -1,7 +1,7 @@
 /**
- * One state folder running twice, each with a courier that keeps newer words from it: real signers
- * against the gateway's real tables. The gateway takes one ledger only, so one nonce never gets two
- * withdrawals and no withdrawal two nonces.
+ * One state folder that runs twice, each copy with a courier that withholds newer words: real
+ * signers against the gateway's real tables. The gateway takes one ledger only, so one nonce never
+ * gets two withdrawals and no withdrawal two nonces.
  */
 import { createPublicKey } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

@@ -1,7 +1,6 @@
 /**
- * rekey, backup and restore as a person types them, on a server that was paired: crypto starts with
- * the new encKey only, a backup is made beside a running signer, and what it restores to is the
- * same agent.
+ * rekey, backup and restore as a person types them, on a paired server: crypto starts with the new
+ * encKey only, a backup is made beside a running signer, and a restore gives the same agent.
  */
 import { randomBytes } from "node:crypto";
 import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -222,7 +221,7 @@ describe("rekey", () => {
     expect(done.output).toContain(`install -m 0600 ${file} ${encKeyFile}`);
     expect(done.output).toContain("the old encKey stays needed for backups");
     expect(done.output).not.toContain(key);
-    // The same command with what it made: an earlier run had come that far.
+    // The same command with the key that it made, as after an earlier run that came so far.
     const again = await stateOf(state, "rekey", ...withKey(), "--new-enc-key-file", file);
     expect([again.code, again.output]).toEqual([0, expect.stringContaining("opened with the new encKey already")]);
     const twice = await stateOf(state, "rekey", ...withKey(), "--make-enc-key", file);

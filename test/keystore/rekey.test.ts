@@ -58,8 +58,8 @@ const powerCut = new Error("the power is gone");
 const failing = Object.assign(new Error("EIO: i/o error"), { code: "EIO" });
 
 /**
- * A disk in memory. Files have what was written and what was synced, names what was done and what
- * the folder's sync made durable; after a power cut only the latter is left. At the step `stopAt`
+ * A disk in memory. Each file has its written and its synced bytes, each name its newest and its
+ * durable target; after a power cut only the synced and durable part is left. At the step `stopAt`
  * it fails before the step (`error`), or the power goes.
  */
 class Disk implements KeystoreDisk {

@@ -1,7 +1,4 @@
-/**
- * Last words: what a launcher leaves behind is read back as it was, and what anybody else leaves
- * there is not trusted.
- */
+/** Last words: a launcher's are read back unchanged, and those of anybody else are not trusted. */
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

@@ -73,8 +73,8 @@ describe("SIGHUP", () => {
     started.child.kill("SIGHUP");
     await says(started, "config.json was not taken: ", 2);
     expect(childOf(started, "signer")).toBe(first);
-    // In order by itself, and yet no network that this wallet was sealed for: only the signer knows
-    // that.
+    // The file is correct by itself, but this wallet was not sealed for the network: only the
+    // signer knows that.
     writeFileSync(agent.config, before);
     change(({ chains }) => {
       chains.local.chainId = 5;
@@ -166,8 +166,8 @@ describe("the surroundings of crypto", () => {
     expect(foreignFolderWarning(join(agent.dir, "gone"), 0)).toBe("");
     const { uid } = statSync(agent.dir);
     expect(foreignFolderWarning(agent.dir, 0) === "").toBe(uid === 0);
-    // A folder that some other user owns stands on every Linux: this process's own, seen by root,
-    // unless it is root's.
+    // Every Linux has a folder of another user: this process's own under /proc, seen by root,
+    // unless root runs it.
     expect(foreignFolderWarning("/proc/self", 0) === "").toBe(uid === 0);
   });
 

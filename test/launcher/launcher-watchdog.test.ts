@@ -9,10 +9,7 @@ import { lookMs, Watchdog } from "../../agent/launcher/watchdog.ts";
 
 const limits = { beforeFirstMs: 60_000, afterMs: 20_000 };
 
-/**
- * Looks every `lookMs` for `seconds`; the first time that it was overdue, in seconds from now, 0
- * when it never was.
- */
+/** Looks every `lookMs` for `seconds`; gives the first overdue moment in seconds from now, or 0. */
 function looks(watchdog: Watchdog, clock: { now: number }, seconds: number): number {
   for (let second = 1; second <= seconds; second += 1) {
     clock.now += lookMs;

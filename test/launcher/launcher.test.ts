@@ -1,6 +1,6 @@
 /**
- * `crypto` as a process: one per state folder, children started again, what they inherit, how
- * everything ends.
+ * `crypto` as a process: one per state folder, children that are started again, their inheritance,
+ * and the end of each process.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { openSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -206,7 +206,7 @@ describe("under systemd", () => {
       }),
     );
     const descriptors = sockets.map((server) => (server as unknown as { _handle: { fd: number } })._handle.fd);
-    // The shell puts its own process id, which exec keeps, where systemd would put it.
+    // The shell puts its own process id, which exec keeps, in the place of systemd's.
     const script = 'LISTEN_PID=$$ LISTEN_FDS=2 LISTEN_FDNAMES=operator:courier exec "$@"';
     const words = [
       process.execPath,

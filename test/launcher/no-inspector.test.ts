@@ -1,7 +1,7 @@
 /**
- * SIGUSR1 opens Node's inspector, and with it the process: not in any of ours. Shown on the real
- * processes, beside one that shows what the signal does, and on the order of imports, since what
- * comes before the listener would leave a gap.
+ * SIGUSR1 opens Node's inspector, and with it the process: not in any of ours. The real processes
+ * show it, beside a program that shows the signal's effect, and so does the order of imports,
+ * because code before the listener would leave a gap.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,7 +17,7 @@ const { begin } = pairsOnce();
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-inspector-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-/** Node tells on stderr that the inspector listens, or that its port was taken. */
+/** Node writes to stderr that the inspector listens, or that another process has its port. */
 const opened = /debugger|inspector/i;
 const settleMs = 700;
 

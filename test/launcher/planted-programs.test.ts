@@ -1,7 +1,7 @@
 /**
- * Programs of the system that the product starts are never those that somebody put ahead in PATH:
- * each planted one would have seen secrets, or taken the lock in nobody's name. Real processes,
- * from pairing to a running agent.
+ * The product never starts a system program that somebody put ahead in PATH: each planted program
+ * would have seen secrets, or taken the lock in nobody's name. Real processes, from pairing to a
+ * running agent.
  */
 import { spawnSync } from "node:child_process";
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";

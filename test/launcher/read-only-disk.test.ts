@@ -1,7 +1,7 @@
 /**
  * A state folder on a disk that is read-only: the lock is taken, the check before a start names the
- * disk, and so does a command that gets no answer. The kernel is asked once whether this machine
- * lets a test mount a file system; where it does not, the system's word stands in for it.
+ * disk, and so does a command that gets no answer. The kernel is asked once if this machine lets a
+ * test mount a file system; if it does not, the system's error stands in.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";

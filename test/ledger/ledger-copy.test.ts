@@ -1,6 +1,6 @@
 /**
- * A ledger copied while its signer appends: up to a record that is durable, in whole files that a
- * start takes; judged again where it arrives.
+ * A ledger that is copied while its signer appends: up to a durable record, in complete files that
+ * a start takes, and checked again at the destination.
  */
 import { describe, expect, it } from "vitest";
 import { CopyCheck, copyLedger, type LedgerPart } from "../../agent/ledger/copy.ts";

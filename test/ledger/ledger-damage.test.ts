@@ -28,10 +28,7 @@ function twenty(rotated: boolean): { disk: MemoryDisk; file: string; records: re
   return { disk, file: rotated ? "00000002.jsonl" : "00000001.jsonl", records };
 }
 
-/**
- * Opens an image and says what became of it: how many of the records are left, or the code it was
- * refused with.
- */
+/** Opens an image and returns the number of records that are left, or the code of the refusal. */
 function outcome(disk: MemoryDisk, records: readonly LedgerRecord[]): number | string {
   let opened: ReturnType<typeof openLedger>;
   try {

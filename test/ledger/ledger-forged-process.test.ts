@@ -23,8 +23,8 @@ async function paired(): Promise<string> {
 }
 
 /**
- * The line that docs/ledger.md lets anybody write: its hash is right, and its MAC is what the thief
- * could think of.
+ * The line that docs/ledger.md lets anybody write: its hash is right, and its MAC is an attacker's
+ * guess.
  */
 function forgedLine(body: string): string {
   const last = JSON.parse(readFileSync(segment(), "utf8").trimEnd().split("\n").at(-1) ?? "") as Record<string, string>;

@@ -72,7 +72,8 @@ const shapes: readonly Shape[] = [
         intent(transactionId, thief, ninety),
       ];
     },
-    // Its gateway knows of no such job, and greets nobody who has one more than it gave out.
+    // The gateway knows of no such job, and does not greet an agent with one more job than it gave
+    // out.
     ...{ signed: 0, quarantined: [] },
   },
   {
@@ -99,7 +100,7 @@ describe.each(shapes)("$name", ({ forged, signed, quarantined }) => {
     const line = linesIn(disk).length + 1;
     const fault = faultOf(() => started(world, forge(disk, forged(world), closing)));
     expect(fault).toMatchObject({ code: "LEDGER_FORGED", context: { file: firstSegment, line } });
-    // Everybody may check the chain, and it is whole: that says nothing about who wrote it.
+    // Everybody may check the chain, and the chain is complete, but its author stays unknown.
     expect(codeOf(() => verifyLedger(forge(disk, forged(world), closing), null))).toBe("");
     expect(codeOf(() => verifyLedger(forge(disk, forged(world), closing), testSeal))).toBe("LEDGER_FORGED");
   });
@@ -240,7 +241,7 @@ describe("signed bytes", () => {
       expect(testSeal.open("record 7", changed)).toBeNull();
       expect(testSeal.open("record 7", box.subarray(0, at))).toBeNull();
     }
-    // Two contents at one place, as a ledger that was put back may write them, never share a nonce.
+    // Two contents at one place, as a restored ledger may write them, never share a nonce.
     const nonceOf = (sealed: Uint8Array): string => Buffer.from(sealed.subarray(0, 12)).toString("hex");
     expect(nonceOf(testSeal.box("record 7", Buffer.from("other!")))).not.toBe(nonceOf(box));
   });

@@ -47,7 +47,7 @@ function* counted(count: number, makeOne: (index: number) => make.Image): Genera
   for (let index = 0; index < count; index++) yield makeOne(index);
 }
 
-/** One place in `step`, from the offset that this run's seed drew. */
+/** Takes one place in `step`, from the offset of this run's seed. */
 function* sampled(count: number, makeOne: (index: number) => make.Image): Generator<make.Image> {
   for (let index = offset; index < count; index += step) yield makeOne(index);
 }

@@ -1,6 +1,6 @@
 /**
- * The ledger's segments and checkpoints: where one begins, what is durable before it, and what is
- * missing or changed among them.
+ * The ledger's segments and checkpoints: the beginning of a segment, the records that are durable
+ * before, and missing or changed files.
  */
 import { describe, expect, it } from "vitest";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";

@@ -11,8 +11,8 @@ import { type Code, codes } from "../../protocol/codes.ts";
 
 /**
  * Codes that would not be, if no ledger and no database could ever be put back, copied or lost.
- * Those that a thief or a defect needs as well, such as LEDGER_FORGED, HUB_SLOT_REUSED or
- * CHAIN_SLOT_FOREIGN, are not of them.
+ * Codes that an attack or a defect needs as well, such as LEDGER_FORGED, HUB_SLOT_REUSED or
+ * CHAIN_SLOT_FOREIGN, are not among them.
  */
 const forRecovery: readonly Code[] = [
   ...(["LEDGER_BEHIND_GATEWAY", "LEDGER_FORKED", "SLOT_CONTESTED", "ACCOUNT_BEHIND"] as const),

@@ -1,7 +1,7 @@
 /**
- * A list of every file that reads JSON, each with the party that writes the text: whoever adds a
- * reader of foreign text adds it to foreign-text.test.ts as well. Texts that this program wrote
- * itself, or that its operator keeps, are named as such.
+ * A list of every file that reads JSON, each with the party that writes the text: a new reader of
+ * foreign text is added to foreign-text.test.ts as well. Texts of this program, or of its operator,
+ * are named so.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

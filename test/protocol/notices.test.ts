@@ -1,6 +1,6 @@
 /**
- * Notices: what is due and when, the queue that hands them on, and the door that runs a command or
- * posts. Real processes and sockets.
+ * Notices: the due ones and their time, the queue that hands them on, and the door that runs a
+ * command or posts. Real processes and sockets.
  */
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type RequestListener } from "node:http";

@@ -1,8 +1,8 @@
 /**
  * Forged signatureTokens over real HTTP, part one: the algorithm and the key. One thing is wrong in
- * each, and most are signed with the right secret, so that nothing but the rule they break can
- * refuse them. Sources: RFC 7515 (JWS), 7516 (JWE), 7518 (JWA), 7797 (b64), 8037 (EdDSA), 8725
- * (best practices); docs/api.md, The token.
+ * each token, and most are signed with the right secret, so that only the broken rule can refuse
+ * them. Sources: RFC 7515 (JWS), 7516 (JWE), 7518 (JWA), 7797 (b64), 8037 (EdDSA), 8725 (best
+ * practices); docs/api.md, The token.
  */
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
 import { deflateRawSync } from "node:zlib";

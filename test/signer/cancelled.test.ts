@@ -1,6 +1,6 @@
 /**
- * A person's cancel, where ledger or gateway are put back to before it: what used the slot up paid
- * nothing, and nobody takes it for the payment.
+ * A person's cancel, when ledger or gateway are restored to before it: the transaction that used
+ * the slot up paid nothing, and nobody takes it for the payment.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AnyAnswer } from "../../rig/signer-rig.ts";

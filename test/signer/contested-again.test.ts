@@ -1,8 +1,8 @@
 /**
- * A gateway contradicts in one recovery order what has left this ledger, and repeats itself in the
- * next one. Its second word settles nothing: the version that left may still be paid on the slot
- * that it has. Others whose recovery made a second payment or nonce:
- * samotari/paynoway #46, tari-project/tari #6464.
+ * In one recovery order a gateway contradicts the payments that have left this ledger, and repeats
+ * itself in the next one. The repeat settles nothing: the released version may still be paid on its
+ * slot. Others whose recovery made a second payment or nonce: samotari/paynoway #46,
+ * tari-project/tari #6464.
  */
 import { describe, expect, it } from "vitest";
 import { facts, Rig } from "../../rig/signer-rig.ts";

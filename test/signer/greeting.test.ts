@@ -169,7 +169,7 @@ describe("the greeting", () => {
     expect(rig.admit(rig.gateway.welcome(rig.nonce, { at: rig.now, jobs })).ok).toBe(true);
     expect(rig.ask("hello")).toMatchObject({ greeted: false, locked: "" });
     expect(rig.operate("status").status).toMatchObject({ isTellingAgain: true, locked: "" });
-    // A greeting of before that fits, kept by whoever carries them, takes nothing back.
+    // An old greeting that fits, kept by an attacker on the line, takes nothing back.
     expect(rig.admit(fitting).code).toBe("WELCOME_STALE");
     expect(rig.ask("hello").greeted).toBe(false);
     rig.now += 1;

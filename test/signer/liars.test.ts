@@ -1,8 +1,8 @@
 /**
- * Gateway and courier lie together, at random, where versions end by waiting: they order, call dead
- * what lives or was paid, wait as long as they like and have whatever they can signed. Held against
- * the bytes that leave, whatever the signer's records say; and six faults of the limits, each of
- * which these bytes show.
+ * Gateway and courier lie together, at random, on a chain where versions end by waiting: they order
+ * payments, call living or paid versions dead, wait at will and ask for every signature. The judge
+ * is the bytes that leave, not the signer's records; and six faults of the limits, each of which
+ * these bytes show.
  */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { Policy } from "../../agent/signer/policy/policy.ts";

@@ -1,6 +1,6 @@
 /**
- * The delay for new destinations, where an opened ledger keeps a withdrawal: it counts from when
- * this agent heard of it, whenever its gateway says that it was asked for.
+ * The delay for new destinations, when an opened ledger keeps a withdrawal: it counts from the
+ * agent's first knowledge of the withdrawal, not from the time that the gateway names.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { facts } from "../../rig/signer-rig.ts";

@@ -1,6 +1,6 @@
 /**
- * A recovery order is the gateway's word alone: what it brings is weighed as jobs are, and it moves
- * no account beyond what ledger, chain and kept withdrawals account for. Public reports of the same
+ * A recovery order is only the gateway's word: its withdrawals are checked as jobs are, and no
+ * account moves beyond the count of ledger, chain and kept withdrawals. Public reports of the same
  * kind, an account that is left beyond the chain: BoltzExchange/boltz-backend 1201 and
  * status-im/status-web 1314 (a counter above the chain's that nothing lowers); of the other, data
  * of a recovery that is taken as it comes: fedimint/fedimint 3941.

@@ -1,6 +1,6 @@
 /**
- * A ledger that was put back is closed, and a new one opened: what had a slot goes on there, what
- * had none comes again as a job.
+ * A restored ledger is closed, and a new one is opened: a withdrawal with a slot goes on there, one
+ * without comes again as a job.
  */
 import { Transaction } from "ethers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";

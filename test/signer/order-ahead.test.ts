@@ -1,8 +1,7 @@
 /**
- * The time of a recovery order is the gateway's word: a ledger that it opens goes on from no later
- * a time than this machine's own, or the windows of hour and day would end before their time.
- * Others that go by a time which somebody else tells:
- * rai-project/rai #35, Scille/parsec-cloud #6499.
+ * The time of a recovery order is the gateway's word: the opened ledger goes on from no later time
+ * than this machine's own, because otherwise the windows of hour and day would end too early.
+ * Others that take the time from another party: rai-project/rai #35, Scille/parsec-cloud #6499.
  */
 import { describe, expect, it } from "vitest";
 import { begun, Rig, settings } from "../../rig/signer-rig.ts";

@@ -1,6 +1,6 @@
 /**
- * Which rules are in force: what status says of them and of what is used, and what the ledger says
- * of when they changed.
+ * The rules in force: their place in status with the used amounts, and the ledger's record of their
+ * changes.
  */
 import { describe, expect, it } from "vitest";
 import type { SignerSettings } from "../../agent/config/settings.ts";

@@ -1,5 +1,6 @@
 /**
- * Limits, lists and ceilings: each at its very edge, in one step that passes and one that does not.
+ * Limits, lists and ceilings: each at its very edge, in one step that passes and in one that is
+ * refused.
  */
 import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../../agent/config/settings.ts";

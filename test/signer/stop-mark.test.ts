@@ -1,6 +1,6 @@
 /**
- * A ledger whose newest records were cut off before the gateway held them: a pause and a lock that
- * stood in them hold all the same, by the mark in the state folder. The mark goes with `resume`.
+ * A ledger whose newest records were cut off before the gateway held them: the mark in the state
+ * folder keeps a pause and a lock of these records. The mark goes with `resume`.
  */
 import { describe, expect, it } from "vitest";
 import { stopMarkName } from "../../agent/signer/rim/stop-mark.ts";

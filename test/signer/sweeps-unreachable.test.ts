@@ -1,8 +1,9 @@
 /**
- * A sweep whose slot the chain's final count cannot reach: who may end it and when, what becomes of
- * its slot, and where its address begins again. Reports of the kind: leather-io/extension 3296 (the
- * next nonce taken from the highest pending one, above a gap), MyEtherWallet 850 (nonces of
- * transactions that no block took are counted, and nothing is ever sent again).
+ * A sweep whose slot the chain's final count cannot reach: the person and the moment that may end
+ * it, the fate of its slot, and the new beginning of its address. Reports of the kind:
+ * leather-io/extension 3296 (the next nonce taken from the highest pending one, above a gap),
+ * MyEtherWallet 850 (nonces of transactions that no block took are counted, and nothing is ever
+ * sent again).
  */
 import { describe, expect, it } from "vitest";
 import { depositsOf } from "../../agent/signer/policy/own.ts";

@@ -1,6 +1,6 @@
 /**
- * Sweeps and top-ups at the signer: both ends are made again from the wallet, each has a slot of
- * the account that pays, ceilings of their own, and one top-up for one sweep.
+ * Sweeps and top-ups at the signer: the wallet gives both ends again, each payment has a slot of
+ * its paying account and ceilings of its own, and a sweep has one top-up.
  */
 import { Transaction } from "ethers";
 import { describe, expect, it } from "vitest";
@@ -35,7 +35,7 @@ function topUp(index = 3, change: Partial<Job> = {}): Partial<Job> {
 const adopt = (rig: Rig, index = 3, slot = "0", witnesses = 2) =>
   rig.ask("adopt", { chain: "local", slot, witnesses, address: deposit(index) });
 
-/** A sweep's job, and behind it that of its top-up. */
+/** A sweep's job, followed by the job of its top-up. */
 function withSweep(rig: Rig, job: Partial<Job>): Partial<Job> {
   const index = job.depositIndex ?? 3;
   rig.request(sweep(index, { orderId: `${deposit(index)}/1` }));

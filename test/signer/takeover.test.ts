@@ -39,7 +39,7 @@ describe("an agent counts as heard", () => {
     agent.send("beat", { agent: link.keys.id, head: headAt(seq), at: 5_000 }, link.keys.linkKey);
   const stands = (seq: number): unknown =>
     link.db.store.database.run("UPDATE agents SET headSeq = ?, headHash = ?", seq, headAt(seq).hash);
-  /** The signer's word that it took a greeting, with nothing new in it. */
+  /** The signer's word on a taken greeting, with nothing new in it. */
   const word = (greeted: string, seq = 3): Statement => statementOf(link.keys.id, seq, [], { greeted });
   /** Says it over the connection it names, and waits for the answer. */
   const saysSo = async (agent: Agent, seq = 3): Promise<void> => {
@@ -159,8 +159,8 @@ describe("an agent counts as heard", () => {
     keepHeard(database, link.keys.id, "first run");
     keepUnheard(database, link.keys.id, true);
     expect(heardIs()).toBe("given up");
-    // Paired again it is to be heard first: a contradiction on the way there does not make it one
-    // that was never given up.
+    // After another pairing the gateway waits for the agent's word: a contradiction on the way does
+    // not make it an agent that was never given up.
     database.run("UPDATE agents SET releasedAt = NULL");
     keepUnheard(database, link.keys.id, false);
     expect(heardIs()).toBe("given up");

@@ -1,5 +1,6 @@
 /**
- * A gateway put back from a backup, alone: its agent tells it again what it lost, and nobody acts.
+ * Only the gateway is restored from a backup: the agent reports the lost records again, and nobody
+ * acts.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { parseJob } from "../../protocol/payloads.ts";

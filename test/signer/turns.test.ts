@@ -130,7 +130,7 @@ describe("a statement", () => {
 });
 
 describe("a record without a sync of its own", () => {
-  /** One withdrawal on its way, the gateway's word on it heard. */
+  /** One released withdrawal, with the gateway's word received. */
   function released() {
     const { rig, run, calm } = held("later");
     const { transactionId } = rig.request();

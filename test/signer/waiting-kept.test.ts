@@ -250,7 +250,10 @@ describe("a gateway that went back", () => {
   });
 });
 
-/** Kept by an order, on its slot; its receiver is denied meanwhile, so that policy holds it. */
+/**
+ * An order keeps the withdrawal on its slot; the receiver is denied meanwhile, so that policy holds
+ * the withdrawal.
+ */
 function quarantined(): { readonly rig: WaitingRig; readonly id: string } {
   const rig = waitingRig();
   const id = rig.payout();

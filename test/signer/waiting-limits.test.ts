@@ -127,7 +127,7 @@ describe("an amount that can still be paid", () => {
 });
 
 describe("a next version that a limit leaves no room for", () => {
-  /** One that died after an hour, beside another that was paid for meanwhile. */
+  /** One withdrawal that died after an hour, beside another that was paid meanwhile. */
   function crowded(): { readonly rig: WaitingRig; readonly id: string; readonly other: string } {
     const rig = limitedRig({ maxPerHour: "1000", resignAbove: "1000" });
     const id = rig.payout({ amount: "600" });

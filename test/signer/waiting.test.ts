@@ -186,7 +186,7 @@ describe("a second version", () => {
     const claim = { transactionId: id, stage: "dead", outcome: "", block: 900, witnesses: 2 };
     expect(rig.ask("observed", { ...claim, txHash: strange }).code).toBe("WITHDRAWAL_OTHER_TRANSACTION");
     expect(rig.ask("observed", { ...claim, txHash: rig.hashOf(id) }).code).toBe("WITHDRAWAL_NOT_RELEASED");
-    // The word that lets bytes out may call them dead as well, once their time is over.
+    // The acknowledgement that releases bytes may call them dead as well, when their time is over.
     rig.outlive(id);
     rig.gateway.dead.add(rig.hashOf(id));
     rig.acknowledge();

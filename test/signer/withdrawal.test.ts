@@ -113,8 +113,8 @@ describe("tokens", () => {
     rig.greet();
     expect(adopt("7")).toMatchObject({ code: "ACCOUNT_ADOPTED", detail: "began at 5" });
     expect(adopt("5").account.nextSlot).toBe("5");
-    // Too high a one would leave a gap for good, and pays nothing again when it is lowered; nor is
-    // it raised by way of that.
+    // Too high a first slot would leave a gap permanently, and a lower one pays nothing again; nor
+    // does this way raise it.
     expect(adopt("4").account.nextSlot).toBe("4");
     expect(adopt("6")).toMatchObject({ code: "ACCOUNT_ADOPTED", detail: "began at 4" });
   });

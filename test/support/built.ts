@@ -14,7 +14,7 @@ interface Stamp {
 const { sourceStamp, stampFile } = (await import(new URL("../../scripts/stamp.js", import.meta.url).href)) as Stamp;
 const build = "node scripts/ensure.js";
 
-/** Which build lies in dist/: every one has a stamp file of its own. */
+/** The build in dist/, by its stamp file: every build has its own. */
 const identity = (): string => {
   if (!existsSync(stampFile)) return "";
   const { ino, mtimeMs } = statSync(stampFile);

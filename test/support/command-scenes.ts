@@ -53,7 +53,7 @@ function linkDown(linkDetail: string): void {
 export const twin = "0x7099abababababAbaBaBABaBaBabAbAbaBA179c8";
 const waiting: WaitView = { until: 0, isNew: false, likeness: null, needsTwo: false, confirmed: null };
 const likeness = { address: held.address, at: held.requestedAt - 86_400_000, amount: "120", currency: held.currency };
-/** A status that differs from a healthy one, with the withdrawal of the transcripts in it. */
+/** A status that differs from a healthy one, with the transcripts' withdrawal. */
 export function ill(change: Partial<SignerStatus>, courier: Partial<CourierStatus> | null = {}): () => void {
   return () => {
     const status = { ...well, ...change, courier: courier === null ? null : { ...courierWell, ...courier } };
@@ -109,7 +109,9 @@ const oneOut = {
 const away = { link: "down" as const, linkDetail: "LINK_SOCKET: ECONNREFUSED" };
 const long = { requestedAt: nowMs - 7_200_000, changedAt: nowMs - 3_600_000 };
 
-/** A withdrawal in every state as it should be, and one for each reason that can keep it there. */
+/**
+ * A withdrawal in every state without trouble, and another for each reason that can keep it there.
+ */
 export const states: Readonly<Record<string, () => void>> = {
   "held above": shown({ state: "held", code: "POLICY_HOLD_ABOVE" }),
   "held manual": shown({ state: "held", code: "POLICY_MANUAL", mode: "manual", address: "" }),

@@ -46,7 +46,7 @@ export class RigGateway {
   readonly sockets = new Set<WebSocket>();
   readonly statements: { readonly after: number; readonly head: number; readonly isGreeted: boolean }[] = [];
   connections = 0;
-  /** Statements that showed it that it lacks something. */
+  /** Statements that showed the gateway a gap in its records. */
   gaps = 0;
   #server: WebSocketServer | null = null;
   #port = 0;

@@ -1,7 +1,7 @@
 /**
- * A watcher and the books of one chain in memory: each movement stands in a block, a payment is
- * named to the watcher as nodes name it, and the balances are sums of what really moved. The lists
- * of logs and the receipts of Tron go through the product's own readers.
+ * A watcher and the books of one chain in memory: each movement stands in a block, the watcher sees
+ * a payment as nodes report it, and the balances are sums of the real movements. The lists of logs
+ * and the receipts of Tron go through the product's own readers.
  */
 
 import type { Block, FoundLog } from "../../chains/evm/answers.ts";
@@ -134,7 +134,7 @@ export class Town {
     await scan(this.#watched(), tip, this.#memory);
   }
 
-  /** The addresses that the books name, each with what it holds more or less than explained. */
+  /** The addresses that the books name, each with its unexplained difference. */
   async reconcile(): Promise<readonly string[]> {
     const currencies = this.#watched().currencies.map(({ id, contract, decimal }) => ({ id, contract, decimal }));
     const closed = await closeBooks({

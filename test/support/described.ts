@@ -113,7 +113,7 @@ export async function readDescription(gateway: TestGateway) {
       keep(codes, operation.operationId, [status === 200 ? "200" : (body.code ?? `${status}`)]);
     },
     webhooks: document.webhooks,
-    /** Fails unless the message is one that its event's description takes, header fields too. */
+    /** Fails if the description of its event does not take the message, header fields included. */
     judgeMessage({ type, body, headers }: Pick<Received, "type" | "body" | "headers">): void {
       const webhook = document.webhooks[type]?.post;
       expect(webhook, `${type} is not documented`).toBeDefined();

@@ -1,6 +1,6 @@
 /**
  * The signer of a desk's world where versions end by waiting, and the gateway's word on them. It
- * keeps its rules, and complains where the desk breaks one.
+ * keeps the rules, and complains when the desk breaks one.
  */
 import type { DeskEffect } from "../../agent/courier/desk/desk.ts";
 import type { VersionView, WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";

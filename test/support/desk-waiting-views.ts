@@ -1,6 +1,6 @@
 /**
- * Views and facts for tests of the desk on a chain where versions end by waiting: Tron's, since it
- * is the one that there is.
+ * Views and facts for tests of the desk on a chain where versions end by waiting: Tron, the only
+ * such family.
  */
 import type { BlockFacts } from "../../agent/courier/desk/desk.ts";
 import type { VersionView, WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
@@ -53,8 +53,7 @@ export function waitingView(
 }
 
 /**
- * A desk with its clock, on such a chain alone. `at` is a block whose final one has that chain
- * time.
+ * A desk with its clock, only on such a chain. `at` is a block whose final one has that chain time.
  */
 export interface WaitingDriver extends Driver {
   at(chainMs: number, over?: Partial<BlockFacts>): ReturnType<Driver["feed"]>;

@@ -1,6 +1,6 @@
 /**
  * A whole world around the desk on a chain where versions end by waiting: halts, reorganisations
- * and forgotten bytes, a gateway that says late what is dead, and a line that loses, doubles and
+ * and forgotten bytes, a gateway that reports deaths late, and a line that loses, doubles and
  * delays. Everything follows from the seed. Rules are checked at every step: what is called dead
  * never comes into a block, and no withdrawal is paid twice.
  */

@@ -124,7 +124,8 @@ export class WorldChain {
   }
 
   /**
-   * Up to the blocks that are not final vanish; what they held is back in the mempool, most of it.
+   * Removes some of the blocks that are not final; most of their transactions are back in the
+   * mempool.
    */
   #reorganise(): void {
     const depth = Math.min(1 + Math.floor(this.#luck.random() * finalDepth), this.number - this.finalNumber);

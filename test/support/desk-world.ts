@@ -1,7 +1,7 @@
 /**
- * A whole world around the desk: a signer that keeps its rules, a chain that forgets and goes back,
- * and a line between them that loses, doubles and delays. Everything follows from the seed. Rules
- * are checked at every step.
+ * A whole world around the desk: a signer that keeps its rules, a forgetful chain with
+ * reorganisations, and a line between them that loses, doubles and delays. Everything follows from
+ * the seed. Rules are checked at every step.
  */
 import {
   type BlockFacts,
@@ -202,8 +202,8 @@ class World implements Surroundings {
   }
 
   /**
-   * The rule at the heart: what is bound and not final, with this one and its fee, is covered by
-   * final funds.
+   * The main rule: final funds cover all bound payments that are not final, and this payment with
+   * its fee.
    */
   checkFunds(payment: Payment, { facts }: { readonly facts: Readonly<Record<string, string>> }): void {
     if (payment.view.state !== "approved") return;

@@ -1,6 +1,6 @@
 /**
- * Records as a forger would write them into a ledger with a past, and the start that meets them:
- * one withdrawal paid, two that wait for a person, all of it acknowledged.
+ * Records as a forger would write them into a ledger with a past, and the start on that ledger: one
+ * withdrawal paid, two that wait for a person, all acknowledged.
  */
 import type { SignerSettings } from "../../agent/config/settings.ts";
 import type { RecordBody } from "../../agent/ledger/records.ts";
@@ -14,7 +14,10 @@ export const network = "eip155:31337";
 export const thief = other;
 export const ether = 10n ** 18n;
 
-/** One paid, one of 1.5 ETH held, one manual without an address held; all of it acknowledged. */
+/**
+ * One withdrawal is paid, one of 1.5 ETH is held, one manual without an address is held; all are
+ * acknowledged.
+ */
 export function paidBefore(options: RigOptions = {}) {
   const rig = new Rig(options).ready();
   const paid = rig.pay().transactionId;

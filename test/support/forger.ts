@@ -1,7 +1,7 @@
 /**
- * Somebody who may write the ledger's folder while crypto is down, and knows the format: lines with
- * right numbers, times and hashes, closed in one of the ways that lie open to whoever has no
- * encKey, or, as a twin, by the wallet's own key.
+ * An attacker who may write the ledger's folder while crypto is down, and knows the format: lines
+ * with right numbers, times and hashes, closed in one of the ways that need no encKey, or, as a
+ * twin, by the wallet's own key.
  */
 import { encodeRecord } from "../../agent/ledger/codec.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";

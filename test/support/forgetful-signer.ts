@@ -1,6 +1,6 @@
 /**
- * A signer whose ledger was put back to before what its gateway knows, and the safety sentences
- * asked of one that is recovered.
+ * A signer whose ledger was restored to before the gateway's newest head, and the safety sentences
+ * for a recovered signer.
  */
 import { expect } from "vitest";
 import { assertSafe } from "../../rig/invariants.ts";
@@ -22,8 +22,8 @@ export function assertWhole(rig: Rig, forgotten: readonly string[] = []): void {
 }
 
 /**
- * One withdrawal paid before a backup; after it one released and one held, which the backup has
- * not.
+ * One withdrawal paid before a backup; then one released and one held, which are missing in the
+ * backup.
  */
 export function forgetful(): { rig: Rig; lost: string; raw: string; held: string; contents: ReturnType<typeof databaseOf> } {
   const rig = new Rig().ready();

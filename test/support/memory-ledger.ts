@@ -1,6 +1,6 @@
 /**
- * A small ledger on a disk in memory: the records of a withdrawal to write into it, a write that is
- * durable when it returns, and the code it refuses with.
+ * A small ledger on a disk in memory: the records of a withdrawal, a write that is durable when it
+ * returns, and the code of a failure.
  */
 import { createHash } from "node:crypto";
 import { expect } from "vitest";
@@ -93,7 +93,7 @@ export function write(disk: MemoryDisk, ledger: Ledger, records: readonly Record
   return written;
 }
 
-/** The code that it fails with; nothing when it does not. */
+/** The code of the failure; "" without one. */
 export function codeOf(act: () => unknown): string {
   try {
     act();

@@ -23,7 +23,7 @@ const above = (resignAbove: string): LimitView => ({ ...limits, currency: "usdt-
 const waitsBy = (why: string, resignAbove: string): (() => void) =>
   ill({ limits: [above(resignAbove)] }, { waiting: why === "" ? [] : [{ transactionId, why }] });
 
-/** One withdrawal with the records that its history ends with. */
+/** One withdrawal with the last records of its history. */
 function told(change: Partial<WithdrawalView>, kinds: readonly (readonly [string, string])[], status: () => void): () => void {
   const history: readonly LedgerLine[] = kinds.map(([kind, detail], at) => ({ seq: 12 + at, at: nowMs - 60_000, kind, detail }));
   return () => {

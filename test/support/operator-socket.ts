@@ -1,5 +1,5 @@
 /**
- * A signer that is only its operator socket: answers from a table, keeps what it was asked. For
+ * A signer that is only its operator socket: it answers from a table and keeps the requests. For
  * tests of the commands.
  */
 import { createServer, type Server } from "node:net";

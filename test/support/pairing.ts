@@ -1,6 +1,6 @@
 /**
- * A merchant's server and a gateway that grants pairing, both anew for every test, and what is read
- * of them afterwards.
+ * A merchant's server and a gateway that grants pairing, both new for every test, and their
+ * readings afterwards.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

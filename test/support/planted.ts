@@ -1,6 +1,6 @@
 /**
- * A reader with a mistake behind four bytes that must come in their order: what a campaign has to
- * find to be worth its time.
+ * A reader with a mistake behind four bytes in their order: a campaign that is worth its time finds
+ * it.
  */
 
 /** Throws where no reader of ours would. */

@@ -1,6 +1,6 @@
 /**
- * A command on a terminal of its own, which script(1) makes: what it shows, what a person types at
- * each question, and how it ends.
+ * A command on a terminal of its own, made by script(1): its output, a person's answer to each
+ * question, and its end.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 
@@ -22,7 +22,7 @@ export function scriptWords(command: readonly string[]): readonly string[] {
 }
 
 /**
- * Types the turns in order at what the child shows; its input stays open, since an end of it is
+ * Types the turns in order when the child asks; the input stays open, because its end would be
  * typed as Ctrl-D.
  */
 export function converse(child: ChildProcess, turns: readonly Turn[]): void {

@@ -38,7 +38,7 @@ export class PutBackRig {
   readonly chain = new FakeChain();
   readonly folder = mkdtempSync(join(tmpdir(), "put-back-"));
   database = join(this.folder, "gateway-0.db");
-  /** Every address that left, with the orders that it left to. */
+  /** Every address that left, with its orders. */
   readonly left = new Map<string, Set<string>>();
   nowMs = 5_000;
   store!: Store;

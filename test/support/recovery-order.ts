@@ -1,6 +1,6 @@
 /**
- * The gateway's side of a recovery for a signer in memory: what its database would hold, and the
- * order made of it.
+ * The gateway's side of a recovery for a signer in memory: the content of its database, and the
+ * order from it.
  */
 import type { KeyObject } from "node:crypto";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";

@@ -21,7 +21,7 @@ import { createShop, type Shop } from "../../scripts/shop.ts";
 const gatewayJs = fileURLToPath(new URL("../../gateway/gateway.js", import.meta.url));
 const waitMs = 60_000;
 
-/** A receiver nobody else pays, so that its balance says how often it was paid. */
+/** A receiver of nobody else, so that the balance counts the payments. */
 export function receiver(n: number): string {
   return `0x${n.toString(16).padStart(2, "0").repeat(20)}`;
 }
@@ -120,7 +120,7 @@ export class RecoveryRig {
     return this.operator("approve", transactionId, "--yes");
   }
 
-  /** From what is shown to what is done; gives what was shown. */
+  /** Reads the shown plan, orders it, and returns the plan. */
   async recover(...flags: readonly string[]): Promise<RecoveryPlan> {
     const shown = await this.operator<{ done: boolean; plan: RecoveryPlan }>("recover", ...flags);
     if (shown.plan === undefined || shown.exitCode !== 2) throw new Error(`recover: ${JSON.stringify(shown)}`);
@@ -158,7 +158,7 @@ export class RecoveryRig {
     );
   }
 
-  /** Every record with signed bytes out of their box, as whoever has encKey may read them. */
+  /** Every record with its signed bytes out of their box, as a person with encKey may read them. */
   opened(): LedgerRecord[] {
     const contents = openKeystoreIn(join(this.rig.stateDir, "signer"), Buffer.from(this.rig.encKey));
     const seal = new LedgerSeal(ledgerKey(contents).bytes);

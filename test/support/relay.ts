@@ -1,6 +1,6 @@
 /**
  * Stands between agent and gateway and keeps every body and frame in clear, so that a test can look
- * for what must not be in them.
+ * for forbidden content.
  */
 import { createServer, request } from "node:http";
 import { WebSocket, WebSocketServer } from "ws";

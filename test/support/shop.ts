@@ -1,7 +1,6 @@
 /**
- * A shop with a gateway of its own for every test, and the few words a test needs: ask as the shop
- * does, read what is stored, and say what hub and watcher would (rows as they write them, then the
- * signal).
+ * A shop with a gateway of its own for every test, and the few words of a test: ask as the shop,
+ * read the stored rows, and act as hub and watcher (rows as they write them, then the signal).
  */
 import { afterEach, beforeEach, expect } from "vitest";
 import { releaseAgent } from "../../gateway/operator/people.ts";

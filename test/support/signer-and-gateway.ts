@@ -156,9 +156,7 @@ export class SignerAndGateway {
     return rig.admit(this.#seal("welcome", { wallet, challenge, answers: nonce, echo: this.#head(), jobs }));
   }
 
-  /**
-   * The gateway stores what the signer reports and acknowledges it. @throws Error when it refuses
-   */
+  /** The gateway stores the signer's report and acknowledges it. @throws Error when it refuses */
   acknowledge(): void {
     for (let before = -1; before !== this.agent.headSeq; ) {
       before = this.agent.headSeq;
@@ -219,7 +217,7 @@ export class SignerAndGateway {
     const verdict = this.store.writeIfOk((database) => {
       const applied = applyStatements(database, agentId, [statement], { isOwn, tellsGreeting, run, nowMs: this.rig.now });
       if (!applied.ok) return applied;
-      // As the intake does: who took this greeting gets what waits.
+      // As the intake does: an agent that took this greeting gets the waiting jobs.
       if (statement.greeted !== "" && keepHeard(database, agentId, run)) placeJobs(database, agentId);
       return applied;
     });

@@ -1,8 +1,8 @@
 /**
  * A press for signatureTokens, good and forged: any text as header or claims, any change to a part
  * before it is signed, any signature, any change after. Same input, same token, but for the jti,
- * which counts up. And the loop over vectors: each is one forged token with the answer it gets, and
- * its twin, which differs in that one thing and is let in.
+ * which counts up. The loop over vectors makes of each one forged token with its answer, and a twin
+ * that differs only there and is let in.
  */
 import { createHmac, type KeyObject, sign } from "node:crypto";
 import { Agent } from "node:http";
@@ -139,13 +139,14 @@ const said = (answer: Answered): string => {
 };
 
 /**
- * One test per vector; and one that all 401 answers are the same but for the request's id, the
- * names of their headers included.
+ * One test per vector, and one for all 401 answers: they are equal except for the request's id,
+ * header names included.
  */
 export function refuses(vectors: readonly Vector[]): void {
   const answers = new Set<string>();
-  it("lets in the twin of all vectors that name no other", async () => expect((await read(press())).status).toBe(200));
-  it.each(vectors.map((vector) => [vector[0], vector] as const))("refuses %s", async (_name, vector) => {
+  it("a good token is let in, the twin of all vectors that name no other", async () =>
+    expect((await read(press())).status).toBe(200));
+  it.each(vectors.map((vector) => [vector[0], vector] as const))("a token is refused: %s", async (_name, vector) => {
     const [, forged, twin, status = 401, code = "token_invalid"] = vector;
     if (twin !== undefined) {
       const good = twin();
@@ -156,5 +157,5 @@ export function refuses(vectors: readonly Vector[]): void {
     expect([answer.status, answer.body.code], bad).toEqual([status, code]);
     if (status === 401) answers.add(said(answer));
   });
-  it("never tells one from another", () => expect([...answers]).toHaveLength(1));
+  it("the answers to wrong tokens are all the same", () => expect([...answers]).toHaveLength(1));
 }

@@ -1,7 +1,7 @@
 /**
- * A gateway's watcher, with the sweeps behind it, beside the stand-in for java-tron: an agent that
- * pays from the town's rich account, its withdrawals as the database holds them, and their
- * versions signed by tronweb. Anew for every test.
+ * A gateway's watcher with its sweeps, beside the stand-in for java-tron: an agent that pays from
+ * the town's rich account, the database's withdrawals, and their versions signed by tronweb. New
+ * for every test.
  */
 import { afterEach, beforeEach } from "vitest";
 import { tron } from "../../chains/tron/family.ts";
@@ -168,7 +168,7 @@ export function mineUntilSolid(ms: number): void {
 /** So that chain time is past the end of a version by the margin. */
 export const outlive = ({ untilMs }: Pick<Version, "untilMs">): void => mineUntilSolid(untilMs + marginMs);
 
-/** Returns once the watcher has read the chain as it stands now, whatever it made of it. */
+/** Returns when the watcher has read the chain up to now, with or without success. */
 export async function passes(count = 3): Promise<void> {
   const asked = (): number => Math.max(...town.node.fronts.map(({ counts }) => counts.get("/walletsolidity/getblock") ?? 0));
   for (let pass = 0; pass < count; pass += 1) {

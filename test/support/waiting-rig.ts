@@ -54,8 +54,7 @@ export class WaitingRig extends Rig {
   }
 
   /**
-   * The gateway's own nodes call it dead once it is past its end, and its next acknowledgement says
-   * so.
+   * The gateway's own nodes call a version past its end dead, and the next acknowledgement says so.
    */
   gatewaySays(transactionId: string, version = 1): ReturnType<Rig["release"]> {
     this.outlive(transactionId, version);

@@ -1,6 +1,6 @@
 /**
- * A watcher beside a scripted chain that is served over HTTP, anew for every test: withdrawals and
- * deposits as the database holds them, and their transactions as the chain should.
+ * A watcher beside a scripted chain that is served over HTTP, new for every test: the database's
+ * withdrawals and deposits, and their transactions for the chain.
  */
 import { afterEach, beforeEach } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
@@ -112,7 +112,7 @@ export function watch(config: Pick<GatewayConfig, "chains" | "currencies">, poll
   watcher = startWatcher({ store: db.store, signals, config, log: silentLog, clock: () => clock.nowMs, run: "this run", pollMs });
 }
 
-/** Returns once the watcher has read the chain as it stands now, whatever it made of it. */
+/** Returns when the watcher has read the chain up to now, with or without success. */
 export async function passes(count = 3): Promise<void> {
   for (let pass = 0; pass < count; pass += 1) {
     const before = asked;

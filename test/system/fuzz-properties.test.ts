@@ -1,7 +1,7 @@
 /**
- * RLP and descriptions of transactions by generators that shrink what they find: what goes in comes
- * out, ethers reads the same, and one changed byte is refused or read the same way by both. The
- * seed is printed: SEED=<number> replays a run.
+ * RLP and descriptions of transactions by generators that shrink a failing case: the encoded value
+ * is read back, ethers reads the same, and both refuse or read one changed byte alike. The seed is
+ * printed: SEED=<number> replays a run.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,7 +1,7 @@
 /**
  * A bare Debian 12 under systemd, booted in systemd-nspawn with a network of its own that has
- * loopback only. Its root is made once by mmdebstrap and kept in the user's cache folder; each
- * machine writes to a layer of its own above it, which goes with the machine.
+ * loopback only. mmdebstrap makes the root once, in the user's cache folder; each machine writes to
+ * its own layer above, which goes with the machine.
  */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -83,8 +83,8 @@ export class Machine {
   #console = "";
 
   /**
-   * `binds`: folders of this machine as `SOURCE:PLACE`, seen inside read-only at PLACE. One that is
-   * made `beside` another has its network, loopback and all.
+   * `binds`: folders of this machine as `SOURCE:PLACE`, seen inside read-only at PLACE. A machine
+   * `beside` another shares the network, loopback included.
    */
   static async make(binds: readonly string[] = [], beside?: Machine): Promise<Machine> {
     return new Machine(await baseRoot(), binds, beside);
@@ -103,7 +103,7 @@ export class Machine {
   async boot(): Promise<void> {
     const network = this.#network.pid as number;
     await until("the machine's network", 5_000, async () => {
-      // Until `unshare` has done its work that process is still in the network of this machine.
+      // Until `unshare` is done the process is still in the host's network.
       if (readlinkSync(`/proc/${network}/ns/net`) === readlinkSync("/proc/self/ns/net")) return undefined;
       const up = spawnSync("nsenter", ["-t", `${network}`, "-n", "ip", "link", "set", "lo", "up"], { stdio: "ignore" });
       return up.status === 0 ? true : undefined;
@@ -156,10 +156,7 @@ export class Machine {
     rmSync(this.dir, { recursive: true, force: true });
   }
 
-  /**
-   * Runs a command inside as on a login of that user: nothing of this machine's environment reaches
-   * it.
-   */
+  /** Runs a command inside as on a login of that user, without the environment of the host. */
   run(command: readonly string[], options: RunOptions = {}): Promise<Ended> {
     const { user = "root", cwd = "/" } = options;
     const home = user === "root" ? "/root" : `/home/${user}`;

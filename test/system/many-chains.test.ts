@@ -1,6 +1,6 @@
 /**
- * Twelve chains in one configuration, nine of them presets by one line, through real processes:
- * payouts on ten go on at the same pace while two are down, and `status` says of both why.
+ * Twelve chains in one configuration, nine of them presets of one line, through real processes:
+ * payouts on ten go on at the same pace while two are down, and `status` gives the reason for both.
  */
 import { afterAll, expect, it } from "vitest";
 import { gasPriceOracle } from "../../chains/evm/fee-model.ts";

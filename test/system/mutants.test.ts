@@ -34,7 +34,7 @@ function problemOf(text: string): string {
   return diagnostics.map((one) => ts.flattenDiagnosticMessageText(one.messageText, " ")).join("; ");
 }
 
-/** Codes of TypeScript for a name that nobody declared, or that is read before it is. */
+/** Codes of TypeScript for a name without a declaration, or read before it. */
 const unknownName = new Set([2304, 2448, 2552, 18004]);
 
 /** A file as a mutant makes it. */
@@ -44,8 +44,8 @@ interface Changed {
 }
 
 /**
- * The names that each changed file uses and nobody declares. Each stands as a file of its own
- * beside the one it is of, so that one program holds them all and the sources are read once.
+ * The names that each changed file uses and nobody declares. Each mutant stands as a file beside
+ * its original, so that one program holds all of them and reads the sources once.
  */
 function unknownIn(all: readonly Changed[]): readonly (readonly string[])[] {
   const fail = (): void => undefined;

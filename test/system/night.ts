@@ -48,7 +48,7 @@ export class Night {
     this.town = town;
   }
 
-  /** A command that must end with `code`; its output is in the error when it does not. */
+  /** A command that must end with `code`; the error has its output. */
   async must(line: string, code = 0, user = "root"): Promise<string> {
     const ended = await this.machine.sh(line, { user, timeoutMs: 180_000 });
     if (ended.code !== code) throw new Error(`${line}: ended with ${ended.code}, not ${code}:\n${ended.output}`);
@@ -56,8 +56,8 @@ export class Night {
   }
 
   /**
-   * A line that a person types on a terminal of the machine, with what is typed at its questions;
-   * gives what was shown.
+   * A line that a person types on a terminal of the machine, with the answers to its questions;
+   * returns the output.
    */
   async typed(machine: Machine, line: string, turns: readonly Turn[], options: RunOptions = {}, code = 0): Promise<string> {
     const ended = await machine.run(["sh", "-c", line], { timeoutMs: 180_000, ...options, turns });
@@ -96,7 +96,7 @@ export class Night {
   }
 
   /**
-   * An order that the shop repeats until somebody hears it, as shops do, then waits for to its end.
+   * An order that the shop repeats until the gateway answers, as shops do; then waits for its end.
    */
   async paid(order: Order): Promise<void> {
     await until(`${order.orderId} is heard`, completedMs, async () => {
@@ -115,7 +115,7 @@ export class Night {
     if (BigInt(wei) !== order.wei) throw new Error(`${order.orderId}: the receiver has ${wei} wei, not ${order.wei}`);
   }
 
-  /** One order from beginning to end: what "it works" means. */
+  /** One order from beginning to end, the test that everything works. */
   async works(amount = "0.01"): Promise<void> {
     await this.paid(await this.order(amount));
   }

@@ -1,7 +1,7 @@
 /**
- * A gateway and an agent as they are really started, on two nodes of which one stands still while
- * it answers: `/ready`, `health`, `status` and `doctor` name it, and are well once it goes on.
- * Sources: shkeeper.io #197 (fourteen hours unnoticed), litentry/heima #807.
+ * A gateway and an agent as really started, with two nodes of which one stands still but answers:
+ * `/ready`, `health`, `status` and `doctor` name that node, and are well when it goes on. Sources:
+ * shkeeper.io #197 (fourteen hours unnoticed), litentry/heima #807.
  */
 import { afterEach, expect, it } from "vitest";
 import { type FakeAnswer, type FakeNode, startFakeNode } from "../../rig/fake-node.ts";

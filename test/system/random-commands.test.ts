@@ -297,10 +297,7 @@ const forks: readonly Command[] = [
 
 const reached = new Set<string>();
 
-/**
- * One life of an agent under random and hostile commands; every sentence is checked after every one
- * of them.
- */
+/** One life of an agent under random and hostile commands; every sentence is checked after each. */
 function live(seed: number): void {
   const play = new Play(seed);
   const { rig, random } = play;
@@ -329,7 +326,7 @@ describe("random commands", () => {
     const kinds =
       "PAIRED ADOPTED POLICY REQUESTED REPEATED APPROVED HELD CONFIRMED REFUSED EXPIRED INTENT SIGNED RELEASED OBSERVED ENDED REPORTED ALARM LOCKED CHECKPOINT PAUSED UNSTUCK";
     const wanted = [...kinds.split(" "), "INTENT again", "SIGNED again"].sort();
-    // A rare kind may be missing from a few random lives; these fixed ones have them all.
+    // A few random lives may lack a rare kind; these fixed lives have all kinds.
     for (let seed = 1; seed <= 60 && reached.size < wanted.length; seed++) live(seed);
     expect([...reached].sort()).toEqual(wanted);
   });

@@ -26,14 +26,14 @@ describe("recovery", () => {
     world = await RecoveryRig.start();
     const { rig } = world;
     const before = await world.pay("before", "0.1", receiver(0x11));
-    // Until the gateway has said that it ended, it would be kept on its slot as well.
+    // Without the gateway's word on its end, the withdrawal would be kept on its slot as well.
     await until("its end is heard", 30_000, async () => ((await world!.withdrawal(before)).isOver ? true : undefined));
     await stop(rig.crypto!);
     world.keepState("copy");
     await rig.startCrypto();
 
-    // Forgotten by the copy: one paid, one released and not yet in a block, one that waits for a
-    // person.
+    // Three withdrawals that the copy lacks: one is paid, one is released and in no block yet, one
+    // waits for a person.
     const paid = await world.pay("lost-and-paid", "0.1", receiver(0x12));
     await world.chain("anvil_setIntervalMining", 0);
     const pending = await world.order("lost-and-pending", "0.1", receiver(0x13));
@@ -64,8 +64,8 @@ describe("recovery", () => {
       ...{ here: "", isContested: false, slot: "2", txHashes: [released.txHash] },
     });
 
-    // That is all: the one whose bytes are gone is signed again on its nonce, the others come again
-    // as jobs.
+    // No more is needed: the withdrawal whose bytes are gone is signed again on its nonce, the
+    // others come again as jobs.
     await world.chain("anvil_setIntervalMining", 1);
     await world.completed(pending);
     const versions = (await world.withdrawal(pending)).versions;
@@ -85,7 +85,7 @@ describe("recovery", () => {
     expect(await world.balance(receiver(0x15))).toBe(tenth);
     expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(5);
     expect(await world.order("lost-and-paid", "0.1", receiver(0x12))).toBe(paid);
-    // All that is not well is who runs this test, root, and nodes that came in the gateway's file.
+    // Only two findings are left: root runs this test, and the nodes came in the gateway's file.
     const isRoot = process.getuid?.() === 0;
     expect((await world.status()).problems.map(({ code }) => code)).toEqual([
       ...(isRoot ? ["DOCTOR_ISOLATION"] : []),

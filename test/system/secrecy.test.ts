@@ -1,6 +1,6 @@
 /**
- * Over a whole run, seen from outside: which sockets the signer makes, which packages it opens, and
- * where the planted secrets can be found. Needs strace; without it the trace is skipped loudly.
+ * A complete run, seen from outside: the sockets that the signer makes, the packages that it opens,
+ * and the places of the planted secrets. Needs strace; without it the trace is skipped loudly.
  */
 import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";

@@ -12,8 +12,8 @@ const dayMs = 86_400_000;
 const generous = { maxPerWithdrawal: "1000000", maxPerDay: "1000000", maxFee: "1", maxFeePerDay: "1" };
 
 /**
- * A rig with this policy for usdt, what it does to sign the n-th order, and until when the
- * simulator would wait for that one.
+ * A rig with this policy for usdt: the acts that sign the n-th order, and the time until which the
+ * simulator would wait for that order.
  */
 function rigOf(change: Partial<PolicySettings>) {
   const policy = { ...generous, ...change };

@@ -1,6 +1,6 @@
 /**
- * Real processes: a gateway put back, its agent's server gone, and another server in its place,
- * which pays nothing a second time.
+ * Real processes: a restored gateway, an agent whose server is gone, and another server in its
+ * place, which pays nothing a second time.
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { until } from "../../scripts/processes.ts";

@@ -1,7 +1,7 @@
 /**
- * Deposits on Tron through the real gateway, a process of its own, from the stand-in for java-tron,
- * another one: what is credited is what the solidified chain holds, through a replaced block and a
- * killed gateway. tronweb makes every payment and derives every address beside ours.
+ * Deposits on Tron through the real gateway and the stand-in for java-tron, two processes: the
+ * credited sum is the solidified chain's, through a replaced block and a killed gateway. tronweb
+ * makes every payment and derives every address independently of the product.
  */
 import { execFileSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,7 +1,7 @@
 /**
- * Payouts on Tron through the real agent and gateway, processes of their own, to the stand-in for
- * java-tron, another one: TRX and a token are paid once, and what the chain let expire is signed
- * again when both sides have called it dead. The courier is killed between any two steps.
+ * Payouts on Tron through the real agent and gateway and the stand-in for java-tron, three
+ * processes: TRX and a token are paid once, and an expired payment is signed again when both sides
+ * have called it dead. The courier is killed between any two steps.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -66,7 +66,7 @@ describe("an agent with a chain of Tron", () => {
     return (JSON.parse(output) as { withdrawal: Shown }).withdrawal;
   }
 
-  /** The ledger as it stands; with `mines`, a block each time that it is looked at. */
+  /** Waits until the withdrawal fits `is`; with `mines`, each look makes a block. */
   function becomes(id: string, what: string, is: (one: Shown) => boolean, mines = false): Promise<Shown> {
     let last = "";
     return until(
@@ -127,7 +127,7 @@ describe("an agent with a chain of Tron", () => {
     config.chains.tron = { ...config.chains.tron, nodesFrom: "own" };
     for (const currency of ["trx", "usdt-trc20"]) config.policy[currency] = policy;
     writeFileSync(rig.configPath, JSON.stringify(config), { mode: 0o600 });
-    // The hour makes the chain a stale one: it is served, and that alone is said.
+    // The hour makes the chain stale: it is served, and that is the only failed check.
     await rig.startGateway(waitMs, ({ checks }) => {
       const out = checks.filter(({ ok }) => !ok);
       return out.length === 1 && out[0]?.name === "chain tron" && out[0].detail.includes("NODE_STALE: ");

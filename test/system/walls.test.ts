@@ -1,7 +1,7 @@
 /**
- * The check of the walls, on a copy of the tree with breaches in it: one for each guarded cell of
- * the table of rooms, one import that no row names in each room, and those that once went unseen.
- * All stand in the copy at once and are read in one go, so each must be named by itself.
+ * The check of the walls, on a copy of the tree with breaches: one for each guarded cell of the
+ * table of rooms, one import without a row in each room, and the breaches that once passed. All
+ * stand in the copy at once and are read in one go, so each must be named by itself.
  */
 import { execFile } from "node:child_process";
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -99,7 +99,7 @@ const once: readonly (readonly [room: string, file: string, ...exits: (readonly 
   ["gateway settings", "gateway/node-keys.ts", ["imports", "gateway/answer/body.ts"], ["imports", "gateway/auth/secret-box.ts"]],
 ];
 
-/** A way of more than one hop, and forms of an import that hide one. */
+/** A path of more than one hop, and import forms that hide a path. */
 function plantHidden(): void {
   plant("agent/signer/policy/planted-hops.ts", "agent/config/place.ts");
   expectRefused("agent/signer/policy", "disk", "agent/signer/policy/planted-hops.ts", "agent/config/place.ts → fs");

@@ -1,6 +1,6 @@
 /**
- * The block that a balance is kept for, where nodes tell of their newest final block alone: it is
- * the block of the value, also while blocks become final between two questions.
+ * The block of a kept balance, with nodes that report only their newest final block: it is the
+ * block of the value, also while blocks become final between two questions.
  */
 import { afterEach, beforeEach, expect, it } from "vitest";
 import type { BlockId } from "../../chains/nodes.ts";

@@ -1,6 +1,6 @@
 /**
- * Balances of deposit addresses against what the database explains: what lay there before, what
- * contracts send in time and late, and how few questions that takes. Reported for such software:
+ * Balances of deposit addresses against the database's explanation: earlier money, transfers of
+ * contracts in time and late, and the small number of questions. Reported for such software:
  * vsys-host/shkeeper.io #109, trezor/trezor-suite #3057 and LedgerHQ/ledger-live-desktop #1352
  * (coins by contracts); Kalapaja/Kalatori #255 (the balance at the end of an invoice);
  * dilan-dio4/Keagate #8 and btcpayserver/btcpayserver #2640 (money after the end);
@@ -309,7 +309,7 @@ describe("questions for balances", () => {
       chain.mine();
       await passes(2);
     }
-    // One slice of the open ones at each block, none of the old ones until a day is over.
+    // One slice of the open addresses at each block, and no old address until a day is over.
     expect(asked).toBeLessThanOrEqual(5 * 256);
     asked = 0;
     await passes(4);

@@ -1,8 +1,8 @@
 /**
- * Merchants of one gateway: one pays another's deposit address, and no agent's word about its own
- * withdrawals changes what another merchant was paid or spent. Reported for such software:
- * lnbits/lnbits #3907 (what one wallet of an instance pays another arrives as nothing);
- * kolliderhq/lndhubx #83 (an invoice that another account of the same service pays stays unpaid).
+ * Merchants of one gateway: one pays another's deposit address, and an agent's word on its own
+ * withdrawals never changes another merchant's payments. Reported for such software: lnbits/lnbits
+ * #3907 (what one wallet of an instance pays another arrives as nothing); kolliderhq/lndhubx #83
+ * (an invoice that another account of the same service pays stays unpaid).
  */
 import { describe, expect, it } from "vitest";
 import { holdingOf, mendHoldings } from "../../gateway/store/holdings.ts";

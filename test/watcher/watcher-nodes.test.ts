@@ -1,6 +1,6 @@
 /**
- * The watcher beside nodes that hang, lie, disagree or are away; what it says of itself; and a real
- * local chain.
+ * The watcher beside nodes that hang, lie, disagree or are away; its reports about itself; and a
+ * real local chain.
  */
 import { getAddress } from "ethers";
 import { describe, expect, it } from "vitest";

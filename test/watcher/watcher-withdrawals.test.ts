@@ -1,6 +1,6 @@
 /**
- * How a withdrawal ends by what stands on its chain, and how many of them share the questions of
- * one pass.
+ * The end of a withdrawal by its transactions on chain, and the number of withdrawals that share
+ * the questions of one pass.
  */
 import { describe, expect, it } from "vitest";
 import { Turns, type Waiting } from "../../gateway/watcher/turns.ts";
