@@ -15,4 +15,4 @@ if (version[0] * 1e6 + version[1] * 1e3 + version[2] < 18019001) {
   );
   process.exit(2);
 }
-void import("./scripts/launch.js").then((launch) => launch.launch("agent/crypto.js"));
+void import("./cli/launch/launch.js").then((launch) => launch.launch("agent/crypto.js"));

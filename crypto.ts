@@ -5,5 +5,5 @@
 // Node would open its inspector at this signal. The programs install a listener too, but this one
 // comes before the first of them is loaded.
 process.on("SIGUSR1", () => {});
-const launch = await import("./scripts/launch.js");
+const launch = await import("./cli/launch/launch.js");
 await launch.launch("agent/crypto.js");

@@ -4,17 +4,17 @@
  * config.json. Holds encKey for these starts, and has no network. Under systemd each unit runs one
  * of the two with `--role`.
  */
-import "../protocol/no-inspector.ts";
+import "../base/no-inspector.ts";
 import { existsSync, fstatSync } from "node:fs";
 import { resolve } from "node:path";
 import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
 import { Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { createServiceManager } from "../notify/service-manager.ts";
-import { AgentError } from "../protocol/fault.ts";
-import { isJournalStream } from "../protocol/log.ts";
-import { programVersion } from "../protocol/version.ts";
-import { visible, visibleLines } from "../protocol/visible.ts";
+import { createServiceManager } from "../alerts/notify/service-manager.ts";
+import { AgentError } from "../base/fault.ts";
+import { isJournalStream } from "../base/log.ts";
+import { programVersion } from "../base/version.ts";
+import { visible, visibleLines } from "../base/visible.ts";
 import { check } from "./check/check.ts";
 import { readConfig } from "./config/config.ts";
 import { configDigest } from "./config/digest.ts";

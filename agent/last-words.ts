@@ -6,7 +6,7 @@
  */
 import { closeSync, constants, fstatSync, mkdirSync, openSync, readSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { parseJson } from "../protocol/json.ts";
+import { parseJson } from "../base/json.ts";
 import { replaceFile } from "./files/replace-file.ts";
 import type { StateFolder } from "./files/state-folder.ts";
 import { installedRuntime, installedState } from "./installed.ts";
@@ -20,7 +20,7 @@ export type LastWordsRole = "both" | "signer" | "courier";
  */
 export interface LastWords {
   readonly role: LastWordsRole;
-  readonly code: string; // from protocol/codes.ts, or BUG
+  readonly code: string; // from base/codes.ts, or BUG
   readonly message: string; // one line, at most 1000 characters
   readonly hint: string; // one line, at most 1000 characters
   readonly at: number; // Unix milliseconds, by the writer's clock

@@ -2,7 +2,7 @@
  * All families of chains, by name and by network. Offline. Source: CAIP-2 for the names of
  * networks.
  */
-import { invariant, type Refusal, refuse } from "../protocol/fault.ts";
+import { invariant, type Refusal, refuse } from "../base/fault.ts";
 import { evm } from "./evm/family.ts";
 import { type ConfiguredChain, type Family, type FamilyName, familyNames, type Waiting } from "./family.ts";
 import { tron } from "./tron/family.ts";

@@ -4,7 +4,7 @@
  * them. Only types, and the one list of names: for a new name the compiler shows every table that
  * lacks it.
  */
-import type { Refusal } from "../protocol/fault.ts";
+import type { Refusal } from "../base/fault.ts";
 
 /**
  * Every family, in the order in which a wallet lists its accounts.

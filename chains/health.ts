@@ -3,7 +3,7 @@
  * refuses, has no quota left, stands still, lags or went back. One judgement serves the gateway's
  * /ready, the agent's status, metrics and alerts. Pure: times are passed in.
  */
-import type { Code } from "../protocol/codes.ts";
+import type { Code } from "../base/codes.ts";
 import type { ConfiguredChain } from "./family.ts";
 import type { HeadView, NodeStatus } from "./nodes.ts";
 import { chainPresets } from "./presets.ts";

@@ -3,8 +3,8 @@
  * questions of a payment or a deposit that a node does not answer, and blocks that are too old.
  * Pure.
  */
-import type { Code } from "../protocol/codes.ts";
-import { type Finding, finding } from "../protocol/finding.ts";
+import type { Code } from "../base/codes.ts";
+import { type Finding, finding } from "../base/finding.ts";
 import type { ConfiguredChain } from "./family.ts";
 import { clockTime, headLimitMs, presetBlockMs } from "./health.ts";
 import type { Lack, NodeView } from "./nodes.ts";

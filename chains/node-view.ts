@@ -2,7 +2,7 @@
  * The state of one node: recent answers, movement of the head, and the result of an examination of
  * only this node. Only types.
  */
-import type { Code } from "../protocol/codes.ts";
+import type { Code } from "../base/codes.ts";
 import type { ConfiguredChain } from "./family.ts";
 
 /**

@@ -4,8 +4,8 @@
  * has the agreement of min(2, configured) nodes. All methods reject with AgentErrors NODE_* of
  * effect none, and may be called twice without harm.
  */
-import type { Code } from "../protocol/codes.ts";
-import type { Refusal } from "../protocol/fault.ts";
+import type { Code } from "../base/codes.ts";
+import type { Refusal } from "../base/fault.ts";
 import type { Facts, Payment, Price } from "./family.ts";
 import type { NodeStatus } from "./node-view.ts";
 

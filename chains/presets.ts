@@ -2,7 +2,7 @@
  * Chains and currencies by name: the lines that one line of a configuration, `"preset": NAME`,
  * stands for. Only data; a line given next to the preset wins over it. Offline.
  */
-import type { JsonObject, JsonValue } from "../protocol/json.ts";
+import type { JsonObject, JsonValue } from "../base/json.ts";
 import { evmChains } from "./presets/evm.ts";
 import { evmCurrencies } from "./presets/evm-currencies.ts";
 import type { ChainPreset, CurrencyPreset } from "./presets/preset.ts";

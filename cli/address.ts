@@ -6,7 +6,7 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError } from "../base/fault.ts";
 import { askOperator } from "./operator.ts";
 import { accountsFor } from "./pair/facts.ts";
 import { type Progress, readProgress } from "./pair/progress.ts";

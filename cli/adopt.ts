@@ -6,8 +6,8 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { FirstSlotView } from "../agent/socket/first-slot.ts";
+import { AgentError } from "../base/fault.ts";
 import { saySlot, slotWord } from "../chains/families.ts";
-import { AgentError } from "../protocol/fault.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal } from "./terminal.ts";
 import { typed } from "./typed.ts";

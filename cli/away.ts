@@ -6,7 +6,7 @@
 import { join } from "node:path";
 import { type StateFolder, socketPaths } from "../agent/files/state-folder.ts";
 import type { LastWords } from "../agent/last-words.ts";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError } from "../base/fault.ts";
 import type { Machine, UnitView } from "./machine.ts";
 import { momentHere } from "./terminal.ts";
 

@@ -6,9 +6,9 @@ import { spawnSync } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { programPath, startChild } from "../agent/launcher/child.ts";
 import { frame } from "../agent/launcher/frames.ts";
-import type { Code } from "../protocol/codes.ts";
-import { AgentError, type Effect } from "../protocol/fault.ts";
-import { systemEnvironment } from "../protocol/system-path.ts";
+import type { Code } from "../base/codes.ts";
+import { AgentError, type Effect } from "../base/fault.ts";
+import { systemEnvironment } from "../base/system-path.ts";
 
 /** A backup's manifest names each file of its ledger. */
 const answerCharactersMax = 16 * 1024 * 1024;

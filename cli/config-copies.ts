@@ -6,7 +6,7 @@
 import { readdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { readTrusted } from "../agent/files/trusted.ts";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError } from "../base/fault.ts";
 
 const bytesMax = 1_048_576;
 const namesMax = 4_096;

@@ -8,7 +8,7 @@ import { resolve } from "node:path";
 import { findConfigFile } from "../agent/config/place.ts";
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError } from "../base/fault.ts";
 import type { Head } from "../protocol/messages.ts";
 import type { BackupAnswers, BackupTask } from "./backup/answer.ts";
 import { isSealedFile } from "./backup/check.ts";

@@ -7,9 +7,9 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { approverMax, type OperatorAnswers, type WaitView, type WithdrawalView } from "../agent/socket/verbs.ts";
+import { codes } from "../base/codes.ts";
+import { AgentError } from "../base/fault.ts";
 import { parseAddress, saySlot } from "../chains/families.ts";
-import { codes } from "../protocol/codes.ts";
-import { AgentError } from "../protocol/fault.ts";
 import { sumWords } from "./amounts.ts";
 import { askOperator } from "./operator.ts";
 import { isHolding, spendsOf } from "./spends.ts";

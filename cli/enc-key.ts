@@ -10,7 +10,7 @@ import { findConfigFile } from "../agent/config/place.ts";
 import { fixedBytes } from "../agent/files/fixed-bytes.ts";
 import { syncFolder } from "../agent/files/replace-file.ts";
 import { type EncKey, encKeyInDescriptor, encKeyInFile, encKeyTyped, findEncKey } from "../agent/launcher/enc-key.ts";
-import { AgentError, reasonOf } from "../protocol/fault.ts";
+import { AgentError, reasonOf } from "../base/fault.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** @public */

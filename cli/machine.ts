@@ -13,8 +13,8 @@ import { installedState } from "../agent/installed.ts";
 import { type LastWords, readLastWords } from "../agent/last-words.ts";
 import { verdictOn } from "../agent/launcher/verdict.ts";
 import { isReadOnly } from "../agent/ledger/disk.ts";
-import { AgentError } from "../protocol/fault.ts";
-import { systemEnvironment } from "../protocol/system-path.ts";
+import { AgentError } from "../base/fault.ts";
+import { systemEnvironment } from "../base/system-path.ts";
 
 /**
  * A unit as `systemctl show` gives it: its properties by name, e.g. ActiveState.

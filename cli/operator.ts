@@ -9,9 +9,9 @@ import { isThere, socketPaths } from "../agent/files/state-folder.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
 import { createSocketClient } from "../agent/socket/client.ts";
 import type { OperatorAnswers, OperatorRequests, OperatorVerb } from "../agent/socket/verbs.ts";
-import { type Code, codes } from "../protocol/codes.ts";
-import { AgentError } from "../protocol/fault.ts";
-import { visibleAll } from "../protocol/visible.ts";
+import { type Code, codes } from "../base/codes.ts";
+import { AgentError } from "../base/fault.ts";
+import { visibleAll } from "../base/visible.ts";
 import { whyAway } from "./away.ts";
 import { type Machine, thisMachine } from "./machine.ts";
 

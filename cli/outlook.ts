@@ -6,8 +6,8 @@
 
 import type { SpendView } from "../agent/socket/recovery-plan.ts";
 import type { CourierStatus, LedgerLine, SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
+import { codes } from "../base/codes.ts";
 import { slotWord, waitingOf } from "../chains/families.ts";
-import { codes } from "../protocol/codes.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { afterRevert, anewWords, refusedWords } from "./anew.ts";
 import { isDead, isPersonsWordGiven, nextMakerOf } from "./next-version.ts";

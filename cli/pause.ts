@@ -6,7 +6,7 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../agent/socket/verbs.ts";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError } from "../base/fault.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
 import type { Terminal } from "./terminal.ts";

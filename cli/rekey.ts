@@ -13,7 +13,7 @@ import type { EncKey } from "../agent/launcher/enc-key.ts";
 import { type Lock, lockWaitMs, takeLock } from "../agent/launcher/lock.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import { AgentError } from "../protocol/fault.ts";
+import { AgentError } from "../base/fault.ts";
 import { askClosedChild } from "./child.ts";
 import { assertOneNewKey, type EncKeyOptions, encKeyInUse, type NewEncKey, type NewEncKeyOptions, newEncKey } from "./enc-key.ts";
 import { fields, type Terminal } from "./terminal.ts";

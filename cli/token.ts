@@ -5,8 +5,8 @@
 import { readFileSync } from "node:fs";
 import { readPrivateFile } from "../agent/files/private-file.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
+import { AgentError } from "../base/fault.ts";
 import { createTokenMaker, type TokenFor } from "../client/signature-token.ts";
-import { AgentError } from "../protocol/fault.ts";
 import type { Terminal } from "./terminal.ts";
 
 /** @public */

@@ -7,9 +7,9 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { UnstickPlan, WithdrawalView } from "../agent/socket/verbs.ts";
+import { AgentError } from "../base/fault.ts";
 import { familyOf, saySlot, waitingOf } from "../chains/families.ts";
 import type { TypedFees } from "../chains/family.ts";
-import { AgentError } from "../protocol/fault.ts";
 import { feeWords, sumWords } from "./amounts.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";

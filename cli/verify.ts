@@ -9,7 +9,7 @@ import { exitCodes } from "../agent/launcher/verdict.ts";
 import { ledgerDisk } from "../agent/ledger/disk.ts";
 import { verifyLedger } from "../agent/ledger/verify.ts";
 import type { OperatorAnswers } from "../agent/socket/verbs.ts";
-import { AgentError, namingFile } from "../protocol/fault.ts";
+import { AgentError, namingFile } from "../base/fault.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal, withProgress } from "./terminal.ts";
 

@@ -5,8 +5,8 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { LedgerLine, SignerStatus, VersionView, WaitView, WithdrawalView } from "../agent/socket/verbs.ts";
+import { AgentError } from "../base/fault.ts";
 import { slotWord } from "../chains/families.ts";
-import { AgentError } from "../protocol/fault.ts";
 import { amountWords, feeMaxWords, modeMark, ownCoin } from "./amounts.ts";
 import { askOperator } from "./operator.ts";
 import { type Outlook, outlookOf } from "./outlook.ts";

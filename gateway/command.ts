@@ -4,13 +4,13 @@
  * 1 a clear no or a problem that passes by itself, 2 usage or configuration, 3 not reached, 70 a
  * bug. Source: docs/api.md, section on running it.
  */
-import "../protocol/no-inspector.ts";
+import "../base/no-inspector.ts";
 import { Command, CommanderError, InvalidArgumentError } from "commander";
-import { createServiceManager } from "../notify/service-manager.ts";
-import { codes } from "../protocol/codes.ts";
-import { AgentError } from "../protocol/fault.ts";
-import { programVersion } from "../protocol/version.ts";
-import { readConfig } from "./config.ts";
+import { createServiceManager } from "../alerts/notify/service-manager.ts";
+import { codes } from "../base/codes.ts";
+import { AgentError } from "../base/fault.ts";
+import { programVersion } from "../base/version.ts";
+import { readConfig } from "./config/config.ts";
 import { startGateway } from "./gateway.ts";
 import { addCallbackCommands } from "./operator/callback-commands.ts";
 import {

@@ -5,8 +5,8 @@
  */
 import { randomBytes } from "node:crypto";
 import type { FastifyInstance } from "fastify";
-import { AgentError, reasonOf } from "../protocol/fault.ts";
-import type { GatewayLog } from "../protocol/log.ts";
+import { AgentError, reasonOf } from "../base/fault.ts";
+import type { GatewayLog } from "../base/log.ts";
 import { recordOf } from "./answer/record.ts";
 import { addOperations } from "./api/routes.ts";
 import { createServer } from "./api/server.ts";
@@ -16,7 +16,7 @@ import { type Books, startBooks } from "./books/books.ts";
 import { booksState } from "./books/state.ts";
 import { type Callbacks, startCallbacks } from "./callbacks/callbacks.ts";
 import { createDoor } from "./callbacks/door.ts";
-import type { GatewayConfig } from "./config.ts";
+import type { GatewayConfig } from "./config/config.ts";
 import { compareMarks, endIfCaughtUp, marksOf } from "./deposits/ceilings.ts";
 import { startWatchingSkipped } from "./deposits/skipped-addresses.ts";
 import { type Hub, startHub } from "./hub/hub.ts";

@@ -2,10 +2,10 @@
  * The shared parts of one gateway process: configuration, database, signals, the gateway's key,
  * clock and randomness. Made in gateway.ts; each module takes only the necessary parts.
  */
-import type { GatewayLog } from "../protocol/log.ts";
+import type { GatewayLog } from "../base/log.ts";
 import type { GatewayKey } from "./auth/gateway-key.ts";
-import type { GatewayConfig, GatewayCurrency } from "./config.ts";
-import type { Fiat } from "./fiat.ts";
+import type { GatewayConfig, GatewayCurrency } from "./config/config.ts";
+import type { Fiat } from "./config/fiat.ts";
 import type { AddressMarks } from "./store/address-marks.ts";
 import type { Look, Signals } from "./store/signals.ts";
 import type { Database, Store } from "./store/store.ts";

@@ -2,7 +2,7 @@
  * Amounts as text and as whole base units, exactly: no float, no rounding, one canonical form.
  * Grammar: docs/protocol.md section 1.3.
  */
-import { invariant, type Refusal, refuse } from "./fault.ts";
+import { invariant, type Refusal, refuse } from "../base/fault.ts";
 
 /**
  * Most digits of an amount's text, the point not counted: 2^256-1 has as many.

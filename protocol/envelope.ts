@@ -5,7 +5,7 @@
  * refused keys are docs/protocol.md section 2.
  */
 import { createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
-import { AgentError, invariant } from "./fault.ts";
+import { AgentError, invariant } from "../base/fault.ts";
 import { type EnvelopeKind, envelopeKinds } from "./messages.ts";
 import { isUsablePoint } from "./point.ts";
 

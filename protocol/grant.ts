@@ -4,11 +4,11 @@
  * 3.2 and 3.3.
  */
 import { type KeyObject, sign, verify } from "node:crypto";
+import { AgentError } from "../base/fault.ts";
+import { parseJson } from "../base/json.ts";
 import { publicKeyFromHex, publicKeyHex } from "./envelope.ts";
-import { AgentError } from "./fault.ts";
 import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";
-import { parseJson } from "./json.ts";
 import { gatewayFingerprintOf, transcriptHashOf } from "./pairing.ts";
 import { hex, object, oneOf, type Reader, string } from "./shape.ts";
 

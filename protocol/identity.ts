@@ -4,7 +4,7 @@
  * docs/protocol.md section 1.2.
  */
 import { createHash } from "node:crypto";
-import { invariant } from "./fault.ts";
+import { invariant } from "../base/fault.ts";
 
 /**
  * Value before the first hash of a chain.

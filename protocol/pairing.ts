@@ -5,13 +5,13 @@
  * answer is grant.ts. HKDF is RFC 5869, HMAC RFC 2104. docs/protocol.md section 3.
  */
 import { createHash, createHmac, hkdfSync, type KeyObject, sign, timingSafeEqual, verify } from "node:crypto";
+import { AgentError } from "../base/fault.ts";
+import { oddityOf } from "../base/invisible.ts";
+import { parseJson } from "../base/json.ts";
 import { decimalMax } from "./amount.ts";
 import { publicKeyFromHex } from "./envelope.ts";
-import { AgentError } from "./fault.ts";
 import * as fields from "./fields.ts";
 import { domainHash, walletFingerprintOf } from "./identity.ts";
-import { oddityOf } from "./invisible.ts";
-import { parseJson } from "./json.ts";
 import type { PairedAccount, PairedCurrency, PairingTranscript } from "./messages.ts";
 import { hex, integer, list, object, oneOf, type Reader, string } from "./shape.ts";
 

@@ -3,10 +3,11 @@
  * parsers are strict: every field is present, known and bounded. If a type changes there, this file
  * does not compile. docs/protocol.md sections 4 to 6.
  */
+
+import { parseJson } from "../base/json.ts";
 import { gatewayFrameBytesMax } from "./envelope.ts";
 import * as fields from "./fields.ts";
 import { isInternal } from "./job-mode.ts";
-import { parseJson } from "./json.ts";
 import type { Ack, Beat, Challenge, Entry, Hello, Job, Jobs, OpenSlots, Statement, Welcome } from "./messages.ts";
 import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
 

@@ -3,9 +3,10 @@
  * signer in several parts. The order changes nothing by itself: the signer keeps it until the
  * agent's own operator accepts it. docs/protocol.md section 8.
  */
+
+import { parseJson } from "../base/json.ts";
 import * as fields from "./fields.ts";
 import { domainHash } from "./identity.ts";
-import { parseJson } from "./json.ts";
 import type { Head } from "./messages.ts";
 import { jobTextBytesMax, versionsMax } from "./payloads.ts";
 import { integer, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";

@@ -3,8 +3,8 @@
  * missing field or a value out of range. A reader is built once and called often. The message names
  * the path of the field, never its value, which may be a secret.
  */
-import { AgentError } from "./fault.ts";
-import type { JsonValue } from "./json.ts";
+import { AgentError } from "../base/fault.ts";
+import type { JsonValue } from "../base/json.ts";
 
 /**
  * Turns a value into a T. `path` names the location for the operator, e.g. `config.policy.eth`.

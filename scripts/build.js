@@ -8,7 +8,7 @@ import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sourceStamp, stampFile } from "./stamp.js";
+import { sourceStamp, stampFile } from "../cli/launch/stamp.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 
@@ -40,9 +40,9 @@ try {
     process.stderr.write("build: the compiler found errors, see above; the build that was there is untouched\n");
     process.exitCode = 1;
   } else {
-    for (const contract of [["token.sol"], ["deposits", "contracts.sol"]])
-      copyFileSync(join(root, "scripts", ...contract), join(fresh, "scripts", ...contract));
-    const manual = [join(fresh, "scripts", "manual.js"), fresh];
+    for (const contract of ["lab/rig/token.sol", "lab/deposits/contracts.sol"])
+      copyFileSync(join(root, contract), join(fresh, contract));
+    const manual = [join(fresh, "packaging", "manual.js"), fresh];
     if (spawnSync(process.execPath, manual, { stdio: "inherit", cwd: root }).status !== 0) {
       process.stderr.write(
         "build: manual pages and completion could not be made, see above; the build that was there is untouched\n",

@@ -7,8 +7,8 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { sourceStamp, stampFile } from "../cli/launch/stamp.js";
 import { bringLocalChain } from "./local-chain.js";
-import { sourceStamp, stampFile } from "./stamp.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 

@@ -41,13 +41,15 @@ export function filesIn(root, folders, ending = ".ts") {
   );
 }
 
+const isFile = (place) => /\.[jt]s$/.test(place);
+
 /**
  * A place is a folder without those beneath it, `folder/**` with them, or files with `*` in their
  * name.
  */
 function placeForm(place) {
   const text = place.replace(/\*\*|[.*]/g, (sign) => ({ "**": ".*", "*": "[^/]*", ".": "\\." })[sign]);
-  return new RegExp(place.endsWith(".ts") || place.endsWith("**") ? `^${text}$` : `^${text}/[^/]*$`);
+  return new RegExp(isFile(place) || place.endsWith("**") ? `^${text}$` : `^${text}/[^/]*$`);
 }
 
 export const placesOf = (room) => room.files ?? [room.room];
@@ -59,7 +61,7 @@ export const placesOf = (room) => room.files ?? [room.room];
 export function roomFinder(table) {
   const places = table.rooms
     .flatMap((room) => placesOf(room).map((place) => ({ room, place, form: placeForm(place) })))
-    .sort((a, b) => b.place.endsWith(".ts") - a.place.endsWith(".ts") || b.place.length - a.place.length);
+    .sort((a, b) => isFile(b.place) - isFile(a.place) || b.place.length - a.place.length);
   const known = new Map();
   return (file) => {
     if (!known.has(file)) known.set(file, places.find(({ form }) => form.test(file))?.room ?? null);

@@ -3,12 +3,13 @@
  * and each token's contract has the decimals of config.json. Reads through the chains' own
  * interface; the judgement is pure.
  */
+
+import { type Finding, finding } from "../../base/finding.ts";
+import { isLoopback } from "../../base/loopback.ts";
 import { blockHashAt, lookAtNode } from "../../chains/connect.ts";
 import type { ChainId } from "../../chains/family.ts";
 import { nodeFindings } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
-import { type Finding, finding } from "../../protocol/finding.ts";
-import { isLoopback } from "../../protocol/loopback.ts";
 import type { AgentSettings } from "../config/settings.ts";
 
 /**

@@ -7,12 +7,12 @@
 import { spawnSync } from "node:child_process";
 import { ReadStream } from "node:tty";
 import { fileURLToPath } from "node:url";
-import { AgentError } from "../../protocol/fault.ts";
-import type { Finding } from "../../protocol/finding.ts";
-import { faultFound, finding, findingLine, orFinding } from "../../protocol/finding.ts";
-import { priorityOf } from "../../protocol/log.ts";
-import { systemPath } from "../../protocol/system-path.ts";
-import { visible } from "../../protocol/visible.ts";
+import { AgentError } from "../../base/fault.ts";
+import type { Finding } from "../../base/finding.ts";
+import { faultFound, finding, findingLine, orFinding } from "../../base/finding.ts";
+import { priorityOf } from "../../base/log.ts";
+import { systemPath } from "../../base/system-path.ts";
+import { visible } from "../../base/visible.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import { chainsOfGateway, nodesOfGatewayWords } from "../config/nodes-of-gateway.ts";

@@ -1,6 +1,6 @@
 /** Checks that the ledger's disk takes writes, which the signer needs. Writes nothing. */
 import { join } from "node:path";
-import { type Finding, finding } from "../../protocol/finding.ts";
+import { type Finding, finding } from "../../base/finding.ts";
 import type { StateFolder } from "../files/state-folder.ts";
 import { isReadOnly } from "../ledger/disk.ts";
 

@@ -2,9 +2,10 @@
  * Checks that keystore, encKey and config.json fit together, as the signer does at its start. Opens
  * the keystore and wipes it. Reaches no network and changes nothing.
  */
+
+import { AgentError } from "../../base/fault.ts";
+import { type Finding, faultFound, finding } from "../../base/finding.ts";
 import { networkOf } from "../../chains/families.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
 import type { AgentSettings } from "../config/settings.ts";
 import type { StateFolder } from "../files/state-folder.ts";
 import { openKeystoreIn, readKeystore } from "../keystore/file.ts";

@@ -2,7 +2,7 @@
  * The half of `crypto --check` with a network, in a process without a key: settings as JSON on
  * stdin, findings as JSON on stdout.
  */
-import "../../protocol/no-inspector.ts";
+import "../../base/no-inspector.ts";
 import { readFileSync } from "node:fs";
 import type { AgentSettings } from "../config/settings.ts";
 import { judgeChains, lookAtChains } from "./chains.ts";

@@ -4,9 +4,9 @@
  * The format is in docs/operations.md.
  */
 import { resolve } from "node:path";
-import { AgentError, namingFile } from "../../protocol/fault.ts";
-import { assertVisible } from "../../protocol/invisible.ts";
-import { type JsonValue, parseJson } from "../../protocol/json.ts";
+import { AgentError, namingFile } from "../../base/fault.ts";
+import { assertVisible } from "../../base/invisible.ts";
+import { type JsonValue, parseJson } from "../../base/json.ts";
 import { privateFileBytesMax, readPrivateFile } from "../files/private-file.ts";
 import type { AgentSettings } from "./settings.ts";
 import { readSettings, secretNames } from "./shape.ts";

@@ -5,8 +5,8 @@
  */
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
-import { parseJson } from "../../protocol/json.ts";
+import { AgentError, reasonOf } from "../../base/fault.ts";
+import { parseJson } from "../../base/json.ts";
 import { hex, integer, object, string } from "../../protocol/shape.ts";
 import { replaceFile } from "../files/replace-file.ts";
 import { readTrusted } from "../files/trusted.ts";

@@ -2,9 +2,10 @@
  * Reads `notify` and `metrics` of config.json: the receiver of events, and the address of the
  * metrics. Pure. docs/events.md.
  */
+
+import type { JsonObject, JsonValue } from "../../base/json.ts";
+import { isLoopback } from "../../base/loopback.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import type { JsonObject, JsonValue } from "../../protocol/json.ts";
-import { isLoopback } from "../../protocol/loopback.ts";
 import type { CurrencySettings, MetricsSettings, NotifySettings, NotifyTarget } from "./settings.ts";
 import { asInteger, asList, asObject, asText, fault, needed, parseUrl } from "./values.ts";
 

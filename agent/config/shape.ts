@@ -3,13 +3,14 @@
  * each mistake has its own code and names its place. Pure: value in, settings out. Sources: EIP-55,
  * EIP-155, CAIP-2.
  */
+
+import type { JsonValue } from "../../base/json.ts";
+import { isLoopback } from "../../base/loopback.ts";
 import { families, familyNamed, networkOf, waitingOf } from "../../chains/families.ts";
 import { type ChainId, type Family, familyNames, type NodesFrom } from "../../chains/family.ts";
 import { expandPresets } from "../../chains/presets.ts";
 import { decimalMax, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern } from "../../protocol/fields.ts";
-import type { JsonValue } from "../../protocol/json.ts";
-import { isLoopback } from "../../protocol/loopback.ts";
 import { readMetrics, readNotify } from "./notify.ts";
 import type { AgentSettings, ChainSettings, CurrencySettings, PolicySettings, SweepSettings } from "./settings.ts";
 import { asInteger, asList, asObject, asText, fault, needed, parseUrl, quoted } from "./values.ts";

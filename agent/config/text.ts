@@ -4,7 +4,7 @@
  * strict parser judges the grammar.
  */
 import { isUtf8 } from "node:buffer";
-import { markLength } from "../../protocol/invisible.ts";
+import { markLength } from "../../base/invisible.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 
 /**

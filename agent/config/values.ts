@@ -3,9 +3,9 @@
  * mistyped key, the nearest right one. Pure. `path` is a value's location, such as
  * `policy.eth.maxFee`.
  */
-import type { Code } from "../../protocol/codes.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import type { JsonObject, JsonValue } from "../../protocol/json.ts";
+import type { Code } from "../../base/codes.ts";
+import { AgentError } from "../../base/fault.ts";
+import type { JsonObject, JsonValue } from "../../base/json.ts";
 
 /** An http or https URL of at most 2048 printable characters; null for any other text. */
 export function parseUrl(text: string): URL | null {

@@ -3,7 +3,7 @@
  * without end. Only the chain nodes are kept across runs of the signer. Every outside resource is
  * passed in; `main.ts` is the process around it.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { type SignerSocket, settled } from "./hands.ts";
 import { beginRun } from "./run.ts";
 import type { RunOptions } from "./run-state.ts";

@@ -3,9 +3,10 @@
  * answer goes back as one event. Decides nothing, except that bytes which independent code reads
  * differently never reach a node.
  */
+
+import { AgentError } from "../../base/fault.ts";
+import type { AgentLog } from "../../base/log.ts";
 import { waitingOf } from "../../chains/families.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import type { AgentLog } from "../../protocol/log.ts";
 import type { AnswerTo, SocketClient } from "../socket/client.ts";
 import { type EachVerb, eachMax } from "../socket/each.ts";
 import type { CourierAnswers, CourierRequests, WithdrawalStep } from "../socket/verbs.ts";

@@ -3,19 +3,19 @@
  * The process ends when the pipe ends. Only this file of the module touches clock, random,
  * environment and standard streams.
  */
-import "../../protocol/no-inspector.ts";
+import "../../base/no-inspector.ts";
 import { join } from "node:path";
 import pino from "pino";
+import { serveMetrics } from "../../alerts/metrics/server.ts";
+import { createDoor } from "../../alerts/notices/door.ts";
+import { agentEvents } from "../../base/events.ts";
+import { AgentError } from "../../base/fault.ts";
+import { type AgentLog, lineOptions, logLine } from "../../base/log.ts";
+import { isLoopback } from "../../base/loopback.ts";
+import { version } from "../../base/version.ts";
 import { openPayer } from "../../chains/connect.ts";
 import { presetBlockMs } from "../../chains/health.ts";
-import { serveMetrics } from "../../metrics/server.ts";
-import { createDoor } from "../../notices/door.ts";
 import { privateKeyFromSeed, publicKeyFromHex } from "../../protocol/envelope.ts";
-import { agentEvents } from "../../protocol/events.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { type AgentLog, lineOptions, logLine } from "../../protocol/log.ts";
-import { isLoopback } from "../../protocol/loopback.ts";
-import { version } from "../../protocol/version.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import type { CourierSettings, MetricsSettings } from "../config/settings.ts";
 import { createSocketClient } from "../socket/client.ts";

@@ -3,9 +3,9 @@
  * Labels come only from config.json. docs/events.md section 3 lists them.
  */
 import { Registry } from "prom-client";
-import { givenCounter, givenGauge, type Rows } from "../../metrics/given.ts";
-import { givenHistogram } from "../../metrics/histogram.ts";
-import { outcomesOf } from "../../notices/teller.ts";
+import { givenCounter, givenGauge, type Rows } from "../../alerts/metrics/given.ts";
+import { givenHistogram } from "../../alerts/metrics/histogram.ts";
+import { outcomesOf } from "../../alerts/notices/teller.ts";
 import { type SignerSummary, syncBucketsMs } from "../socket/summary.ts";
 import type { Outlook } from "./events/outlook.ts";
 import type { Watchman } from "./events/watchman.ts";

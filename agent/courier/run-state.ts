@@ -3,7 +3,7 @@
  * scheduler, and the known state of the outside.
  */
 import type { KeyObject } from "node:crypto";
-import type { AgentLog } from "../../protocol/log.ts";
+import type { AgentLog } from "../../base/log.ts";
 import type { Head, OpenSlots } from "../../protocol/messages.ts";
 import type { CourierSettings } from "../config/settings.ts";
 import type { SignerSummary } from "../socket/summary.ts";

@@ -1,5 +1,5 @@
 /** The name that this courier gives itself towards the gateway. */
-import { version } from "../../protocol/version.ts";
+import { version } from "../../base/version.ts";
 
 /** @public */
 export const software = `autowithdraw/${version}`;

@@ -3,7 +3,7 @@
  * secret. Needs no package, so installing can use it before any package exists.
  */
 import { resolve, sep } from "node:path";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { readTrusted, type TrustedOwner } from "./trusted.ts";
 
 /** @public */

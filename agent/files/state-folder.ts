@@ -7,7 +7,7 @@ import { lstatSync, mkdirSync, mkdtempSync, readdirSync, statSync } from "node:f
 import { tmpdir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import envPaths from "env-paths";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { replaceFile, syncFolder } from "./replace-file.ts";
 import { isTrustedFolder, readTrusted } from "./trusted.ts";
 

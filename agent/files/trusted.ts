@@ -6,7 +6,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { fixedBytes } from "./fixed-bytes.ts";
 
 /**

@@ -7,7 +7,7 @@
 import { createHash, createHmac } from "node:crypto";
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { ripemd160 } from "@noble/hashes/legacy";
-import { AgentError, invariant } from "../../protocol/fault.ts";
+import { AgentError, invariant } from "../../base/fault.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 
 /**

@@ -8,7 +8,7 @@ import { createHash, scryptSync } from "node:crypto";
 import { hkdf } from "@noble/hashes/hkdf";
 import { sha256 } from "@noble/hashes/sha2";
 import nacl from "tweetnacl";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { hex, integer, object, oneOf } from "../../protocol/shape.ts";
 import { rawKey } from "./enckey.ts";
 

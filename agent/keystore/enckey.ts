@@ -3,8 +3,8 @@
  * its strength. Works on bytes, because the key must never become a string. Rules: docs/keystore.md
  * section 2.
  */
-import { AgentError } from "../../protocol/fault.ts";
-import { findInvisible } from "../../protocol/invisible.ts";
+import { AgentError } from "../../base/fault.ts";
+import { findInvisible } from "../../base/invisible.ts";
 import { fixedBytes } from "../files/fixed-bytes.ts";
 import { guessBits } from "./guesses.ts";
 

@@ -5,7 +5,7 @@
  */
 import { closeSync, constants, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
+import { AgentError, namingFile, reasonOf } from "../../base/fault.ts";
 import { keystoreName } from "../files/keystore-name.ts";
 import { readTrusted } from "../files/trusted.ts";
 import { type KeystoreContents, openKeystore, readKeystoreHeader, wipeKeystore } from "./keystore.ts";

@@ -5,9 +5,9 @@
  * (XSalsa20-Poly1305), RFC 5869 (HKDF), RFC 7914 (scrypt).
  */
 import nacl from "tweetnacl";
+import { AgentError, invariant } from "../../base/fault.ts";
+import { parseJson } from "../../base/json.ts";
 import { familyNamed } from "../../chains/families.ts";
-import { AgentError, invariant } from "../../protocol/fault.ts";
-import { parseJson } from "../../protocol/json.ts";
 import { hex, integer, list, object, type Reader, string } from "../../protocol/shape.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 import { assertCost, boxKey, hkdfFields, type KeystoreKdf, newKdf, scryptFields } from "./box-key.ts";

@@ -3,9 +3,10 @@
  * family defines the derivation paths and the public names of accounts. Secrets go in and out as
  * Secret and stay bytes; the family gets only public halves. Sources: BIP-32, BIP-44.
  */
+
+import { invariant } from "../../base/fault.ts";
 import { families } from "../../chains/families.ts";
 import type { FamilyName, NamedAccount } from "../../chains/family.ts";
-import { invariant } from "../../protocol/fault.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount } from "../../protocol/messages.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";

@@ -6,7 +6,7 @@
  */
 import { closeSync, constants, fchmodSync, fchownSync, fstatSync, fsyncSync, openSync, renameSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
+import { AgentError, namingFile, reasonOf } from "../../base/fault.ts";
 import { keystoreName } from "../files/keystore-name.ts";
 import { assertEncKey } from "./enckey.ts";
 import { readText, removeQuietly, syncFolder } from "./file.ts";

@@ -3,7 +3,7 @@
  * The runtime may have copied the bytes while it moved its heap, so wiping only shortens the
  * exposure. docs/keystore.md section 6.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 const mark = "[secret]";
 

@@ -4,7 +4,7 @@
  * Settings and secrets go in over the first pipe.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { systemPath } from "../../protocol/system-path.ts";
+import { systemPath } from "../../base/system-path.ts";
 
 /** @public */
 export interface ChildOptions {

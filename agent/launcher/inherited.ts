@@ -2,7 +2,7 @@
  * Listening sockets that systemd opened for us (sd_listen_fds(3)): finds the courier's descriptor
  * and the operators'. Pure.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 /** @public */
 export interface InheritedSockets {

@@ -7,8 +7,8 @@ import { spawnSync } from "node:child_process";
 import { closeSync, constants, fstatSync, ftruncateSync, openSync, readFileSync, statSync, writeSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
-import { systemEnvironment } from "../../protocol/system-path.ts";
+import { AgentError, reasonOf } from "../../base/fault.ts";
+import { systemEnvironment } from "../../base/system-path.ts";
 import { makePrivateFolder } from "../files/state-folder.ts";
 import { isTrustedFolder } from "../files/trusted.ts";
 

@@ -3,8 +3,8 @@
  * nothing.
  */
 import { join } from "node:path";
-import { AgentError } from "../../protocol/fault.ts";
-import { parseJson } from "../../protocol/json.ts";
+import { AgentError } from "../../base/fault.ts";
+import { parseJson } from "../../base/json.ts";
 import { isThere, namesIn, type StateFolder } from "../files/state-folder.ts";
 import { readTrusted } from "../files/trusted.ts";
 

@@ -3,7 +3,7 @@
  * the check fails, or a child refuses the file at its start, the old settings stay in force.
  * Changes no file.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Renewal } from "./supervisor.ts";
 import { type Verdict, verdictOn } from "./verdict.ts";
 

@@ -3,7 +3,7 @@
  * raw stream.
  */
 import type { ReadStream } from "node:tty";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 const bytesMax = 4096;
 

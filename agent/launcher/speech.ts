@@ -3,9 +3,9 @@
  * reads, a priority stands before each line, also of signer and courier. Pure: `write` is passed
  * in.
  */
-import { type AgentEvent, agentEvents } from "../../protocol/events.ts";
-import { logLine, priorityOf } from "../../protocol/log.ts";
-import { visible } from "../../protocol/visible.ts";
+import { type AgentEvent, agentEvents } from "../../base/events.ts";
+import { logLine, priorityOf } from "../../base/log.ts";
+import { visible } from "../../base/visible.ts";
 import { type Verdict, verdictLines } from "./verdict.ts";
 
 type EventsOf<P extends string> = { [N in AgentEvent]: (typeof agentEvents)[N][0] extends P ? N : never }[AgentEvent];

@@ -2,9 +2,9 @@
  * The end of a command that fails: two lines for an operator and an exit code for a script. Lower
  * case, no stack, no secret: `crypto: problem` (`pair: …`), then `hint: action`. Pure.
  */
-import { codes } from "../../protocol/codes.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { visible } from "../../protocol/visible.ts";
+import { codes } from "../../base/codes.ts";
+import { AgentError } from "../../base/fault.ts";
+import { visible } from "../../base/visible.ts";
 
 /**
  * 0 fine; 1 a clear no; 2 wrong usage or configuration; 3 the daemon or the gateway cannot be
@@ -16,7 +16,7 @@ export const exitCodes = { fine: 0, no: 1, configuration: 2, unreachable: 3, loc
 /** @public */
 export interface Verdict {
   readonly exitCode: number;
-  readonly code: string; // from protocol/codes.ts, BUG for anything else
+  readonly code: string; // from base/codes.ts, BUG for anything else
   readonly message: string;
   readonly hint: string;
 }

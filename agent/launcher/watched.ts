@@ -5,7 +5,7 @@
  */
 import type { ChildProcess } from "node:child_process";
 import type { Readable } from "node:stream";
-import { visible } from "../../protocol/visible.ts";
+import { visible } from "../../base/visible.ts";
 import type { LauncherEvent } from "./speech.ts";
 import { exitCodes } from "./verdict.ts";
 import { lookMs, type Patience, Watchdog } from "./watchdog.ts";

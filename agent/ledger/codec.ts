@@ -4,8 +4,8 @@
  * 2 describes the bytes; fields.ts checks the fields of each kind.
  */
 import { createHash } from "node:crypto";
-import { AgentError, invariant } from "../../protocol/fault.ts";
-import { type JsonValue, parseJson } from "../../protocol/json.ts";
+import { AgentError, invariant } from "../../base/fault.ts";
+import { type JsonValue, parseJson } from "../../base/json.ts";
 import { isHash, isKnownKind, isOrdinal, isTime, listMax, problemOf, textMax } from "./fields.ts";
 import type { LedgerRecord, RecordBody } from "./records.ts";
 import { type LedgerSeal, recordPlace } from "./seal.ts";

@@ -5,7 +5,7 @@
  * a signer that starts on the copy checks them. Reads only. docs/backup.md section 3.
  */
 import { createHash } from "node:crypto";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { damaged } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";

@@ -23,7 +23,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { AgentError, reasonOf } from "../../base/fault.ts";
 import { isTrustedFolder, openTrusted, type Trust } from "../files/trusted.ts";
 import type { LedgerDisk, LedgerFile } from "./folder.ts";
 

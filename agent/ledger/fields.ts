@@ -3,7 +3,7 @@
  * on reading, so a record that could not be read back is never written. Plain predicates are used
  * because protocol's readers cost more than the rest of a record together.
  */
-import type { JsonValue } from "../../protocol/json.ts";
+import type { JsonValue } from "../../base/json.ts";
 import { approverMax } from "../socket/verbs.ts";
 import type { RecordBody, RecordKind } from "./records.ts";
 

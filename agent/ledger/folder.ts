@@ -3,7 +3,7 @@
  * Touches no disk: disk.ts implements the interface over node:fs, tests and the simulation do so in
  * memory. docs/ledger.md section 4.
  */
-import { AgentError, invariant, reasonOf } from "../../protocol/fault.ts";
+import { AgentError, invariant, reasonOf } from "../../base/fault.ts";
 
 /**
  * A file open for appending.

@@ -5,7 +5,7 @@
  * LedgerDisk; clock and disk are passed in. Format and recovery: docs/ledger.md.
  */
 import { createHash } from "node:crypto";
-import { AgentError, invariant } from "../../protocol/fault.ts";
+import { AgentError, invariant } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { damaged, encodeRecord } from "./codec.ts";
 import { type LedgerDisk, type LedgerFile, noFile, poisoned, refusalToWrite, writing } from "./folder.ts";

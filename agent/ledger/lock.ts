@@ -4,7 +4,7 @@
  * Sources: flock(2), proc_pid_fdinfo(5).
  */
 import { fstatSync, readFileSync, statSync } from "node:fs";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 /**
  * Checks that descriptor `fd` is the file at `path` and has an exclusive lock. If the kernel does

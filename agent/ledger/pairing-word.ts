@@ -3,8 +3,8 @@
  * pairing agreed on. It reveals a change of the gateway's key or an address in that file without
  * the keystore. docs/ledger.md section 5. Touches nothing.
  */
-import { AgentError } from "../../protocol/fault.ts";
-import { type JsonValue, parseJson } from "../../protocol/json.ts";
+import { AgentError } from "../../base/fault.ts";
+import { type JsonValue, parseJson } from "../../base/json.ts";
 import type { LedgerSeal } from "./seal.ts";
 
 /**

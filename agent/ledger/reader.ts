@@ -3,7 +3,7 @@
  * hash and MAC. The newest two segments are mapped in memory. An older one is mapped on request,
  * and one such map is kept.
  */
-import { invariant } from "../../protocol/fault.ts";
+import { invariant } from "../../base/fault.ts";
 import { closesItself, damaged, decodeRecord } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import type { LedgerRecord } from "./records.ts";

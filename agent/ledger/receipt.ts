@@ -3,7 +3,7 @@
  * without a durable record does not compile and does not run. docs/architecture.md section 3,
  * docs/ledger.md section 6.
  */
-import { Bug } from "../../protocol/fault.ts";
+import { Bug } from "../../base/fault.ts";
 
 const maker = Symbol("ledger");
 

@@ -14,7 +14,7 @@ import {
   type KeyObject,
   timingSafeEqual,
 } from "node:crypto";
-import { invariant } from "../../protocol/fault.ts";
+import { invariant } from "../../base/fault.ts";
 
 const keyBytes = 32;
 const nonceBytes = 12;

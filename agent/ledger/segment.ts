@@ -4,7 +4,7 @@
  * section 7.
  */
 import { createHash } from "node:crypto";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import {
   closesItself,

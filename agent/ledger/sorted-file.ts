@@ -5,7 +5,7 @@
  * block's hash. Bytes: docs/ledger.md section 9.
  */
 import { createHash } from "node:crypto";
-import { type AgentError, invariant } from "../../protocol/fault.ts";
+import { type AgentError, invariant } from "../../base/fault.ts";
 import { damaged } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";
 import type { NamedFile } from "./records.ts";

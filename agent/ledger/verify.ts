@@ -2,7 +2,7 @@
  * Reads the complete ledger back: every segment, every hash and every kept checkpoint; with the
  * wallet's seal every MAC as well. Reads only. docs/ledger.md section 8.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { damaged } from "./codec.ts";
 import type { LedgerDisk } from "./folder.ts";

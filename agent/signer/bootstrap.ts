@@ -3,11 +3,12 @@
  * length ‖ encKey bytes, then nothing until the pipe ends. The key never becomes text, and every
  * buffer that held it is wiped. Pure; the stream belongs to main.ts.
  */
+
+import { AgentError } from "../../base/fault.ts";
+import { parseJson } from "../../base/json.ts";
 import { families } from "../../chains/families.ts";
 import { type ChainId, familyNames } from "../../chains/family.ts";
 import { decimalMax } from "../../protocol/amount.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { parseJson } from "../../protocol/json.ts";
 import { boolean, hex, integer, list, object, oneOf, type Reader, record, shapeFault, string } from "../../protocol/shape.ts";
 import type { CurrencySettings, PolicySettings, SignerSettings } from "../config/settings.ts";
 

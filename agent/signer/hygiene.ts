@@ -4,7 +4,7 @@
  * Sources: core(5), proc_pid_status(5); docs/threat-model.md.
  */
 import { readFileSync } from "node:fs";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { emptyCoreDumps } from "../files/core-dumps.ts";
 
 /**

@@ -5,11 +5,11 @@
  * wrong configuration, 4 if an operator is needed, 70 for a bug or a failed disk. Only this file of
  * the module uses the clock, randomness and the process.
  */
-import "../../protocol/no-inspector.ts";
+import "../../base/no-inspector.ts";
 import { randomBytes } from "node:crypto";
 import { dirname, join } from "node:path";
+import { AgentError, aboutFile, namingFile } from "../../base/fault.ts";
 import { networkOf } from "../../chains/families.ts";
-import { AgentError, aboutFile, namingFile } from "../../protocol/fault.ts";
 import { readTrusted } from "../files/trusted.ts";
 import { openKeystoreIn } from "../keystore/file.ts";
 import { ledgerKey } from "../keystore/ledger-key.ts";

@@ -4,7 +4,7 @@
  * trusted end, and are read with the runtime's own parser.
  */
 import { createConnection, type Socket } from "node:net";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { answerBytesMax, encodeLine, LineReader, LineWriter } from "./line.ts";
 import type { Push } from "./verbs.ts";
 

@@ -3,7 +3,7 @@
  * Bounded: a line that is too long ends the connection before all of it is in memory. The lines of
  * one turn of the event loop go out in one write. Sockets are opened elsewhere.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 /**
  * The longest request with its newline.

@@ -381,7 +381,7 @@ export interface LedgerLine {
  */
 export type Request = { readonly id: number; readonly verb: string } & Readonly<Record<string, unknown>>;
 /**
- * A line back. `effect` as in protocol/fault.ts.
+ * A line back. `effect` as in base/fault.ts.
  * @public
  */
 export type Answer =

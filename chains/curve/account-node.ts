@@ -3,7 +3,7 @@
  * secp256k1. No network, no disk, and no private key: an extended private key is refused.
  */
 import { HDKey } from "@scure/bip32";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { KeyPaths, PublicNode } from "../family.ts";
 
 const hardened = 0x80000000;

@@ -4,7 +4,7 @@
  */
 import { secp256k1 } from "@noble/curves/secp256k1";
 import { keccak_256 } from "@noble/hashes/sha3";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 /**
  * The uncompressed point (65 bytes) of a public key: 33 bytes, or 65 bytes beginning with 4.

@@ -3,7 +3,7 @@
  * bytes would be the transaction of another, empty account, and our slot would wait permanently. No
  * private key, no network.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { hashOfPoint } from "./point.ts";
 import { isCanonicalSignature, recoverPublicKey } from "./recover.ts";
 

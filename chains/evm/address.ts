@@ -3,7 +3,7 @@
  * addresses under an account xpub. No network, no disk, and no private key.
  */
 import { keccak_256 } from "@noble/hashes/sha3";
-import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { childKeyOf } from "../curve/account-node.ts";
 import { hashOfPoint, pointOf } from "../curve/point.ts";
 

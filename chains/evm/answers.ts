@@ -3,7 +3,7 @@
  * values in, values out. An answer of another form is a fault (NODE_ANSWER), never a default.
  * Source: Ethereum execution-apis, schemas of block, receipt and log.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { addressBytes, addressOfBytes } from "./address.ts";
 import { dataFeeOf } from "./fee-model.ts";
 

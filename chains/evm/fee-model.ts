@@ -4,7 +4,7 @@
  * its upper bound; Isthmus and Jovian: operator fee); Arbitrum Nitro, "Gas and fees" (data is
  * billed in gas of the transaction's own limit).
  */
-import { invariant } from "../../protocol/fault.ts";
+import { invariant } from "../../base/fault.ts";
 import type { ConfiguredChain } from "../family.ts";
 
 /**

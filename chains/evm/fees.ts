@@ -3,8 +3,9 @@
  * fee caps. Offline. Sources: EIP-1559 (both fees, the base fee's step); geth's and Reth's mempools
  * for replacements (a tenth more, both fees).
  */
+
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { shapeFault } from "../../protocol/shape.ts";
 import type { ConfiguredChain, Description, Facts, Fees, Price, PricedVersion, TypedFees } from "../family.ts";
 import { feeModelOf } from "./fee-model.ts";

@@ -3,7 +3,7 @@
  * transactions. Their fields of a foreign transaction may differ; only the transactions of our
  * addresses are compared there. Touches nodes only through node.ts.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { agreement } from "../providers/node-agreement.ts";
 import type { Block, BlockTransaction } from "./answers.ts";
 import type { EvmNodes } from "./node.ts";

@@ -3,7 +3,7 @@
  * blocks, and the decimals of the tokens. Bounded in time and questions. A question without an
  * answer is part of the view, never an error.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Lack, NodeView } from "../nodes.ts";
 import { decimalsCall } from "./erc20.ts";
 import type { FeeModel } from "./fee-model.ts";

@@ -3,7 +3,7 @@
  * counters of an account, and the receipt of a transaction in a block that is canonical at or below
  * the final one. With less agreement the answer is "not yet" or a fault.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { BlockId, Counters } from "../nodes.ts";
 import { disagreement, noNode, type Settled } from "../providers/node-pool.ts";
 import { type Receipt, readHash, readNumber, readReceipt } from "./answers.ts";

@@ -5,7 +5,7 @@
  * the receipts of the block decide. Touches nodes only through node.ts. Sources: EIP-234 (logs by
  * block hash); Ethereum yellow paper, section 4.3.1.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { isRefusedSize, Span } from "../providers/node-span.ts";
 import { inWaves } from "../waves.ts";
 import type { Block, FoundLog } from "./answers.ts";

@@ -2,7 +2,7 @@
  * Reads many balances at one block from one node, by one call of a contract if the chain has the
  * contract at that block. Touches nodes only through node.ts.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { Span } from "../providers/node-span.ts";
 import { type AskedBalance, decodeBalances, encodeBalances, multicallAddress } from "./multicall.ts";
 import type { EvmNodes } from "./node.ts";

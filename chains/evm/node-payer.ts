@@ -3,7 +3,7 @@
  * locations and outcomes of transactions. Turns the nodes' answers into the interface's and decides
  * nothing. Reaches the network only through node.ts.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Found, PaidFrom, PaidToken, PayerNodes, SignedVersion, Verdict, WantedPayment } from "../nodes.ts";
 import { createDecimals } from "../providers/node-decimals.ts";
 import { decimalsCall, encodeTransferCall } from "./erc20.ts";

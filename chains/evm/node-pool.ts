@@ -1,7 +1,7 @@
 /**
  * Joins several EVM nodes of one chain: the pool that every family has, with questions in JSON-RPC.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
 import { quotaFault } from "../providers/node-quota.ts";

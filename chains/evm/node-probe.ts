@@ -3,7 +3,7 @@
  * process depends on the node: states at the final block, counts, gas, fees, logs, receipts and
  * batches. Sends nothing to the chain. Questions without an answer are part of the result.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Lack } from "../nodes.ts";
 import { wordsInBody } from "../providers/node-words.ts";
 import { post, targetOf } from "../providers/rpc-post.ts";

@@ -2,7 +2,7 @@
  * Questions about a chain's present state, as methods with readers of their answers. They go to one
  * node, or to several that must agree.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { type BlockHead, readData, readHead, readQuantity } from "./answers.ts";
 import { encodeBalanceCall } from "./erc20.ts";
 import { gasPriceOracle } from "./fee-model.ts";

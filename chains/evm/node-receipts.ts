@@ -3,7 +3,7 @@
  * out. Touches nodes only through node-pool.ts. Source: Ethereum execution-apis,
  * eth_getBlockReceipts, which not every node has.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { inWaves } from "../waves.ts";
 import { type Block, type FoundLog, readReceiptLogs } from "./answers.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";

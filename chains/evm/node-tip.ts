@@ -5,7 +5,7 @@
  * eth_feeHistory); reported at ethereum/go-ethereum #23479, ethers-io/ethers.js #4490,
  * floating/frame #659.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { type BlockHead, readQuantity } from "./answers.ts";
 import type { NodePool, PoolNode, Question } from "./node-pool.ts";
 import { askHead, gasPriceQuestion, tipQuestion } from "./node-questions.ts";

@@ -4,7 +4,7 @@
  * nodes. Data that only shows progress may come from one node. Touches chain nodes only through
  * node.ts.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
 import type { BlockId, Judgement, NodeLog, SeenPayment, Spend, WatchedBlock, WatcherNodes } from "../nodes.ts";
 import { type AddressIndex, createIndexes } from "../providers/address-index.ts";

@@ -3,7 +3,7 @@
  * exactly or within a margin, so one lying node of two cannot set any of them. The log names a node
  * whose figure is far from the others. Without agreement there is no figure.
  */
-import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
+import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import { disagreement, firstFault } from "../providers/node-pool.ts";
 import type { Receipt } from "./answers.ts";

@@ -5,7 +5,7 @@
  * eth_sendRawTransaction goes to each node at most once per call. Source: Ethereum execution-apis
  * (eth_ methods).
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { BlockId, BroadcastAnswer, Counters, NodeLog, NodeStatus } from "../nodes.ts";
 import { firstGood } from "../providers/broadcasts.ts";
 import { type Block, type BlockHead, type FoundLog, type Receipt, readBlock, readFoundLogs } from "./answers.ts";

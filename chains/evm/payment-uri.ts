@@ -2,7 +2,7 @@
  * Payment links that wallets open: the network, the receiver and the exact amount. Pure. Source:
  * EIP-681 (syntax; the transfer of a token), EIP-55 for the addresses' checksum.
  */
-import { invariant } from "../../protocol/fault.ts";
+import { invariant } from "../../base/fault.ts";
 import type { PaymentLink } from "../family.ts";
 
 /**

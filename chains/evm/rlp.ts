@@ -3,7 +3,7 @@
  * canonical bytes. So one value has one encoding, and no byte stays unread. No network, no disk.
  * Source: Ethereum Yellow Paper, appendix B.
  */
-import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../base/fault.ts";
 
 export type RlpItem = Uint8Array | readonly RlpItem[];
 

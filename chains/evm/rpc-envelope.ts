@@ -4,7 +4,7 @@
  * logs and operators.
  */
 
-import { parseForeign } from "../../protocol/foreign-json.ts";
+import { parseForeign } from "../../base/foreign-json.ts";
 import { shownWords, statusWords } from "../providers/node-words.ts";
 import { isPassing } from "../providers/rpc-post.ts";
 

@@ -4,7 +4,7 @@
  * once. Reaches only this node. Source: JSON-RPC 2.0, section 6 (batch). Each call settles by
  * itself, for any answer of the node.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { readQuota } from "../providers/node-quota.ts";
 import { closedText, type Exchange, type Failure, failure, type Outcome, post, targetOf } from "../providers/rpc-post.ts";
 import { BatchSize, splitCalls } from "./rpc-batch.ts";

@@ -5,7 +5,7 @@
  * (access list), EIP-2681 (nonce bound), EIP-2 (low s).
  */
 import { keccak_256 } from "@noble/hashes/sha3";
-import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
+import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { senderSignature } from "../curve/sender.ts";
 import { addressBytes, addressOfBytes, isZeroAddress, parseAddress } from "./address.ts";
 import { decodeTransferCall, encodeTransferCall } from "./erc20.ts";

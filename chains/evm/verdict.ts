@@ -4,7 +4,7 @@
  * Every other state stays open, at worst until an operator decides. Sources: EIP-20 (Transfer);
  * docs/architecture.md sections 2 (truth) and 8.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
 import type { Judgement, PaidFrom, Verdict } from "../nodes.ts";
 import type { Receipt, SentTransaction } from "./answers.ts";

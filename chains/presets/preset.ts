@@ -2,7 +2,7 @@
  * The type of a preset: a chain or a currency by name, as lines that a configuration could hold
  * itself, and the source of each figure. Only types. A family adds its own file.
  */
-import type { JsonValue } from "../../protocol/json.ts";
+import type { JsonValue } from "../../base/json.ts";
 import type { FamilyName } from "../family.ts";
 
 /** As in `chains` of a configuration, without the nodes, which each merchant chooses. */

@@ -2,7 +2,7 @@
  * Merges the answers of several nodes, each asked without the others, into one. Reaches the network
  * only through its callers.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 /**
  * The first answer on which min(2, configured) nodes agree. Asks no more nodes than needed while

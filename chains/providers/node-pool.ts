@@ -3,7 +3,7 @@
  * exclusion of a node of another chain, and the number of nodes that must agree. An answer is only
  * trusted as far as the caller demands here. Knows no protocol: a family brings its clients.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { NodeLog, NodeStatus } from "../nodes.ts";
 import { Heads } from "./node-heads.ts";
 

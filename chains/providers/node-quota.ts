@@ -5,7 +5,7 @@
  * -32005.
  */
 
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { statusWords } from "./node-words.ts";
 import { type Failure, failure } from "./rpc-post.ts";
 

@@ -3,7 +3,7 @@
  * refusal with any text or status, down to one, and grows slowly while the node answers. Touches
  * nothing itself.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 /** Number of answers to questions of the full size before the next one is larger. */
 const answersToGrow = 16;

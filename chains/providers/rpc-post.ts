@@ -2,8 +2,9 @@
  * One HTTP exchange with one node: a POST over a kept connection, its answer bounded in time and
  * size, and the outcome as a value. Reaches only this node.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import { createOutgoing, type Outgoing, type Outcome as Sent } from "../../outgoing/exchange.ts";
-import { AgentError } from "../../protocol/fault.ts";
 
 /**
  * The address of a node. User, password and path are never shown.

@@ -6,7 +6,7 @@
  * disk, and no private key. Source: the chain's documentation, "Account address format".
  */
 import { base58 } from "@scure/base";
-import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { childKeyOf } from "../curve/account-node.ts";
 import { hashOfPoint, pointOf } from "../curve/point.ts";
 import { sha256 } from "./hash.ts";

@@ -4,7 +4,7 @@
  * for a field that the API itself leaves out at its default value. Source: the chain's
  * documentation of its HTTP API.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { addressOfBytes } from "./address.ts";
 
 /** @public */

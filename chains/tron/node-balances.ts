@@ -3,7 +3,7 @@
  * newest solidified block. Two nodes at two blocks differ about an account that often receives
  * payments, and are asked again. Reaches the network only through its callers.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 
 const triesMax = 4;

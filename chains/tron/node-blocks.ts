@@ -3,7 +3,7 @@
  * block does not change, so agreed blocks are kept for a while. A chain that breaks this rule
  * empties the memory. Touches nodes only through node-pool.ts.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../nodes.ts";
 import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { disagreement, firstFault, noNode } from "../providers/node-pool.ts";

@@ -8,7 +8,7 @@
  * are read. Source: java-tron, Manager.validateCommon (expiration is compared with the time of the
  * block before).
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { DeadQuestion, Death } from "../nodes.ts";
 import { inWaves } from "../waves.ts";
 import type { BlockHead } from "./answers.ts";

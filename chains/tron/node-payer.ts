@@ -3,7 +3,7 @@
  * payment, locations and outcomes of transactions, and proof that one is void. Turns the nodes'
  * answers into the interface's and decides nothing. Reaches the network only through node-pool.ts.
  */
-import { AgentError, refuse } from "../../protocol/fault.ts";
+import { AgentError, refuse } from "../../base/fault.ts";
 import type { Price } from "../family.ts";
 import type {
   BlockFacts,

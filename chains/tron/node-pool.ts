@@ -2,7 +2,7 @@
  * Joins several Tron nodes of one chain: the pool that every family has, with questions of the HTTP
  * API. A node serves the right chain if the id of its genesis block ends in the chain's id.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { NodeLog } from "../nodes.ts";
 import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "../providers/node-pool.ts";
 import { readHead } from "./answers.ts";

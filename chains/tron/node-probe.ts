@@ -3,7 +3,7 @@
  * node: accounts and tokens at the solidified block, prices, a trial of a transfer, blocks and
  * receipts. Sends nothing to the chain. Questions without an answer are part of the result.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Lack } from "../nodes.ts";
 import { readFields } from "./answers.ts";
 import { blockQuestion, headQuestion } from "./node-blocks.ts";

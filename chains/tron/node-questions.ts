@@ -2,7 +2,7 @@
  * Questions about accounts, contracts and prices, with readers of their answers. They go to one
  * node, or to several that must agree.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { addressBytes } from "./address.ts";
 import { type Account, readAccount, readFields, readParameters, readTrial, type Trial } from "./answers.ts";
 import type { Side } from "./node-blocks.ts";

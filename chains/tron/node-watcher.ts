@@ -4,7 +4,7 @@
  * configured) nodes. Data that only shows progress may come from one node. Reaches the network only
  * through node-pool.ts.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { BlockId, Judgement, NodeLog, PaidFrom, SeenPayment, Spend, WatchedBlock, WatcherNodes } from "../nodes.ts";
 import { type AddressIndex, createIndexes } from "../providers/address-index.ts";
 import { inWaves } from "../waves.ts";

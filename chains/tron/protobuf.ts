@@ -4,7 +4,7 @@
  * in their shortest form. A field with its default value (0, no bytes) is left out. No network, no
  * disk. Source: the protocol buffers' encoding guide; the rules of canonical form are ours.
  */
-import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../base/fault.ts";
 
 /** A number is a varint, bytes are length-delimited. A transfer has no other types. */
 export type ProtoField = readonly [number: number, value: bigint | Uint8Array];

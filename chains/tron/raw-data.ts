@@ -4,7 +4,7 @@
  * (Transaction.raw, Contract), balance_contract.proto (TransferContract), smart_contract.proto
  * (TriggerSmartContract).
  */
-import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { addressBytes, addressOfBytes } from "./address.ts";
 import { decodeMessage, encodeMessage, type ProtoMessage } from "./protobuf.ts";
 import { decodeTransferCall, encodeTransferCall } from "./trc20.ts";

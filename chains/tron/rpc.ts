@@ -6,7 +6,7 @@
  * most once. Reaches only that provider. Source: the chain's documentation of its HTTP API; RFC
  * 9110, section 10.2.3 (Retry-After).
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Refusal } from "../providers/node-pool.ts";
 import { quietMsOf, readQuota } from "../providers/node-quota.ts";
 import { statusWords, wordsInBody } from "../providers/node-words.ts";

@@ -5,7 +5,7 @@
  * one. Sources: java-tron's TransferActuator, VMActuator and Manager (validation of amounts, fee
  * limit and expiration).
  */
-import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
+import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { senderSignature } from "../curve/sender.ts";
 import { addressBytes, parseAddress } from "./address.ts";
 import { sha256, txHashOf } from "./hash.ts";

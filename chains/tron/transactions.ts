@@ -3,7 +3,7 @@
  * The bytes carry no network, no slot and no prices. The caller that recorded these passes them in
  * with the bytes.
  */
-import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
+import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import type { Described, Facts, Payment, Told, Transactions } from "../family.ts";
 import { type Figures, factsOf, figuresOf, most, read, unfit } from "./fees.ts";
 import { chainIdOf } from "./network.ts";

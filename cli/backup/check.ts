@@ -4,7 +4,7 @@
  */
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { CopyCheck } from "../../agent/ledger/copy.ts";
-import { AgentError, namingFile, reasonOf } from "../../protocol/fault.ts";
+import { AgentError, namingFile, reasonOf } from "../../base/fault.ts";
 import { isSealed, type Part, type ReadAt, readBackup } from "./format.ts";
 import type { Manifest } from "./manifest.ts";
 

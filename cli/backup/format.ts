@@ -7,8 +7,8 @@
 import { createHash } from "node:crypto";
 import nacl from "tweetnacl";
 import { assertCost, boxKey, hkdfFields, type KeystoreKdf, newKdf, scryptFields } from "../../agent/keystore/box-key.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { parseJson } from "../../protocol/json.ts";
+import { AgentError } from "../../base/fault.ts";
+import { parseJson } from "../../base/json.ts";
 import { hex, integer, nullable, object, oneOf } from "../../protocol/shape.ts";
 import { type Manifest, type ManifestPart, manifestBytesMax, partName, readManifest } from "./manifest.ts";
 

@@ -3,9 +3,9 @@
  * restores one file. Stdin has the task, and encKey for a sealed backup. The answer is one line of
  * JSON without a secret.
  */
-import "../../protocol/no-inspector.ts";
+import "../../base/no-inspector.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
-import { invariant } from "../../protocol/fault.ts";
+import { invariant } from "../../base/fault.ts";
 import { answerWith } from "../sealing/answer.ts";
 import type { BackupTask } from "./answer.ts";
 import { checkBackup } from "./check.ts";

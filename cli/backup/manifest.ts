@@ -2,8 +2,8 @@
  * The manifest of a backup: the agent, the ledger's head, the time, and every part with its hash.
  * Only types and their readers.
  */
-import { AgentError } from "../../protocol/fault.ts";
-import { parseJson } from "../../protocol/json.ts";
+import { AgentError } from "../../base/fault.ts";
+import { parseJson } from "../../base/json.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { boolean, hex, integer, list, object, oneOf, type Reader, string } from "../../protocol/shape.ts";
 

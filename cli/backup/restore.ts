@@ -8,7 +8,7 @@ import { basename, dirname, join } from "node:path";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
 import { syncFolder } from "../../agent/files/replace-file.ts";
 import { isThere, makePrivateFolder, namesIn, type StateFolder } from "../../agent/files/state-folder.ts";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { AgentError, reasonOf } from "../../base/fault.ts";
 import { checkBackup, ledgerPrefix } from "./check.ts";
 import type { Manifest } from "./manifest.ts";
 

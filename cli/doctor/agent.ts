@@ -4,11 +4,11 @@
  */
 
 import type { LimitView, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { type Code, codes } from "../../base/codes.ts";
+import { AgentError } from "../../base/fault.ts";
+import { type Finding, faultFound, finding } from "../../base/finding.ts";
+import { version } from "../../base/version.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { type Code, codes } from "../../protocol/codes.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
-import { version } from "../../protocol/version.ts";
 import { problemsOf, type Seen } from "../status/problems.ts";
 
 /** A finding for every problem of `status`, and for isolation and version. */

@@ -7,9 +7,9 @@ import { basename, dirname, join } from "node:path";
 import { readConfig } from "../../agent/config/config.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
-import { type Finding, faultFound, finding } from "../../protocol/finding.ts";
-import { shellWord } from "../../protocol/visible.ts";
+import { AgentError, reasonOf } from "../../base/fault.ts";
+import { type Finding, faultFound, finding } from "../../base/finding.ts";
+import { shellWord } from "../../base/visible.ts";
 import { isCopyOf, secretsIn } from "../config-copies.ts";
 import type { Look } from "./report.ts";
 

@@ -5,9 +5,9 @@
 import { lstatSync, readdirSync, type Stats } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import type { StateFolder } from "../../agent/files/state-folder.ts";
-import { reasonOf } from "../../protocol/fault.ts";
-import { type Finding, finding } from "../../protocol/finding.ts";
-import { shellWord, visible } from "../../protocol/visible.ts";
+import { reasonOf } from "../../base/fault.ts";
+import { type Finding, finding } from "../../base/finding.ts";
+import { shellWord, visible } from "../../base/visible.ts";
 import type { Look } from "./report.ts";
 
 /** A file or folder. `path` is relative to the state folder, "" for the folder itself. */

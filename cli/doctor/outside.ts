@@ -8,8 +8,8 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { type ChainView, lookAtChains } from "../../agent/check/chains.ts";
 import type { AgentSettings } from "../../agent/config/settings.ts";
-import { reasonOf } from "../../protocol/fault.ts";
-import { systemEnvironment } from "../../protocol/system-path.ts";
+import { reasonOf } from "../../base/fault.ts";
+import { systemEnvironment } from "../../base/system-path.ts";
 import { type Machine, thisMachine } from "../machine.ts";
 
 /** @public */

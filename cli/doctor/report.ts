@@ -1,7 +1,7 @@
 /**
  * The result of a check: findings, and a description of the parts that this user could not look at.
  */
-import type { Finding } from "../../protocol/finding.ts";
+import type { Finding } from "../../base/finding.ts";
 
 export interface Look {
   readonly findings: readonly Finding[];

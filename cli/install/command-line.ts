@@ -3,7 +3,7 @@
  * because a bare server has none. Pure.
  */
 import { parseArgs } from "node:util";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Part } from "./layout.ts";
 
 /** @public */

@@ -12,8 +12,8 @@ import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { replaceFile, syncFolder } from "../../agent/files/replace-file.ts";
 import { assertEncKey } from "../../agent/keystore/enckey.ts";
 import { openSealed } from "../../agent/launcher/enc-key.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { systemEnvironment } from "../../protocol/system-path.ts";
+import { AgentError } from "../../base/fault.ts";
+import { systemEnvironment } from "../../base/system-path.ts";
 import { scrub } from "../pair/scrub.ts";
 import type { Terminal } from "../terminal.ts";
 

@@ -8,8 +8,8 @@ import { dirname, join } from "node:path";
 import { giveToOwner } from "../../agent/files/owner.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { replaceFile } from "../../agent/files/replace-file.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { systemEnvironment } from "../../protocol/system-path.ts";
+import { AgentError } from "../../base/fault.ts";
+import { systemEnvironment } from "../../base/system-path.ts";
 import type { Act } from "./plan.ts";
 import { placeProgram } from "./program.ts";
 

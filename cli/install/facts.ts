@@ -4,7 +4,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
-import { systemEnvironment } from "../../protocol/system-path.ts";
+import { systemEnvironment } from "../../base/system-path.ts";
 import { gatewayConfig, type Layout, partOfUnit, unitFolder } from "./layout.ts";
 import type { Facts, FolderFact } from "./plan.ts";
 import { isSameProgram, leastNode, npmEnvironment, programVersion } from "./program.ts";

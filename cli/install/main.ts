@@ -3,15 +3,15 @@
  * by step and prints each step, then the lines to type next. Loads no package, because a bare
  * server has none before.
  */
-import "../../protocol/no-inspector.ts";
+import "../../base/no-inspector.ts";
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { installedConfig, installedCredential, installedState } from "../../agent/installed.ts";
 import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { systemEnvironment } from "../../protocol/system-path.ts";
+import { AgentError } from "../../base/fault.ts";
+import { systemEnvironment } from "../../base/system-path.ts";
 import { processTerminal, type Terminal } from "../terminal.ts";
 import { type InstallCommand, installHelp, readInstallCommand } from "./command-line.ts";
 import { sealEncKey } from "./credential.ts";

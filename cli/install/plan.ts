@@ -3,7 +3,7 @@
  * acts that carry it out. Pure, so a test can show every case and `--dry-run` can print the plan.
  */
 import { installedConfig, installedCredential } from "../../agent/installed.ts";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { gatewayConfig, gatewayState, gatewayUser, type Layout, takeAwayFile, unitFolder } from "./layout.ts";
 
 /** One change of the machine, as data; cli/install/door.ts carries it out. @public */

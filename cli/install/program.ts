@@ -18,8 +18,8 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { AgentError } from "../../protocol/fault.ts";
-import { systemPath } from "../../protocol/system-path.ts";
+import { AgentError } from "../../base/fault.ts";
+import { systemPath } from "../../base/system-path.ts";
 import { type Layout, type Part, partOfUnit } from "./layout.ts";
 
 interface Lock {
@@ -47,7 +47,7 @@ export function programVersion(folder: string): string | null {
 
 async function projectOf(from: string, part: Part): Promise<Project> {
   // Imported by path, because it is plain JavaScript that the compiler does not see.
-  const packages = (await import(pathToFileURL(join(from, "scripts", "packages.js")).href)) as {
+  const packages = (await import(pathToFileURL(join(from, "cli", "launch", "packages.js")).href)) as {
     productionProject(root: string, part: Part): Project;
   };
   return packages.productionProject(from, part);

@@ -2,7 +2,7 @@
  * The processes between which pairing divides its secrets. One seals and one proves, both without a
  * network; one registers and has neither mnemonic nor encKey.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { TranscriptProofs } from "../../protocol/pairing.ts";
 import { askChild, askClosedChild, type ChildFault } from "../child.ts";
 import type { Granted, RegisteringAnswer, RegisteringSettings } from "../registering/answer.ts";

@@ -2,8 +2,8 @@
 import { Command, InvalidArgumentError } from "commander";
 import { findConfigFile } from "../../agent/config/place.ts";
 import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
-import { AgentError, invariant } from "../../protocol/fault.ts";
-import { shellWord } from "../../protocol/visible.ts";
+import { AgentError, invariant } from "../../base/fault.ts";
+import { shellWord } from "../../base/visible.ts";
 import { type SecretCopy, secretCopies } from "../config-copies.ts";
 import { fields, type Terminal } from "../terminal.ts";
 import { accountsFor } from "./facts.ts";

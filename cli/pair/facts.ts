@@ -3,9 +3,9 @@
  * form that the transcript demands. Also the addresses of the wallet for the operator. Pure.
  */
 import type { AgentSettings } from "../../agent/config/settings.ts";
+import { invariant } from "../../base/fault.ts";
 import { families, familyOf, networkOf } from "../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import { invariant } from "../../protocol/fault.ts";
 import type { PairedAccount, PairedCurrency } from "../../protocol/messages.ts";
 
 /** Names by CAIP-2, e.g. eip155:1; sorted, without repeats. */

@@ -1,5 +1,5 @@
 /** The entry point of pair.js after packages and build are there. */
-import "../../protocol/no-inspector.ts";
+import "../../base/no-inspector.ts";
 import { main as autowithdraw } from "../main.ts";
 
 /**

@@ -18,7 +18,7 @@ import { type EncKey, findEncKey } from "../../agent/launcher/enc-key.ts";
 import { type Lock, lockWaitMs, takeLock } from "../../agent/launcher/lock.ts";
 import { assertWhole } from "../../agent/launcher/paired.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
-import { AgentError, invariant } from "../../protocol/fault.ts";
+import { AgentError, invariant } from "../../base/fault.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { withoutNetwork } from "../child.ts";
 import type { Granted } from "../registering/answer.ts";

@@ -6,9 +6,9 @@
 import { replaceFile } from "../../agent/files/replace-file.ts";
 import { makePrivateFolder, type StateFolder } from "../../agent/files/state-folder.ts";
 import { readTrusted } from "../../agent/files/trusted.ts";
+import { AgentError, reasonOf } from "../../base/fault.ts";
+import { parseJson } from "../../base/json.ts";
 import { familyNames } from "../../chains/family.ts";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
-import { parseJson } from "../../protocol/json.ts";
 import type { PairedAccount, PairedCurrency } from "../../protocol/messages.ts";
 import { hex, integer, list, nullable, object, oneOf, type Reader, string } from "../../protocol/shape.ts";
 import type { Granted } from "../registering/answer.ts";

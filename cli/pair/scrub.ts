@@ -7,8 +7,8 @@ import { chownSync, closeSync, constants, fstatSync, fsyncSync, openSync, writeS
 import { blanked, withoutMembers } from "../../agent/config/text.ts";
 import { readPrivateFile } from "../../agent/files/private-file.ts";
 import { replaceFile } from "../../agent/files/replace-file.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { type JsonObject, parseJson } from "../../protocol/json.ts";
+import { AgentError } from "../../base/fault.ts";
+import { type JsonObject, parseJson } from "../../base/json.ts";
 
 /**
  * Removes the named secrets. Calling again does no harm.

@@ -2,7 +2,7 @@
  * Input of the registering process in addition to its secrets, and its answer, which holds no
  * secret. Only types.
  */
-import type { Code } from "../../protocol/codes.ts";
+import type { Code } from "../../base/codes.ts";
 import type { TranscriptProofs } from "../../protocol/pairing.ts";
 
 /** @public */

@@ -5,11 +5,11 @@
  * seed, each u32be length ‖ bytes. Answers one line of JSON without a secret. Source:
  * docs/protocol.md, section on pairing.
  */
-import "../../protocol/no-inspector.ts";
+import "../../base/no-inspector.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
-import type { Code } from "../../protocol/codes.ts";
+import type { Code } from "../../base/codes.ts";
+import { AgentError, invariant } from "../../base/fault.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
-import { AgentError, invariant } from "../../protocol/fault.ts";
 import { openGrant, parseSealedGrant, type SealedGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { parseApiKey, sealTranscript } from "../../protocol/pairing.ts";
 import type { RegisteringAnswer, RegisteringSettings } from "./answer.ts";

@@ -3,7 +3,7 @@
  * secret.
  */
 import { writeSync } from "node:fs";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { PairedAccount } from "../../protocol/messages.ts";
 import type { TranscriptProofs } from "../../protocol/pairing.ts";
 import type { ChildFault } from "../child.ts";

@@ -3,7 +3,7 @@
  * wallet's keys, and no network if the machine permits this. Reads stdin: the task, encKey. Answers
  * one line of JSON without a secret.
  */
-import "../../protocol/no-inspector.ts";
+import "../../base/no-inspector.ts";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { keystoreName } from "../../agent/files/keystore-name.ts";
@@ -17,7 +17,7 @@ import { createLedger, createLockedLedger } from "../../agent/ledger/ledger.ts";
 import { assertPairing, pairingText } from "../../agent/ledger/pairing-word.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
-import { AgentError, invariant, namingFile } from "../../protocol/fault.ts";
+import { AgentError, invariant, namingFile } from "../../base/fault.ts";
 import { answerWith, type BegunLedger, type LedgerTask } from "./answer.ts";
 import { walletIn } from "./wallet.ts";
 

@@ -4,15 +4,15 @@
  * this. It imports no module that opens a network connection. Reads stdin: settings, mnemonic,
  * encKey, each u32be length ‖ bytes. Answers one line of JSON without a secret.
  */
-import "../../protocol/no-inspector.ts";
+import "../../base/no-inspector.ts";
 import { randomBytes } from "node:crypto";
 import { hasKeystore, openKeystoreIn, writeKeystore } from "../../agent/keystore/file.ts";
 import { sealKeystore, wipeKeystore } from "../../agent/keystore/keystore.ts";
 import { deriveAccounts, namedAccounts, walletOf, wipeAccounts } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
+import { AgentError, invariant } from "../../base/fault.ts";
 import { familiesOf } from "../../chains/families.ts";
-import { AgentError, invariant } from "../../protocol/fault.ts";
 import { answerWith, type SealingAnswer, type SealingSettings } from "./answer.ts";
 import { seedOf } from "./mnemonic.ts";
 import { walletIn } from "./wallet.ts";

@@ -4,8 +4,8 @@
  */
 import { createHash, pbkdf2Sync } from "node:crypto";
 import { wordlists } from "bip39";
-import { AgentError, invariant } from "../../protocol/fault.ts";
-import { findInvisible } from "../../protocol/invisible.ts";
+import { AgentError, invariant } from "../../base/fault.ts";
+import { findInvisible } from "../../base/invisible.ts";
 
 const wordCounts = [12, 15, 18, 21, 24];
 const wordBits = 11;

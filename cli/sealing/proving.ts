@@ -5,13 +5,13 @@
  * signer other than its own. Reads stdin: the signer's folder, encKey, the transcript, each u32be
  * length ‖ bytes. Answers one line of JSON without a secret.
  */
-import "../../protocol/no-inspector.ts";
+import "../../base/no-inspector.ts";
 import { openKeystoreIn } from "../../agent/keystore/file.ts";
 import { wipeKeystore } from "../../agent/keystore/keystore.ts";
 import { proveAccounts } from "../../agent/keystore/nodes.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
+import { AgentError, invariant } from "../../base/fault.ts";
 import { privateKeyFromSeed } from "../../protocol/envelope.ts";
-import { AgentError, invariant } from "../../protocol/fault.ts";
 import { accountDigestOf, parseTranscript, signTranscript } from "../../protocol/pairing.ts";
 import { answerWith, type ProvingAnswer } from "./answer.ts";
 import { walletIn } from "./wallet.ts";

@@ -3,11 +3,11 @@
  * permits this. Reads stdin: the signer's folder, the old encKey, the new one. Answers one line of
  * JSON without a secret.
  */
-import "../../protocol/no-inspector.ts";
+import "../../base/no-inspector.ts";
 import { randomBytes } from "node:crypto";
 import { keystoreDisk, rekeyKeystore } from "../../agent/keystore/rekey.ts";
 import { readFrames } from "../../agent/launcher/frames.ts";
-import { invariant } from "../../protocol/fault.ts";
+import { invariant } from "../../base/fault.ts";
 import { answerWith } from "./answer.ts";
 
 const [folder, oldKey, newKey] = readFrames();

@@ -5,8 +5,8 @@
 
 import { nodesOfGatewayWords } from "../../agent/config/nodes-of-gateway.ts";
 import type { CourierStatus, SignerStatus, WithdrawalState } from "../../agent/socket/verbs.ts";
+import { type Code, codes } from "../../base/codes.ts";
 import { saySlot, waitingOf } from "../../chains/families.ts";
-import { type Code, codes } from "../../protocol/codes.ts";
 import type { ConfigOnDisk } from "../machine.ts";
 import { moment } from "../terminal.ts";
 import { typed } from "../typed.ts";
@@ -17,7 +17,7 @@ import { typed } from "../typed.ts";
  * @public
  */
 export interface Problem {
-  readonly code: string; // of protocol/codes.ts
+  readonly code: string; // of base/codes.ts
   readonly what: string;
   readonly hint: string;
   readonly isWarning: boolean;

@@ -2,7 +2,7 @@
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { exitCodes } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { Machine } from "../machine.ts";
 import { askOperator } from "../operator.ts";
 import { fields, type Terminal } from "../terminal.ts";

@@ -2,7 +2,7 @@
  * The answer of an operation, before language and request id are added: data in the form of the
  * interface, or a code of the table with its extra fields.
  */
-import { invariant } from "../../protocol/fault.ts";
+import { invariant } from "../../base/fault.ts";
 import type { Language } from "./language.ts";
 import { type AnswerCode, answerCodes, messageOf } from "./messages.ts";
 

@@ -3,12 +3,13 @@
  * value a string. The result is canonical, so that the same order compares equal however it was
  * written. Sources: the interface; docs/api.md, Orders.
  */
+
+import { AgentError } from "../../base/fault.ts";
+import { type JsonLimits, type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
 import { parseAddress } from "../../chains/families.ts";
 import { decimalMax, formatAmount, parseAmount } from "../../protocol/amount.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import { currencyPattern, orderIdPattern } from "../../protocol/fields.ts";
-import { type JsonLimits, type JsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
-import { type FiatSum, fiatDecimal, fiats } from "../fiat.ts";
+import { type FiatSum, fiatDecimal, fiats } from "../config/fiat.ts";
 import { type Answer, isAnswer, say } from "./answer.ts";
 
 /**

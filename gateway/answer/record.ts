@@ -5,8 +5,8 @@
  */
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import type { GatewayConfig } from "../config.ts";
-import type { Quote } from "../fiat.ts";
+import type { GatewayConfig } from "../config/config.ts";
+import type { Quote } from "../config/fiat.ts";
 import type { TransactionRow } from "../store/rows.ts";
 
 /**

@@ -3,8 +3,8 @@
  * and whether it may connect without TLS. With listen.tls no connection comes without TLS.
  * Otherwise only this machine and the named proxies may.
  */
-import { addressList } from "../address-list.ts";
-import type { GatewayConfig } from "../config.ts";
+import { addressList } from "../config/address-list.ts";
+import type { GatewayConfig } from "../config/config.ts";
 
 /** The checks use the address at the other end of the socket, which no header can change. */
 export function createPeers(config: Pick<GatewayConfig, "listen" | "trustProxy">): {

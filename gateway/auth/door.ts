@@ -10,10 +10,10 @@
  * library repeats a POST, are counted apart from wrong tokens. Source: docs/api.md, sections on the
  * token and on limits.
  */
-import type { GatewayLog } from "../../protocol/log.ts";
+import type { GatewayLog } from "../../base/log.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
-import type { ClientAddress } from "../client-address.ts";
-import type { GatewayConfig } from "../config.ts";
+import type { ClientAddress } from "../config/client-address.ts";
+import type { GatewayConfig } from "../config/config.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";

@@ -6,8 +6,8 @@
  */
 import { createPrivateKey, generateKeyPairSync, hkdfSync, type KeyObject } from "node:crypto";
 import { closeSync, fstatSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { AgentError, reasonOf } from "../../base/fault.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
 import { gatewayFingerprintOf } from "../../protocol/pairing.ts";
 
 /** @public */

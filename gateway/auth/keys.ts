@@ -4,11 +4,12 @@
  * tokens for it. Scopes limit a key; no scope approves a withdrawal. Sources: docs/api.md, The
  * token; docs/protocol.md section 3 (apiKey).
  */
+
+import { invariant } from "../../base/fault.ts";
 import { privateKeyFromSeed, publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
-import { invariant } from "../../protocol/fault.ts";
 import { keyIdPattern } from "../../protocol/fields.ts";
-import { addressList } from "../address-list.ts";
-import type { ClientAddress } from "../client-address.ts";
+import { addressList } from "../config/address-list.ts";
+import type { ClientAddress } from "../config/client-address.ts";
 import { insertKey, markKeyRevoked, readKey } from "../store/keys.ts";
 import type { KeyRow, MerchantRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";

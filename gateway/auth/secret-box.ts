@@ -5,7 +5,7 @@
  * (96-bit random iv, 128-bit tag).
  */
 import { createCipheriv, createDecipheriv } from "node:crypto";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 const boxVersion = 1;
 const ivBytes = 12;

@@ -5,7 +5,7 @@
  * GET may carry a token again, and then nothing is written. The answer to a request waits until its
  * token is on disk, so a restart forgets no token. Source: docs/api.md, The token.
  */
-import { invariant } from "../../protocol/fault.ts";
+import { invariant } from "../../base/fault.ts";
 import { forgetExpiredTokens, isTokenKept, keepToken, type SeenToken } from "../store/jtis.ts";
 import { markKeyUsed } from "../store/keys.ts";
 import type { Database, Store } from "../store/store.ts";

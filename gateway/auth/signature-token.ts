@@ -6,9 +6,9 @@
  */
 import { createHash, timingSafeEqual } from "node:crypto";
 import { compactVerify } from "jose";
+import { AgentError } from "../../base/fault.ts";
+import { type JsonObject, type JsonValue, parseJson } from "../../base/json.ts";
 import { publicKeyFromHex } from "../../protocol/envelope.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { type JsonObject, type JsonValue, parseJson } from "../../protocol/json.ts";
 import type { KeyRow } from "../store/rows.ts";
 import type { Store } from "../store/store.ts";
 import { findKey } from "./keys.ts";

@@ -8,7 +8,7 @@
 import { familyOf } from "../../chains/families.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 import type { PairedCurrency } from "../../protocol/messages.ts";
-import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import { readBalanceRow } from "../store/balances.ts";
 import { listReserved, promiseName } from "../store/reserved.ts";

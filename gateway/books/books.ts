@@ -3,9 +3,9 @@
  * addresses and hot wallets are compared with the database. The watcher continues meanwhile, and
  * each question is followed by a rest of the same length.
  */
-import { AgentError } from "../../protocol/fault.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
-import type { GatewayConfig } from "../config.ts";
+import { AgentError } from "../../base/fault.ts";
+import type { GatewayLog } from "../../base/log.ts";
+import type { GatewayConfig } from "../config/config.ts";
 import { readClosing } from "../store/books.ts";
 import type { Store } from "../store/store.ts";
 import { closeBooks } from "./closing.ts";

@@ -4,8 +4,9 @@
  * there, but each account is compared at exactly one block. Asks the chain, reads the tables,
  * writes nothing.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import { readCursor } from "../store/cursors.ts";
 import type { Store } from "../store/store.ts";
 import { type Account, type Scope, sheetsOf } from "./accounts.ts";

@@ -2,7 +2,7 @@
  * Finds the block from which a difference exists, by binary search over past final blocks. Reads
  * about as many balances as the block count has binary digits. Reads only.
  */
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import type { ClosingOptions, Compared } from "./compare.ts";
 
 /** A block, or the reason why it is unknown. */

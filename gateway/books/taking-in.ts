@@ -2,8 +2,9 @@
  * Lets an operator accept a difference: an entry with name and reason, which every later closing
  * counts as explained. It changes nothing on the chain and no payment.
  */
+
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { recordAct } from "../store/audit.ts";
 import { addBookEntry, type BookEntryRow, type BookPlace, dropDifference, readDifference } from "../store/books.ts";
 import type { Store } from "../store/store.ts";

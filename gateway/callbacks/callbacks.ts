@@ -4,10 +4,10 @@
  * delivery that it had not kept as delivered, so each event arrives at least once. Sources:
  * Standard Webhooks 1.0.0; docs/api.md, Callbacks.
  */
-import { AgentError } from "../../protocol/fault.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
+import { AgentError } from "../../base/fault.ts";
+import type { GatewayLog } from "../../base/log.ts";
 import { openSecret } from "../auth/secret-box.ts";
-import type { GatewayConfig } from "../config.ts";
+import type { GatewayConfig } from "../config/config.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import {
   type CallbackTry,

@@ -7,9 +7,9 @@
  */
 import { Resolver } from "node:dns/promises";
 import { isIP } from "node:net";
+import { isLoopback } from "../../base/loopback.ts";
 import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
-import { isLoopback } from "../../protocol/loopback.ts";
-import type { CallbackSettings } from "../callback-settings.ts";
+import type { CallbackSettings } from "../config/callback-settings.ts";
 import { hostOf, mayReach, urlProblem } from "./guard.ts";
 
 /** @public */

@@ -5,8 +5,8 @@
  * Special-Purpose Address Registries (RFC 6890); WHATWG URL (which spellings are one address).
  */
 import { BlockList, isIP } from "node:net";
-import { isLoopback } from "../../protocol/loopback.ts";
-import type { CallbackSettings } from "../callback-settings.ts";
+import { isLoopback } from "../../base/loopback.ts";
+import type { CallbackSettings } from "../config/callback-settings.ts";
 
 /**
  * Settings of the guard.

@@ -5,7 +5,7 @@
  * events is taken from time, so that it still rises after an older database is restored.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import type { GatewayConfig } from "../config.ts";
+import type { GatewayConfig } from "../config/config.ts";
 import { countWaiting, insertDelivery } from "../store/callback-deliveries.ts";
 import {
   type CallbackEventRow,

@@ -10,7 +10,7 @@ import { transactionIdOf } from "../../protocol/identity.ts";
 import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
 import { type Order, readOrder } from "../answer/body.ts";
 import { paymentOf } from "../answer/record.ts";
-import type { GatewayCurrency } from "../config.ts";
+import type { GatewayCurrency } from "../config/config.ts";
 import { quote } from "../prices/quote.ts";
 import type { Service } from "../service.ts";
 import { issueAddress } from "../store/address-states.ts";

@@ -6,7 +6,7 @@
  */
 import { familyOf } from "../../chains/families.ts";
 import { type Answer, isAnswer, say } from "../answer/answer.ts";
-import type { GatewayCurrency } from "../config.ts";
+import type { GatewayCurrency } from "../config/config.ts";
 import type { AddressMarks } from "../store/address-marks.ts";
 import { issuedAddress, lookMs, readAddressState, wasLookedAt, wasUsed } from "../store/address-states.ts";
 import { type AgentAccount, depositsAccountOn } from "../store/agent-accounts.ts";

@@ -4,9 +4,10 @@
  * Asks the given nodes in bounded batches and rests after each as long as it took; writes nothing.
  * Sources: BIP-44 (account discovery, gap limit); docs/recovering.md section 7.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import { familyNamed } from "../../chains/families.ts";
 import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
-import { AgentError } from "../../protocol/fault.ts";
 
 /**
  * This many unused indexes in a row end a scan. Wallets stop after 20 (BIP-44). Here each order

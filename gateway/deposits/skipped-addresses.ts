@@ -3,9 +3,10 @@
  * tens of thousands of indexes, each derivation takes milliseconds, and requests run between. A
  * killed process loses nothing, because the remaining indexes are in the database.
  */
+
+import { AgentError } from "../../base/fault.ts";
+import type { GatewayLog } from "../../base/log.ts";
 import { familyNamed } from "../../chains/families.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
 import { insertForgotten } from "../store/forgotten-addresses.ts";
 import { countForgottenPlaces, firstForgottenRange, moveForgottenRange } from "../store/forgotten-ranges.ts";
 import { putBackSince, rewindCursors } from "../store/put-back.ts";

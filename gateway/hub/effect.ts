@@ -5,12 +5,13 @@
  * acknowledgement. Sources: docs/protocol.md section 6; docs/architecture.md section 2 (bijection,
  * truth).
  */
+
+import type { Code } from "../../base/codes.ts";
 import { findFamily } from "../../chains/families.ts";
-import type { Code } from "../../protocol/codes.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { versionsMax } from "../../protocol/payloads.ts";
+import { momentOf } from "../config/moment.ts";
 import { ceilingAheadMax } from "../deposits/ceiling-steps.ts";
-import { momentOf } from "../moment.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import type { AgentRow, SignatureRow, TransactionRow } from "../store/rows.ts";
 import { unreachableCode } from "../store/slots.ts";

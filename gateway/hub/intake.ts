@@ -5,10 +5,10 @@
  * contradiction.
  */
 import { createPublicKey, type KeyObject } from "node:crypto";
-import type { Code } from "../../protocol/codes.ts";
+import type { Code } from "../../base/codes.ts";
+import { AgentError } from "../../base/fault.ts";
+import type { GatewayLog } from "../../base/log.ts";
 import { isJobSignature } from "../../protocol/envelope.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
 import type { Head, Statement } from "../../protocol/messages.ts";
 import { doubtDatabase, settleAgent } from "../deposits/ceilings.ts";
 import { keepHeard, keepUnheard, tellsGreeted } from "../recovery/hearing.ts";

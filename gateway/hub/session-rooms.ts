@@ -3,7 +3,7 @@
  * reports to the hub. Only types.
  */
 import type { KeyObject } from "node:crypto";
-import type { GatewayLog } from "../../protocol/log.ts";
+import type { GatewayLog } from "../../base/log.ts";
 import type { Head, Statement } from "../../protocol/messages.ts";
 import type { Store } from "../store/store.ts";
 import type { LinkLimits } from "./link-limits.ts";

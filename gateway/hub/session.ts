@@ -7,8 +7,8 @@
  */
 import { randomBytes } from "node:crypto";
 import type { WebSocket } from "ws";
+import { AgentError } from "../../base/fault.ts";
 import * as envelope from "../../protocol/envelope.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Ack, Beat, Challenge, EnvelopeKind, Head, Hello, Jobs, OpenSlots, Welcome } from "../../protocol/messages.ts";
 import { deadPerAckMax, endedPerAckMax, parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";

@@ -4,9 +4,10 @@
  * transaction, which the caller rolls back on a refusal. Sources: docs/protocol.md section 6;
  * docs/architecture.md section 2 (bijection, monotone).
  */
+
+import { type Code, codes } from "../../base/codes.ts";
+import { invariant } from "../../base/fault.ts";
 import { waitingOf } from "../../chains/families.ts";
-import { type Code, codes } from "../../protocol/codes.ts";
-import { invariant } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { AskedEntry, Entry, Head, OpenedEntry, SignedEntry, Statement } from "../../protocol/messages.ts";
 import { doubtDatabase, learnCeiling } from "../deposits/ceilings.ts";

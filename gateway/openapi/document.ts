@@ -4,7 +4,7 @@
  * an operation, is a bug that appears at start. Source: OpenAPI 3.1.0; docs/api.md.
  */
 
-import { invariant } from "../../protocol/fault.ts";
+import { invariant } from "../../base/fault.ts";
 import { type AnswerCode, answerCodes } from "../answer/messages.ts";
 import { commonCodes, type Described, described } from "./operations.ts";
 import { schemas } from "./records.ts";

@@ -4,7 +4,7 @@
  * OpenAPI 3.1.0; CSP level 3.
  */
 import type { FastifyInstance } from "fastify";
-import { version } from "../../protocol/version.ts";
+import { version } from "../../base/version.ts";
 import { operations } from "../api/routes.ts";
 import { createDocument } from "./document.ts";
 import { createPage } from "./page.ts";

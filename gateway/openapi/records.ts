@@ -5,7 +5,7 @@
  */
 import { currencyPattern, orderIdPattern } from "../../protocol/fields.ts";
 import { metadataLimits, ordersMax } from "../answer/body.ts";
-import { fiats } from "../fiat.ts";
+import { fiats } from "../config/fiat.ts";
 import { decimal, decimalOrEmpty, flag, type Json, oneOfNumbers, reference, shape, text, time } from "./schema.ts";
 
 const transactionId = text("Identifier of the transaction.", {

@@ -4,11 +4,12 @@
  * price is known, else multiples of the smallest withdrawal. Source: docs/api.md, section on
  * running it.
  */
+
+import type { JsonObject } from "../../base/json.ts";
 import { familyOf, waitingOf } from "../../chains/families.ts";
 import { findChainPreset, findCurrencyPreset, linesBeside } from "../../chains/presets.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import type { JsonObject } from "../../protocol/json.ts";
-import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config.ts";
+import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config/config.ts";
 
 const priceDecimal = 18;
 const usd = { perWithdrawal: 5_000n, perHour: 15_000n, perDay: 50_000n, hold: 3_000n, fee: 30n, feePerDay: 600n };

@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { checkCopy, copyStore, type StoreCopy } from "../store/copy.ts";
 import type { Store } from "../store/store.ts";
 

@@ -3,7 +3,7 @@
  * line in the audit table. They work while a gateway runs, because the gateway looks for new work
  * once a second.
  */
-import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { sealSecret } from "../auth/secret-box.ts";
 import { isTaken, secretsOf } from "../callbacks/callbacks.ts";
 import type { Door, Sent } from "../callbacks/door.ts";

@@ -6,14 +6,14 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createServer, isIP } from "node:net";
+import { reasonOf } from "../../base/fault.ts";
+import { type Finding, finding, orFinding } from "../../base/finding.ts";
+import { isLoopback } from "../../base/loopback.ts";
 import { lookAtNode } from "../../chains/connect.ts";
 import { nodeFindings } from "../../chains/node-findings.ts";
 import type { NodeView } from "../../chains/nodes.ts";
-import { reasonOf } from "../../protocol/fault.ts";
-import { type Finding, finding, orFinding } from "../../protocol/finding.ts";
-import { isLoopback } from "../../protocol/loopback.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
-import { type GatewayChain, type GatewayConfig, readConfig } from "../config.ts";
+import { type GatewayChain, type GatewayConfig, readConfig } from "../config/config.ts";
 import { freeBytesOf, roomBytesMin, roomWarningFactor } from "../store/disk.ts";
 import { keyOfStore } from "../store/look.ts";
 import { runningOn } from "../store/owner.ts";

@@ -3,7 +3,7 @@
  * database had forgotten, or in another currency than the address's request. An operator names
  * payment and request, and the audit table keeps the reason for both.
  */
-import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { recordAct } from "../store/audit.ts";
 import { findUnattributed, keepCredit, type LeftPayment, listCreditedWith } from "../store/credits.ts";
 import { updateDeposit } from "../store/deposits.ts";

@@ -4,8 +4,8 @@
  * the other columns do not need its answer.
  */
 import type { Command } from "commander";
-import { type GatewayConfig, type GatewayCurrency, readConfig } from "../config.ts";
-import { type Fiat, fiats } from "../fiat.ts";
+import { type GatewayConfig, type GatewayCurrency, readConfig } from "../config/config.ts";
+import { type Fiat, fiats } from "../config/fiat.ts";
 import { boardOf } from "../prices/prices.ts";
 import type { Prices } from "../service.ts";
 import { asOperator, type JsonOption, print, printJson } from "./command.ts";

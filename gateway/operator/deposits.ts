@@ -4,8 +4,8 @@
  * Completed. An operator types it with a reason, which stays in the audit table.
  */
 import type { Command } from "commander";
-import { type Refusal, refuse } from "../../protocol/fault.ts";
-import type { GatewayConfig } from "../config.ts";
+import { type Refusal, refuse } from "../../base/fault.ts";
+import type { GatewayConfig } from "../config/config.ts";
 import { type Act, listActsOn, recordAct } from "../store/audit.ts";
 import { type LeftPayment, listCreditedWith, listCreditsTo, listUnattributed } from "../store/credits.ts";
 import { completeExpiredDeposit } from "../store/deposits.ts";

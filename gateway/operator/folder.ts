@@ -4,8 +4,8 @@
  */
 import { closeSync, existsSync, fsyncSync, mkdirSync, openSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
+import { AgentError, reasonOf } from "../../base/fault.ts";
+import type { GatewayLog } from "../../base/log.ts";
 import { createGatewayKey } from "../auth/gateway-key.ts";
 import { createStore } from "../store/store.ts";
 

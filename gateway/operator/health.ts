@@ -2,7 +2,7 @@
  * `health`: asks the running gateway for /ready at the address that its configuration listens on.
  */
 import { createOutgoing } from "../../outgoing/exchange.ts";
-import type { GatewayConfig } from "../config.ts";
+import type { GatewayConfig } from "../config/config.ts";
 
 const timeoutMs = 5_000;
 const answerBytesMax = 65_536;

@@ -1,5 +1,5 @@
 /** `key list`: the API keys and the rights of each; never a secret. */
-import type { Refusal } from "../../protocol/fault.ts";
+import type { Refusal } from "../../base/fault.ts";
 import { listKeyRows } from "../store/keys.ts";
 import { areKnown } from "./named.ts";
 import { dateOf, type Operator } from "./people.ts";

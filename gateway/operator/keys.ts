@@ -4,9 +4,9 @@
  * request.
  */
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
-import { type Refusal, refuse } from "../../protocol/fault.ts";
-import { isAddressOrNetwork } from "../address-list.ts";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { createKey, type Scope, scopes } from "../auth/keys.ts";
+import { isAddressOrNetwork } from "../config/address-list.ts";
 import { recordAct } from "../store/audit.ts";
 import { readKey, setKeyAddresses, setKeyExpiry, takeKeyRights } from "../store/keys.ts";
 import type { KeyRow } from "../store/rows.ts";

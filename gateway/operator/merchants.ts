@@ -5,9 +5,9 @@
  */
 import { existsSync } from "node:fs";
 import { type Command, CommanderError, InvalidArgumentError, Option } from "commander";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { familyNames } from "../../chains/family.ts";
-import { type Refusal, refuse } from "../../protocol/fault.ts";
-import { nodeKeyPlaceholder } from "../node-keys.ts";
+import { nodeKeyPlaceholder } from "../config/node-keys.ts";
 import { recordAct } from "../store/audit.ts";
 import { type MerchantSummary, merchantSummaries, merchantSummary, setMerchantDisabled } from "../store/merchants.ts";
 import { agentConfigText } from "./agent-config.ts";

@@ -2,7 +2,7 @@
  * Checks that the id in a list's filter exists: a mistyped id is refused, so that it does not look
  * like an empty list.
  */
-import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { wasTarget } from "../store/callback-targets.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { Operator } from "./people.ts";

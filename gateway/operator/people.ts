@@ -3,10 +3,10 @@
  * in the audit table. They work while a gateway runs, because the gateway reads the same rows at
  * its next request.
  */
-import { type Refusal, refuse } from "../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import type { GatewayKey } from "../auth/gateway-key.ts";
 import { createKey, type NewKey, pairingScopes, revokeKey, shopScopes } from "../auth/keys.ts";
-import { momentOf } from "../moment.ts";
+import { momentOf } from "../config/moment.ts";
 import { hearing, unheardReason } from "../recovery/hearing.ts";
 import { beginRecovery } from "../recovery/recovery.ts";
 import { type AgentAccount, hotAddresses } from "../store/agent-accounts.ts";

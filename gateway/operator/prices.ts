@@ -4,8 +4,8 @@
  * running gateway writes each round.
  */
 import type { Command } from "commander";
-import type { GatewayConfig, GatewayCurrency } from "../config.ts";
-import { type Fiat, fiats } from "../fiat.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
+import { type Fiat, fiats } from "../config/fiat.ts";
 import { priceText } from "../prices/decimal.ts";
 import type { LeftOut } from "../prices/judge.ts";
 import { markets } from "../prices/markets.ts";

@@ -4,13 +4,13 @@
  * an operator's name.
  */
 import type { Command } from "commander";
+import { AgentError, refuse } from "../../base/fault.ts";
 import { openWatcher } from "../../chains/connect.ts";
-import { AgentError, refuse } from "../../protocol/fault.ts";
 import { closeBooks } from "../books/closing.ts";
 import type { ClosingOptions, Left } from "../books/compare.ts";
 import { amountWords, type Closed, differenceWords } from "../books/keeping.ts";
 import { signedAmount, takeIn } from "../books/taking-in.ts";
-import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config.ts";
+import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import {
   type BookEntryRow,
   type ClosingRow,

@@ -6,7 +6,7 @@ import type { Command } from "commander";
 import { InvalidArgumentError } from "commander";
 import { formatAmount } from "../../protocol/amount.ts";
 import { recordOf } from "../answer/record.ts";
-import type { GatewayConfig } from "../config.ts";
+import type { GatewayConfig } from "../config/config.ts";
 import type { Act } from "../store/audit.ts";
 import type { NamedTransaction, TransactionQuery } from "../store/transaction-lists.ts";
 import type { JsonOption } from "./command.ts";

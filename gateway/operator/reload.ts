@@ -4,8 +4,8 @@
  * the log's level.
  */
 import type { Logger } from "pino";
-import { AgentError } from "../../protocol/fault.ts";
-import type { GatewayConfig } from "../config.ts";
+import { AgentError } from "../../base/fault.ts";
+import type { GatewayConfig } from "../config/config.ts";
 
 /** @public */
 export interface ReloadOptions {

@@ -4,10 +4,10 @@
  * addresses are watched. Sources: BIP-44, SLIP-44; docs/recovering.md section 7.
  */
 import { type Command, InvalidArgumentError } from "commander";
+import { AgentError, type Refusal, refuse } from "../../base/fault.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { familyNamed, familyOf } from "../../chains/families.ts";
-import { AgentError, type Refusal, refuse } from "../../protocol/fault.ts";
-import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { type DepositAccount, listDepositAccounts } from "../deposits/ceilings.ts";
 import { type FoundOn, type TakenIn, takeInFound } from "../deposits/found.ts";
 import { type Found, gapDefault, type Scanned, type ScannedAccount, scanAccounts } from "../deposits/scan.ts";

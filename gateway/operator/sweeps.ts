@@ -4,12 +4,12 @@
  * running gateway carries out the order.
  */
 import type { Command } from "commander";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { csvCell } from "../answer/csv-cell.ts";
 import { nativeOf } from "../balance/funds.ts";
-import type { GatewayConfig } from "../config.ts";
+import type { GatewayConfig } from "../config/config.ts";
 import { type Act, listActsOn } from "../store/audit.ts";
 import { jobOf } from "../store/jobs.ts";
 import type { TransactionRow } from "../store/rows.ts";

@@ -3,9 +3,9 @@
  * nothing.
  */
 import type { Command } from "commander";
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { type Act, listActsOn } from "../store/audit.ts";
 import { jobOf } from "../store/jobs.ts";
 import type { JobRow, SignatureRow } from "../store/rows.ts";

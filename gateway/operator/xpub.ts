@@ -3,9 +3,10 @@
  * are checked first. A private key typed by mistake is never repeated. Sources: BIP-32
  * (serialization), BIP-44 (account level), SLIP-132.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import { familyNamed } from "../../chains/families.ts";
 import { type Family, type FamilyName, familyNames } from "../../chains/family.ts";
-import { AgentError } from "../../protocol/fault.ts";
 
 /** @public */
 export interface ReceivingAccount {

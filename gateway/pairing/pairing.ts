@@ -8,8 +8,8 @@
  * Sources: docs/protocol.md section 3; docs/architecture.md section 4.
  */
 
+import { AgentError, invariant } from "../../base/fault.ts";
 import { familyNamed, findFamily } from "../../chains/families.ts";
-import { AgentError, invariant } from "../../protocol/fault.ts";
 import { type SealedGrant, sealGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { agentIdOf } from "../../protocol/identity.ts";
 import type { PairingTranscript } from "../../protocol/messages.ts";
@@ -25,8 +25,8 @@ import {
 import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
 import { findKey, keyHasScope, keyProblem } from "../auth/keys.ts";
 import { openSecret } from "../auth/secret-box.ts";
-import type { ClientAddress } from "../client-address.ts";
-import type { GatewayConfig } from "../config.ts";
+import type { ClientAddress } from "../config/client-address.ts";
+import type { GatewayConfig } from "../config/config.ts";
 import { wasGivenUp } from "../recovery/hearing.ts";
 import { awaitsRecovery, beginRecovery, grantedEpoch, recoveryOf } from "../recovery/recovery.ts";
 import type { Service } from "../service.ts";

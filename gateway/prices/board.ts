@@ -3,8 +3,8 @@
  * agreed on, with its age. Answers at once, without waiting for a market. Prices are for people,
  * for quotes and for the value of a sweep: no withdrawal, no fee and no limit reads them.
  */
-import type { GatewayConfig, GatewayCurrency } from "../config.ts";
-import type { Fiat } from "../fiat.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
+import type { Fiat } from "../config/fiat.ts";
 import type { Price, Prices } from "../service.ts";
 import { readPrice } from "./decimal.ts";
 import { markets, type Pair } from "./markets.ts";

@@ -4,8 +4,8 @@
  * price is ever invented. Nothing here decides about money.
  */
 import { type Answer, data } from "../answer/answer.ts";
-import type { GatewayConfig, GatewayCurrency } from "../config.ts";
-import { fiats } from "../fiat.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
+import { fiats } from "../config/fiat.ts";
 import type { Price, Prices } from "../service.ts";
 import { priceText } from "./decimal.ts";
 

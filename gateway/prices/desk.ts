@@ -3,8 +3,8 @@
  * alone for a while, longer each time. For a pair that it does not list, it is left alone for an
  * hour. Keeps the newest answer for each pair.
  */
-import type { GatewayLog } from "../../protocol/log.ts";
-import type { PriceSource, SourceName } from "../price-settings.ts";
+import type { GatewayLog } from "../../base/log.ts";
+import type { PriceSource, SourceName } from "../config/price-settings.ts";
 import type { Ask, Asked } from "./ask.ts";
 import { parseExact } from "./exact-json.ts";
 import type { LeftOut, Reading } from "./judge.ts";

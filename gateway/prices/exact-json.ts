@@ -2,9 +2,9 @@
  * Reads JSON of exchanges, whose numbers have fractions: every number becomes the text that it was
  * written in, so that no digit of a price is rounded. Pure.
  */
-import { AgentError } from "../../protocol/fault.ts";
-import { quoteNumbers } from "../../protocol/foreign-json.ts";
-import { type JsonValue, parseJson } from "../../protocol/json.ts";
+import { AgentError } from "../../base/fault.ts";
+import { quoteNumbers } from "../../base/foreign-json.ts";
+import { type JsonValue, parseJson } from "../../base/json.ts";
 
 /**
  * Largest answer, in bytes.

@@ -2,11 +2,11 @@
  * Asks the markets again and again, each independently, and gives the prices that they agree on to
  * the board. A slow market delays no other. Rows are written in each round, only once.
  */
-import { AgentError } from "../../protocol/fault.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
-import type { GatewayConfig } from "../config.ts";
-import { fiats } from "../fiat.ts";
-import type { SourceName } from "../price-settings.ts";
+import { AgentError } from "../../base/fault.ts";
+import type { GatewayLog } from "../../base/log.ts";
+import type { GatewayConfig } from "../config/config.ts";
+import { fiats } from "../config/fiat.ts";
+import type { SourceName } from "../config/price-settings.ts";
 import { type PriceReadingRow, savePrices } from "../store/prices.ts";
 import type { Store } from "../store/store.ts";
 import type { Ask } from "./ask.ts";

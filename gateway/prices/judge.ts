@@ -3,7 +3,7 @@
  * two and more than half. The other sources are left out, each with a reason. Pure; time is passed
  * in.
  */
-import type { SourceName } from "../price-settings.ts";
+import type { SourceName } from "../config/price-settings.ts";
 import type { Said } from "./markets.ts";
 
 /**

@@ -7,9 +7,9 @@
  * information); bitstamp.net/api (ticker); docs.coingecko.com (simple price); docs.btcturk.com
  * (ticker); paribu.com/ticker; developers.binance.com (spot, 24hr ticker of type MINI).
  */
-import type { JsonValue } from "../../protocol/json.ts";
-import type { Fiat } from "../fiat.ts";
-import type { SourceName } from "../price-settings.ts";
+import type { JsonValue } from "../../base/json.ts";
+import type { Fiat } from "../config/fiat.ts";
+import type { SourceName } from "../config/price-settings.ts";
 import { readPrice } from "./decimal.ts";
 import { textAt, valueAt } from "./exact-json.ts";
 

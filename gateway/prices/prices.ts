@@ -2,9 +2,9 @@
  * The prices of one gateway process: a board with the database's prices, and the feed that renews
  * them. If the configuration names no source, no market is asked.
  */
-import type { GatewayLog } from "../../protocol/log.ts";
-import type { GatewayConfig } from "../config.ts";
-import { fiats } from "../fiat.ts";
+import type { GatewayLog } from "../../base/log.ts";
+import type { GatewayConfig } from "../config/config.ts";
+import { fiats } from "../config/fiat.ts";
 import type { Prices } from "../service.ts";
 import { readPrices } from "../store/prices.ts";
 import type { Store } from "../store/store.ts";

@@ -4,8 +4,8 @@
  * exchanges accept. A stale price makes no quote.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import type { GatewayCurrency } from "../config.ts";
-import { type FiatSum, fiatDecimal, type Quote } from "../fiat.ts";
+import type { GatewayCurrency } from "../config/config.ts";
+import { type FiatSum, fiatDecimal, type Quote } from "../config/fiat.ts";
 import type { Prices } from "../service.ts";
 import { priceDecimal, priceText } from "./decimal.ts";
 

@@ -4,8 +4,8 @@
  * 8.
  */
 
+import { AgentError, invariant } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
-import { AgentError, invariant } from "../../protocol/fault.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import { laneOf } from "../../protocol/job-mode.ts";
 import type { Hello, OpenSlots } from "../../protocol/messages.ts";

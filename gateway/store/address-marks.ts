@@ -7,7 +7,7 @@
  */
 import { closeSync, constants, fdatasync, fdatasyncSync, openSync, readFileSync, renameSync, writeSync } from "node:fs";
 import { dirname } from "node:path";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { AgentError, reasonOf } from "../../base/fault.ts";
 
 /**
  * Knowledge of one account outside the database.

@@ -2,7 +2,7 @@
  * Alarms that must outlive the log: one row in `audit` for each different alarm, however often an
  * alarm returns.
  */
-import type { Code } from "../../protocol/codes.ts";
+import type { Code } from "../../base/codes.ts";
 import { recordAct } from "./audit.ts";
 import type { Database } from "./store.ts";
 

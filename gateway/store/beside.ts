@@ -8,7 +8,7 @@
  * section 3.1.
  */
 import { closeSync, openSync, readSync, realpathSync, statSync } from "node:fs";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 const versionsAt = 18; // write version, then read version
 const rollback = 1;

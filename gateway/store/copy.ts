@@ -6,7 +6,7 @@
 import { closeSync, constants, existsSync, fsyncSync, openSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { AgentError, reasonOf } from "../../protocol/fault.ts";
+import { AgentError, reasonOf } from "../../base/fault.ts";
 import { refuseOthersWal } from "./beside.ts";
 import { schemaVersion } from "./schema.ts";
 import type { Database } from "./store.ts";

@@ -5,7 +5,7 @@
  */
 import { statfsSync } from "node:fs";
 import { dirname } from "node:path";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 /**
  * Below this value a gateway reports too little free space. The agent's ledger has the same limit.

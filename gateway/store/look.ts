@@ -4,7 +4,7 @@
  */
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { refuseOthersWal } from "./beside.ts";
 import { unusableStore } from "./disk.ts";
 import { schemaVersion, upgrades } from "./schema.ts";

@@ -9,7 +9,7 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, existsSync, openSync, realpathSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { unusableStore } from "./disk.ts";
 import { readGatewayKeyFingerprint } from "./meta.ts";
 import { type Database, isBusy } from "./store.ts";

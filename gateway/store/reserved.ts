@@ -3,7 +3,7 @@
  * that a new order does not count all others again. The sums change in the same transactions as the
  * rows (withdrawals.ts). The rows stay the truth, and each start compares both.
  */
-import { invariant } from "../../protocol/fault.ts";
+import { invariant } from "../../base/fault.ts";
 import { laneOf } from "../../protocol/job-mode.ts";
 import type { ReservedRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";

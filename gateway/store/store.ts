@@ -7,8 +7,8 @@
  */
 import { closeSync, existsSync, openSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
+import { AgentError, Bug, invariant } from "../../base/fault.ts";
+import type { GatewayLog } from "../../base/log.ts";
 import { refuseOthersWal } from "./beside.ts";
 import { unusableStore } from "./disk.ts";
 import { mendHoldings } from "./holdings.ts";

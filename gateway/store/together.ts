@@ -3,7 +3,7 @@
  * the callers share the cost of a commit. If one write throws, the whole transaction is rolled back
  * and each write is tried alone, so that no caller fails because of another.
  */
-import { Bug } from "../../protocol/fault.ts";
+import { Bug } from "../../base/fault.ts";
 import type { Statements } from "./statements.ts";
 
 /**

@@ -5,9 +5,10 @@
  * chain passes its slot later. Then the sweep is open again, and the watcher decides how it ended.
  * A pass asks a limited number of questions.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { Counters } from "../../chains/nodes.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import { takeExpiry } from "../store/deaths.ts";
 import { unreachableCode } from "../store/slots.ts";
 import type { Database } from "../store/store.ts";

@@ -6,11 +6,12 @@
  * docs/architecture.md, section 8.
  */
 
-import { AgentError } from "../../protocol/fault.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
+import { AgentError } from "../../base/fault.ts";
+import type { GatewayLog } from "../../base/log.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
-import type { GatewayConfig, GatewayCurrency } from "../config.ts";
-import { fiats } from "../fiat.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
+import { fiats } from "../config/fiat.ts";
+import { stuckSweepsMax } from "../config/sweep-settings.ts";
 import type { Prices } from "../service.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import { readAgent } from "../store/agents.ts";
@@ -28,7 +29,6 @@ import {
   type SweepableRow,
 } from "../store/sweeps.ts";
 import { listBoundSweeps } from "../store/unreachable.ts";
-import { stuckSweepsMax } from "../sweep-settings.ts";
 import type { Tip, WatchedChain } from "../watcher/chain.ts";
 import { pays } from "../withdrawals/checks.ts";
 import { goOn, orderSweep } from "./orders.ts";

@@ -2,8 +2,9 @@
  * An operator's order to sweep an address, even if it is not worth the fee. The running gateway
  * carries it out after its next pass. Source: docs/api.md, Sweeps.
  */
+
+import { type Refusal, refuse } from "../../base/fault.ts";
 import { parseAddress } from "../../chains/families.ts";
-import { type Refusal, refuse } from "../../protocol/fault.ts";
 import { recordAct } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import { keepWish, listSweepableAt } from "../store/sweeps.ts";

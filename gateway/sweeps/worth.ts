@@ -3,7 +3,7 @@
  * of the database and the chain. Sources: docs/api.md, Sweeps; docs/operations.md.
  */
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import type { GatewayCurrency } from "../config.ts";
+import type { GatewayCurrency } from "../config/config.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { unreachableCode } from "../store/slots.ts";
 import type { SweepableRow } from "../store/sweeps.ts";

@@ -1,13 +1,13 @@
 /**
  * Sends alerts to the receiver of `alerts`: agents without a link, locked agents, chains and nodes
  * with problems, a disk that is nearly full, and alarms. Checks database, hub, watcher and disk
- * every few seconds; notices/core.ts decides which alerts are due. Reads only the database.
+ * every few seconds; alerts/notices/core.ts decides which alerts are due. Reads only the database.
  */
-import { type Condition, observe, type Standings } from "../../notices/core.ts";
-import { createLoggedTeller } from "../../notices/logged-teller.ts";
-import type { Deliver, TellerCounts } from "../../notices/teller.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
-import type { GatewayAlerts } from "../config.ts";
+import { type Condition, observe, type Standings } from "../../alerts/notices/core.ts";
+import { createLoggedTeller } from "../../alerts/notices/logged-teller.ts";
+import type { Deliver, TellerCounts } from "../../alerts/notices/teller.ts";
+import type { GatewayLog } from "../../base/log.ts";
+import type { GatewayAlerts } from "../config/config.ts";
 import type { Hub } from "../hub/hub.ts";
 import { listPairedAgents } from "../store/agents.ts";
 import { type AlarmRow, listAlarmsAfter, newestActBefore } from "../store/audit.ts";

@@ -4,10 +4,10 @@
  */
 import type { FastifyInstance } from "fastify";
 import { Counter, Registry } from "prom-client";
-import { givenCounter, givenGauge, type Rows } from "../../metrics/given.ts";
-import { givenHistogram } from "../../metrics/histogram.ts";
-import { outcomesOf, type TellerCounts } from "../../notices/teller.ts";
-import { version } from "../../protocol/version.ts";
+import { givenCounter, givenGauge, type Rows } from "../../alerts/metrics/given.ts";
+import { givenHistogram } from "../../alerts/metrics/histogram.ts";
+import { outcomesOf, type TellerCounts } from "../../alerts/notices/teller.ts";
+import { version } from "../../base/version.ts";
 import { booksState } from "../books/state.ts";
 import type { Hub } from "../hub/hub.ts";
 import { listPairedAgents } from "../store/agents.ts";

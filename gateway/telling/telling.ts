@@ -3,10 +3,10 @@
  * them nothing starts.
  */
 import type { FastifyInstance } from "fastify";
-import { serveMetrics } from "../../metrics/server.ts";
-import { createDoor } from "../../notices/door.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
-import type { GatewayConfig } from "../config.ts";
+import { serveMetrics } from "../../alerts/metrics/server.ts";
+import { createDoor } from "../../alerts/notices/door.ts";
+import type { GatewayLog } from "../../base/log.ts";
+import type { GatewayConfig } from "../config/config.ts";
 import type { Hub } from "../hub/hub.ts";
 import { countAllWaiting } from "../store/callback-deliveries.ts";
 import { freeBytesOf } from "../store/disk.ts";

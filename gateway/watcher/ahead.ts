@@ -5,9 +5,10 @@
  * (deposits/payee.ts), and accounts for which an order waits come first. The nodes are asked only
  * once in a run whether an address was used. Source: docs/architecture.md section 8.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import { issuedAddress, keepAhead, lookMs, readAddressState, wasLookedAt } from "../store/address-states.ts";
 import { depositsIdOn } from "../store/agent-accounts.ts";
 import { listPairedOn } from "../store/agents.ts";

@@ -3,9 +3,10 @@
  * of the chain. The gateway's reservations are based on these balances, so enough nodes must agree
  * on them.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import type { BlockId } from "../../chains/nodes.ts";
 import { inWaves } from "../../chains/waves.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import { listAccountsNow } from "../store/agents.ts";
 import { keepBalance, readBalanceRow } from "../store/balances.ts";
 import type { WatchedChain } from "./chain.ts";

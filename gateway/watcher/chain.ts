@@ -3,10 +3,10 @@
  * the tokens, and the alarm.
  */
 
+import type { Code } from "../../base/codes.ts";
+import type { GatewayLog } from "../../base/log.ts";
 import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
-import type { Code } from "../../protocol/codes.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
-import type { GatewayChain, GatewayCurrency } from "../config.ts";
+import type { GatewayChain, GatewayCurrency } from "../config/config.ts";
 import { recordAlarm } from "../store/alarm.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import type { Signals } from "../store/signals.ts";

@@ -5,10 +5,11 @@
  * and every address once a day. An address that left lately is read more often, by its age. Source:
  * docs/architecture.md section 8.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import type { BlockId } from "../../chains/nodes.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import type { GatewayCurrency } from "../config.ts";
+import type { GatewayCurrency } from "../config/config.ts";
 import {
   type IssuedAddress,
   issuedAddress,

@@ -5,9 +5,10 @@
  * version. If a block holds a dead version all the same, an alarm is raised, because nodes lied or
  * a program is wrong. Source: docs/architecture.md section 8.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import { waitingOf } from "../../chains/families.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { momentOf } from "../moment.ts";
+import { momentOf } from "../config/moment.ts";
 import { recordAct } from "../store/audit.ts";
 import { deadSince, isAllDead, type LivingVersion, listLivingVersions, markDead, takeExpiry } from "../store/deaths.ts";
 import { spendOf } from "../store/spends.ts";

@@ -5,8 +5,8 @@
  * after the contract has answered as configured. Every other currency of the chain continues.
  * Source: EIP-20, decimals().
  */
-import { AgentError } from "../../protocol/fault.ts";
-import type { GatewayCurrency } from "../config.ts";
+import { AgentError } from "../../base/fault.ts";
+import type { GatewayCurrency } from "../config/config.ts";
 import type { TokenMemory, WatchedChain } from "./chain.ts";
 
 /** Milliseconds between two questions to a contract that did not answer as configured. */

@@ -4,9 +4,10 @@
  * final block are remembered here and dropped when their parents change. Sources:
  * docs/architecture.md section 8; docs/api.md, stages of a deposit.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import type { BlockId, WatchedBlock } from "../../chains/nodes.ts";
 import { inWaves } from "../../chains/waves.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import { moveCursor, readCursor } from "../store/cursors.ts";
 import { depositEnd, keepDepositEnd, listOverdueDeposits, oldestDepositAt } from "../store/deposits.ts";
 import { forgetUnjudged, listUnjudged } from "../store/meta.ts";

@@ -2,8 +2,9 @@
  * Writes the events of a chain's nodes as lines of the log, at the level of each event. Touches
  * nothing else.
  */
+
+import type { GatewayLog } from "../../base/log.ts";
 import type { NodeLog } from "../../chains/nodes.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
 
 /**
  * A node's own text is in `detail`; `message` is the line's. `node-outlier` belongs to reads that

@@ -6,12 +6,12 @@
  * sections 2 and 8.
  */
 
+import { AgentError } from "../../base/fault.ts";
+import type { GatewayLog } from "../../base/log.ts";
 import { openWatcher } from "../../chains/connect.ts";
 import { type ChainHealth, healthOf, presetBlockMs } from "../../chains/health.ts";
 import type { NodeStatus } from "../../chains/nodes.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import type { GatewayLog } from "../../protocol/log.ts";
-import type { GatewayChain, GatewayConfig } from "../config.ts";
+import type { GatewayChain, GatewayConfig } from "../config/config.ts";
 import type { Signals } from "../store/signals.ts";
 import type { Store } from "../store/store.ts";
 import { type AheadMemory, askAhead, lookAhead, newAheadMemory } from "./ahead.ts";

@@ -4,10 +4,11 @@
  * of questions; the remaining withdrawals come in the next passes. A withdrawal that is no longer
  * pending is never changed again. Sources: docs/architecture.md sections 2 and 8.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../../chains/family.ts";
 import type { Ending, Judgement } from "../../chains/nodes.ts";
 import { inWaves } from "../../chains/waves.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import { versionsMax } from "../../protocol/payloads.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import { listPendingVersions, type SignedWithdrawal } from "../store/signatures.ts";

@@ -9,7 +9,7 @@ import { type Answer, isAnswer, say } from "../answer/answer.ts";
 import type { Order } from "../answer/body.ts";
 import type { AnswerCode } from "../answer/messages.ts";
 import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "../balance/funds.ts";
-import type { GatewayConfig, GatewayCurrency } from "../config.ts";
+import type { GatewayConfig, GatewayCurrency } from "../config/config.ts";
 import { hotAddressOn } from "../store/agent-accounts.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { isDepositAddressOf } from "../store/deposit-addresses.ts";

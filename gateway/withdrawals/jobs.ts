@@ -4,8 +4,9 @@
  * unnoticed. Must run inside the transaction that makes the withdrawal. Sources: docs/protocol.md
  * section 5.
  */
+
+import { AgentError, Bug, invariant } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
-import { AgentError, Bug, invariant } from "../../protocol/fault.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { isInternal, type JobMode } from "../../protocol/job-mode.ts";
 import type { Job } from "../../protocol/messages.ts";

@@ -6,7 +6,7 @@
  */
 import { createHash } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
-import type { Code } from "../../protocol/codes.ts";
+import type { Code } from "../../base/codes.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { type Answer, data, isAnswer, json, render, say } from "../answer/answer.ts";

@@ -14,7 +14,7 @@ import * as store from "../../gateway/store/payments.ts";
 import * as topUps from "../../gateway/store/top-ups.ts";
 import * as credit from "../../gateway/watcher/credit.ts";
 import * as readings from "../../gateway/watcher/readings.ts";
-import { pairAgent } from "../../rig/gateway-database.ts";
+import { pairAgent } from "../../lab/rig/gateway-database.ts";
 import { type Given, Town } from "../support/credited-town.ts";
 
 const eth = 10n ** 18n;

@@ -5,7 +5,7 @@
 import { describe, expect, it, vi } from "vitest";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes } from "../../gateway/books/compare.ts";
-import { hashOf } from "../../rig/fake-chain.ts";
+import { hashOf } from "../../lab/rig/fake-chain.ts";
 import {
   chain,
   currency,

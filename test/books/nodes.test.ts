@@ -8,7 +8,7 @@ import { describe, expect, it } from "vitest";
 import { lastHour, startBooks } from "../../gateway/books/books.ts";
 import { booksState } from "../../gateway/books/state.ts";
 import { takeIn } from "../../gateway/books/taking-in.ts";
-import { silentLog } from "../../rig/gateway-database.ts";
+import { silentLog } from "../../lab/rig/gateway-database.ts";
 import {
   agent,
   chain,

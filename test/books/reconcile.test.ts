@@ -8,12 +8,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
 import { run } from "../../gateway/command.ts";
-import { parseConfig } from "../../gateway/config.ts";
+import { parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
-import { type ChainNode, FakeChain, hashOf, serveChain } from "../../rig/fake-chain.ts";
-import { giveAddress, silentLog } from "../../rig/gateway-database.ts";
-import { testConfig } from "../../rig/gateway-server.ts";
+import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/rig/fake-chain.ts";
+import { giveAddress, silentLog } from "../../lab/rig/gateway-database.ts";
+import { testConfig } from "../../lab/rig/gateway-server.ts";
 
 const disk = vi.hoisted(() => ({ freeBytes: 2 ** 40 }));
 vi.mock("../../gateway/store/disk.ts", async (real) => ({

@@ -22,8 +22,8 @@ import {
   testCallback,
 } from "../../gateway/operator/callbacks.ts";
 import { keepFinalPayment, keepSeenPayment } from "../../gateway/store/payments.ts";
-import { startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
-import { type Receiver, startReceiver } from "../../scripts/callback-receiver.ts";
+import { type Receiver, startReceiver } from "../../lab/rig/callback-receiver.ts";
+import { startTestGateway, type TestGateway } from "../../lab/rig/gateway-server.ts";
 import { auto, db, decide, deposit, eachTestItsGateway, gateway, many, ready, row } from "../support/shop.ts";
 import { until } from "../support/until.ts";
 

@@ -2,10 +2,10 @@
  * The events of a change, by its row before and after, and the turns of the lanes that send them.
  */
 import { describe, expect, it } from "vitest";
-import { callbackSettings } from "../../gateway/callback-settings.ts";
 import { eventsOf } from "../../gateway/callbacks/events.ts";
 import { Lanes, lanesMax, type Waiting } from "../../gateway/callbacks/lanes.ts";
 import { nextTry, retryAfterOf } from "../../gateway/callbacks/schedule.ts";
+import { callbackSettings } from "../../gateway/config/callback-settings.ts";
 import type { Glimpse } from "../../gateway/store/callback-outbox.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 

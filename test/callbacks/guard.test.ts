@@ -12,9 +12,9 @@ import { type AddressInfo, Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from "vitest";
-import { type CallbackSettings, callbackSettings } from "../../gateway/callback-settings.ts";
 import { createDoor, type Door, type DoorOptions } from "../../gateway/callbacks/door.ts";
 import { mayReach, urlProblem } from "../../gateway/callbacks/guard.ts";
+import { type CallbackSettings, callbackSettings } from "../../gateway/config/callback-settings.ts";
 
 const strict: CallbackSettings = { ...callbackSettings(undefined, false), timeoutMs: 1_000 };
 const door = (change: Partial<DoorOptions> = {}): Door =>

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { expect, it } from "vitest";
-import { CallbacksWorld } from "../../scripts/faults/callbacks-world.ts";
+import { CallbacksWorld } from "../../lab/faults/callbacks-world.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

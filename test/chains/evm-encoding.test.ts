@@ -4,9 +4,9 @@
  */
 import { HDNodeWallet, isAddress, Wallet } from "ethers";
 import { expect, describe as group, it } from "vitest";
+import type { AgentError } from "../../base/fault.ts";
 import { addressBytes, addressOfPublicKey, depositAddressOf, parseAddress } from "../../chains/evm/address.ts";
 import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem } from "../../chains/evm/rlp.ts";
-import type { AgentError } from "../../protocol/fault.ts";
 import { bytes, codeOf, hex, random, seed, vectors } from "../support/evm-values.ts";
 
 group("addresses", () => {

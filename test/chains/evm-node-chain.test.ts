@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mayHold } from "../../chains/evm/bloom.ts";
 import { addressTopic, encodeTransferCall, readTransferLog, transferTopic } from "../../chains/evm/erc20.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
-import { type FakeAnswer, type FakeNode, forwarding } from "../../rig/fake-node.ts";
-import { type Anvil, startAnvil } from "../../scripts/anvil.ts";
-import { rpc, tokenCall } from "../../scripts/rpc.ts";
-import { deployToken } from "../../scripts/token.ts";
+import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
+import { type FakeAnswer, type FakeNode, forwarding } from "../../lab/rig/fake-node.ts";
+import { rpc, tokenCall } from "../../lab/rig/rpc.ts";
+import { deployToken } from "../../lab/rig/token.ts";
 import { closedPort, closesItsNodes, codeOf, fakeNode, hex, hot, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
 
 closesItsNodes();

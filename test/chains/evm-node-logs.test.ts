@@ -6,8 +6,8 @@
 import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
 import { createWatcher } from "../../chains/evm/node-watcher.ts";
 import type { AddressBook, SeenPayment, WatcherNodes } from "../../chains/nodes.ts";
-import { FakeChain, hashOf } from "../../rig/fake-chain.ts";
-import type { FakeAnswer, RpcCall } from "../../rig/fake-node.ts";
+import { FakeChain, hashOf } from "../../lab/rig/fake-chain.ts";
+import type { FakeAnswer, RpcCall } from "../../lab/rig/fake-node.ts";
 import { closesItsNodes, fakeNode } from "../support/evm-nodes.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";

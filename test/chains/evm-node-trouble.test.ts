@@ -3,9 +3,9 @@
  * what others take.
  */
 import { describe, expect, it } from "vitest";
+import type { AgentError } from "../../base/fault.ts";
 import { createEvmNodes, type EvmNodes } from "../../chains/evm/node.ts";
-import type { AgentError } from "../../protocol/fault.ts";
-import type { FakeAnswer, FakeNodeOptions } from "../../rig/fake-node.ts";
+import type { FakeAnswer, FakeNodeOptions } from "../../lab/rig/fake-node.ts";
 import { closedPort, closesItsNodes, codeOf, fakeNode, nodesOf, receiver, signed } from "../support/evm-nodes.ts";
 
 closesItsNodes();

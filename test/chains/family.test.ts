@@ -4,13 +4,13 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { Bug } from "../../base/fault.ts";
 import { openPayer } from "../../chains/connect.ts";
 import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import { outcomeOf } from "../../chains/evm/verdict.ts";
 import { families, familyOf, findFamily, networkOf, parseAddress, waitingOf } from "../../chains/families.ts";
 import type { Facts, PricedVersion } from "../../chains/family.ts";
 import { transactionsOf } from "../../chains/transactions.ts";
-import { Bug } from "../../protocol/fault.ts";
 
 const shop = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const token = "0xdAC17F958D2ee523a2206206994597C13D831ec7";

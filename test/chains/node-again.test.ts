@@ -5,7 +5,7 @@
  */
 import { afterEach, describe, expect, it } from "vitest";
 import { createPayer, type TronPayer } from "../../chains/tron/node-payer.ts";
-import type { FakeAnswer, FakeNodeOptions, RpcCall } from "../../rig/fake-node.ts";
+import type { FakeAnswer, FakeNodeOptions, RpcCall } from "../../lab/rig/fake-node.ts";
 import { closesItsNodes, codeOf, fakeNode, nodesOf, signed } from "../support/evm-nodes.ts";
 import { payer, startTown, type Town } from "../support/tron-town.ts";
 

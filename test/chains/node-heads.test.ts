@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import { Heads } from "../../chains/providers/node-heads.ts";
-import type { FakeAnswer } from "../../rig/fake-node.ts";
+import type { FakeAnswer } from "../../lab/rig/fake-node.ts";
 import { closesItsNodes, fakeNode, nodesOf } from "../support/evm-nodes.ts";
 import { until } from "../support/until.ts";
 

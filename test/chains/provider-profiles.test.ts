@@ -7,12 +7,12 @@ import { afterEach, expect, describe as group, it } from "vitest";
 import { openWatcher } from "../../chains/connect.ts";
 import type { ConfiguredChain } from "../../chains/family.ts";
 import type { SeenPayment, WatcherNodes } from "../../chains/nodes.ts";
-import { FakeChain, fakeChainId, hashOf } from "../../rig/fake-chain.ts";
-import type { FakeAnswer } from "../../rig/fake-node.ts";
-import { startEvmFront } from "../../rig/provider/evm-front.ts";
-import type { Profile } from "../../rig/provider/profile.ts";
-import { ofOneChain, profileNamed, profiles } from "../../rig/provider/profiles.ts";
-import { encodeDisperse } from "../../scripts/tron-node/contracts.ts";
+import { FakeChain, fakeChainId, hashOf } from "../../lab/rig/fake-chain.ts";
+import type { FakeAnswer } from "../../lab/rig/fake-node.ts";
+import { startEvmFront } from "../../lab/rig/provider/evm-front.ts";
+import type { Profile } from "../../lab/rig/provider/profile.ts";
+import { ofOneChain, profileNamed, profiles } from "../../lab/rig/provider/profiles.ts";
+import { encodeDisperse } from "../../lab/tron-node/contracts.ts";
 import { disperser, inhabitant, payer, startTown, usdt } from "../support/tron-town.ts";
 
 /** Read by a pass that fails now and then: the watcher asks again, so often at most. */

@@ -13,9 +13,9 @@ import { createPayer } from "../../chains/evm/node-payer.ts";
 import { evmTransactions } from "../../chains/evm/transactions.ts";
 import { judgeConsumer } from "../../chains/evm/verdict.ts";
 import type { Facts } from "../../chains/family.ts";
-import { type Anvil, startAnvil } from "../../scripts/anvil.ts";
-import { rpc } from "../../scripts/rpc.ts";
-import { deployToken } from "../../scripts/token.ts";
+import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
+import { rpc } from "../../lab/rig/rpc.ts";
+import { deployToken } from "../../lab/rig/token.ts";
 
 const account = `0x${"a1".repeat(20)}`;
 const shop = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";

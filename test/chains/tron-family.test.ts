@@ -10,7 +10,7 @@ import { tron } from "../../chains/tron/family.ts";
 import { bandwidthOf, buildTransfer } from "../../chains/tron/transaction.ts";
 import { tronTransactions } from "../../chains/tron/transactions.ts";
 import * as exclusion from "../../chains/tron/waiting.ts";
-import { payer, plain, token } from "../../rig/tron-values.ts";
+import { payer, plain, token } from "../../lab/rig/tron-values.ts";
 import { bytes, codeOf, hex } from "../support/evm-values.ts";
 
 const { slots, fees } = tron;

@@ -3,8 +3,8 @@
  * transfers, and bent bytes. SEED=<number> replays them.
  */
 import { expect, describe as group, it } from "vitest";
-import { seedsOfRun } from "../../rig/seeded.ts";
-import { judgeMutations, judgeTransfers } from "../../scripts/fuzz/tron-judged.ts";
+import { judgeMutations, judgeTransfers } from "../../lab/fuzz/tron-judged.ts";
+import { seedsOfRun } from "../../lab/rig/seeded.ts";
 
 const seed = seedsOfRun(1)[0]!;
 

@@ -6,11 +6,11 @@
 import { afterEach, expect, describe as group, it } from "vitest";
 import { createPayer, type TronPayer } from "../../chains/tron/node-payer.ts";
 import { marginMs } from "../../chains/tron/waiting.ts";
-import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
-import type { Lie } from "../../scripts/tron-node/lies.ts";
-import { Rejection } from "../../scripts/tron-node/rules.ts";
-import { readJson } from "../../scripts/tron-node/transaction.ts";
-import type { TronNodeOptions } from "../../scripts/tron-node/tron-node.ts";
+import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
+import type { Lie } from "../../lab/tron-node/lies.ts";
+import { Rejection } from "../../lab/tron-node/rules.ts";
+import { readJson } from "../../lab/tron-node/transaction.ts";
+import type { TronNodeOptions } from "../../lab/tron-node/tron-node.ts";
 import { inhabitant, payer, startTown, type Town } from "../support/tron-town.ts";
 
 let town: Town;

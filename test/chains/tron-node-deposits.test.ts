@@ -6,12 +6,12 @@
 import { afterEach, expect, describe as group, it } from "vitest";
 import type { SeenPayment } from "../../chains/nodes.ts";
 import { createWatcher, type TronWatcher } from "../../chains/tron/node-watcher.ts";
-import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
-import { encodeDisperse } from "../../scripts/tron-node/contracts.ts";
-import type { Trouble } from "../../scripts/tron-node/front.ts";
-import type { Lie } from "../../scripts/tron-node/lies.ts";
-import { Rejection } from "../../scripts/tron-node/rules.ts";
-import { type ReadTransaction, readJson } from "../../scripts/tron-node/transaction.ts";
+import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
+import { encodeDisperse } from "../../lab/tron-node/contracts.ts";
+import type { Trouble } from "../../lab/tron-node/front.ts";
+import type { Lie } from "../../lab/tron-node/lies.ts";
+import { Rejection } from "../../lab/tron-node/rules.ts";
+import { type ReadTransaction, readJson } from "../../lab/tron-node/transaction.ts";
 import { Scanner } from "../support/tron-scanner.ts";
 import {
   disperser,

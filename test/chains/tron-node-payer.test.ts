@@ -9,8 +9,8 @@ import { readBroadcast } from "../../chains/tron/broadcast.ts";
 import { blockHashAt, lookAtNode } from "../../chains/tron/node-check.ts";
 import { createPayer, type TronPayer } from "../../chains/tron/node-payer.ts";
 import { readBack } from "../../chains/tron/node-read-back.ts";
-import type { Lie } from "../../scripts/tron-node/lies.ts";
-import type { TronNodeOptions } from "../../scripts/tron-node/tron-node.ts";
+import type { Lie } from "../../lab/tron-node/lies.ts";
+import type { TronNodeOptions } from "../../lab/tron-node/tron-node.ts";
 import { inhabitant, paused, payer, type Sending, startTown, type Town, usdt } from "../support/tron-town.ts";
 
 const tether = { contract: usdt, decimal: 6 };

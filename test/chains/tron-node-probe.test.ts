@@ -3,11 +3,11 @@
  * answer of the node says so. Reports: tronprotocol/java-tron #3064, #3152, #6119, #6284.
  */
 import { describe, expect, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
 import { nodeFindings } from "../../chains/node-findings.ts";
 import type { Lack, NodeView } from "../../chains/nodes.ts";
 import type { NodePool, Question } from "../../chains/tron/node-pool.ts";
 import { lacksOf } from "../../chains/tron/node-probe.ts";
-import { AgentError } from "../../protocol/fault.ts";
 
 const newest = 1_000;
 

@@ -4,8 +4,8 @@
  */
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, expect, describe as group, it } from "vitest";
-import { encodeDisperse } from "../../scripts/tron-node/contracts.ts";
-import { startTronProcess } from "../../scripts/tron-node/process.ts";
+import { encodeDisperse } from "../../lab/tron-node/contracts.ts";
+import { startTronProcess } from "../../lab/tron-node/process.ts";
 import { startsTheBuild } from "../support/built.ts";
 import {
   disperser,
@@ -23,7 +23,7 @@ import {
 
 startsTheBuild();
 
-const command = fileURLToPath(new URL("../../dist/scripts/tron-node/command.js", import.meta.url));
+const command = fileURLToPath(new URL("../../dist/lab/tron-node/command.js", import.meta.url));
 
 let town: Town;
 

@@ -11,8 +11,8 @@ import { decodeMessage, encodeMessage, type ProtoField } from "../../chains/tron
 import { decodeRawData, encodeRawData, type Transfer } from "../../chains/tron/raw-data.ts";
 import { attachSignature, bandwidthOf, buildTransfer, describe, digestOf } from "../../chains/tron/transaction.ts";
 import { decodeTransferCall, encodeTransferCall } from "../../chains/tron/trc20.ts";
-import { readByTronweb, signerByTronweb } from "../../rig/tron-judge.ts";
-import { payer, plain, token } from "../../rig/tron-values.ts";
+import { readByTronweb, signerByTronweb } from "../../lab/rig/tron-judge.ts";
+import { payer, plain, token } from "../../lab/rig/tron-values.ts";
 import { bytes, codeOf, hex, random, vectors } from "../support/evm-values.ts";
 
 interface TransactionVector {

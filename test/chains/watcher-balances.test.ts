@@ -7,7 +7,7 @@ import { afterEach, expect, describe as group, it } from "vitest";
 import { createWatcher } from "../../chains/evm/node-watcher.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import { createWatcher as createTronWatcher } from "../../chains/tron/node-watcher.ts";
-import { type ChainNode, FakeChain, hashOf, type Lie, serveChain } from "../../rig/fake-chain.ts";
+import { type ChainNode, FakeChain, hashOf, type Lie, serveChain } from "../../lab/rig/fake-chain.ts";
 import { inhabitant, startTown, type Town, usdt } from "../support/tron-town.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { LimitView, SignerStatus, WaitView } from "../../agent/socket/verbs.ts";
 import { commandTree, runCommand } from "../../cli/main.ts";
 import type { Terminal } from "../../cli/terminal.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { broadcast, firstNonce, held, OperatorSocket, recoveryPlan, transactionId, well } from "../support/operator-socket.ts";
 
 const signer = new OperatorSocket();

@@ -5,7 +5,7 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { projectRoot } from "../../scripts/rig.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -25,10 +25,10 @@ function endsInUsage(name: string, { code, out, err }: ReturnType<typeof run>, l
 }
 
 it.each([
-  ["simulate", "simulation/command.js", "seeds"],
-  ["crash", "scripts/crash-run.js", "kills"],
-  ["deposits", "scripts/deposits-run.js", "deposits"],
-  ["images", "scripts/images.js", "seed"],
+  ["simulate", "lab/simulation/command.js", "seeds"],
+  ["crash", "lab/faults/crash-run.js", "kills"],
+  ["deposits", "lab/deposits/deposits-run.js", "deposits"],
+  ["images", "lab/images/images.js", "seed"],
 ])("npm run %s tells its options when asked, and when one is unknown", (name, file, option) => {
   const { code, out, err } = run(file, "--nonsense", "--help");
   expect([code, err]).toEqual([0, ""]);
@@ -51,5 +51,5 @@ it.each([
   [["--seed="], "--seed takes a whole number from 0 to 2147483647"],
   [["--seed", "2147483648"], "--seed takes a whole number from 0 to 2147483647"],
 ])("%s ends a command with 2, one line and the usage on stderr", (args, line) => {
-  endsInUsage("images", run("scripts/images.js", ...args), line);
+  endsInUsage("images", run("lab/images/images.js", ...args), line);
 });

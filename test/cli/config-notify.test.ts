@@ -4,9 +4,9 @@
  */
 import { describe, expect, it } from "vitest";
 import { readMetrics, readNotify } from "../../agent/config/notify.ts";
-import { parseConfig } from "../../gateway/config.ts";
-import type { JsonValue } from "../../protocol/json.ts";
-import { testConfig } from "../../rig/gateway-server.ts";
+import type { JsonValue } from "../../base/json.ts";
+import { parseConfig } from "../../gateway/config/config.ts";
+import { testConfig } from "../../lab/rig/gateway-server.ts";
 
 const currencies = { eth: { chain: "local", decimal: 18 } };
 const notify = (value: JsonValue) => readNotify(value, currencies);

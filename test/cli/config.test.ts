@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type ConfigOptions, readConfig } from "../../agent/config/config.ts";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-config-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

@@ -12,7 +12,7 @@ import { writeLinkFile } from "../../agent/config/link-file.ts";
 import { sealKeystore } from "../../agent/keystore/keystore.ts";
 import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
-import { type FakeNode, startFakeNode } from "../../rig/fake-node.ts";
+import { type FakeNode, startFakeNode } from "../../lab/rig/fake-node.ts";
 import { AgentFolder, knownMnemonic } from "../support/agent-folder.ts";
 import { startsTheBuild } from "../support/built.ts";
 

@@ -11,7 +11,7 @@ import { commandTree, runCommand } from "../../cli/main.ts";
 import { shells } from "../../cli/manual/completion.ts";
 import type { Terminal } from "../../cli/terminal.ts";
 import { tree as gatewayTree } from "../../gateway/command.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

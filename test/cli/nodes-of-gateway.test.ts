@@ -9,11 +9,11 @@ import { afterAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../agent/config/config.ts";
 import { chainsOfGateway } from "../../agent/config/nodes-of-gateway.ts";
 import { problemsOf } from "../../cli/status/problems.ts";
-import { parseConfig } from "../../gateway/config.ts";
+import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { writtenWords } from "../../gateway/operator/merchants.ts";
-import { testConfig } from "../../rig/gateway-server.ts";
-import { Rig } from "../../rig/signer-rig.ts";
+import { testConfig } from "../../lab/rig/gateway-server.ts";
+import { Rig } from "../../lab/rig/signer-rig.ts";
 import { waitingRig, waitingSettings } from "../support/waiting-rig.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "nodes-of-gateway-"));

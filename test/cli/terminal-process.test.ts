@@ -10,7 +10,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { makePrivateFolder, socketPaths, stateFolder } from "../../agent/files/state-folder.ts";
 import { BackupWriter } from "../../cli/backup/format.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { held, OperatorSocket, transactionId } from "../support/operator-socket.ts";
 import { hasScript, keys, onTerminal } from "../support/pty.ts";

@@ -8,12 +8,12 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import { unpaired } from "../../agent/launcher/paired.ts";
+import { AgentError } from "../../base/fault.ts";
+import { shellWord, visible, visibleAll } from "../../base/visible.ts";
 import { whyAway } from "../../cli/away.ts";
 import type { Machine } from "../../cli/machine.ts";
 import { askOperator } from "../../cli/operator.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { shellWord, visible, visibleAll } from "../../protocol/visible.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { DoctorRig } from "../support/doctor-rig.ts";
 

@@ -7,12 +7,12 @@ import { type ChainDoor, createChainDoor } from "../../agent/courier/nodes/chain
 import { foresee } from "../../agent/courier/nodes/foresight.ts";
 import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
 import type { WithdrawalView } from "../../agent/socket/verbs.ts";
+import { AgentError } from "../../base/fault.ts";
 import { addressTopic, transferTopic } from "../../chains/evm/erc20.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
 import { createPayer } from "../../chains/evm/node-payer.ts";
 import type { PayerNodes } from "../../chains/nodes.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { Rig, shop } from "../../rig/signer-rig.ts";
+import { Rig, shop } from "../../lab/rig/signer-rig.ts";
 import { ether, paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
 import { account, sentView, token, viewOf } from "../support/desk-views.ts";
 

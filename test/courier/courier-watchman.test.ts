@@ -15,7 +15,7 @@ import { createWatchman } from "../../agent/courier/events/watchman.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";
 import { createMetricsText } from "../../agent/courier/metrics-text.ts";
 import type { SignerSummary } from "../../agent/socket/summary.ts";
-import { serveMetrics } from "../../metrics/server.ts";
+import { serveMetrics } from "../../alerts/metrics/server.ts";
 import { until } from "../support/until.ts";
 
 const currencies = { eth: { chain: "local", decimal: 18 }, usdt: { chain: "local", decimal: 6, contract: "0xToken" } };

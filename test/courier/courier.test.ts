@@ -4,9 +4,9 @@
  */
 import { describe, expect, it } from "vitest";
 import { createMetrics } from "../../agent/courier/metrics.ts";
-import { forwarding, startFakeNode } from "../../rig/fake-node.ts";
-import { hot } from "../../rig/signer-rig.ts";
-import { balanceWei, rpc, transactionCount } from "../../scripts/rpc.ts";
+import { forwarding, startFakeNode } from "../../lab/rig/fake-node.ts";
+import { balanceWei, rpc, transactionCount } from "../../lab/rig/rpc.ts";
+import { hot } from "../../lab/rig/signer-rig.ts";
 import { anvil, cleanups, ether, paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
 import { until } from "../support/until.ts";
 

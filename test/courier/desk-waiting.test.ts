@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { VersionView } from "../../agent/socket/verbs.ts";
-import { seedsOfRun } from "../../rig/seeded.ts";
+import { seedsOfRun } from "../../lab/rig/seeded.ts";
 import { observedBody, refused, revertFor, whyOf } from "../support/desk-answers.ts";
 import { asked, type Driver, idOf, only } from "../support/desk-views.ts";
 import {

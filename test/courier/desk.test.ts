@@ -3,7 +3,7 @@
  * answers.
  */
 import { describe, expect, it } from "vitest";
-import { seedsOfRun } from "../../rig/seeded.ts";
+import { seedsOfRun } from "../../lab/rig/seeded.ts";
 import { drive, helloOf, only, sentView, viewOf } from "../support/desk-views.ts";
 import { runWorld } from "../support/desk-world.ts";
 

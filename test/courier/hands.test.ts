@@ -8,7 +8,7 @@ import type { DeskEffect, DeskEvent } from "../../agent/courier/desk/desk.ts";
 import { createHands, type SignerSocket } from "../../agent/courier/hands.ts";
 import { createMetrics } from "../../agent/courier/metrics.ts";
 import { eachMax } from "../../agent/socket/each.ts";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { idOf, viewOf } from "../support/desk-views.ts";
 
 interface Line {

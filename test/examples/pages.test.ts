@@ -6,12 +6,12 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Command } from "commander";
 import { describe, expect, it } from "vitest";
+import { programVersion } from "../../base/version.ts";
 import { readInstallCommand } from "../../cli/install/command-line.ts";
 import { gatewayConfig, gatewayUser, layouts, takeAwayFile } from "../../cli/install/layout.ts";
 import { commandTree } from "../../cli/main.ts";
 import { tree } from "../../gateway/command.ts";
-import { programVersion } from "../../protocol/version.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
 const pages = ["shop", "testnets", "nspawn"].map((name) => `examples/${name}/README.md`);

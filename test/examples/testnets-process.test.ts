@@ -12,11 +12,11 @@ import { Mnemonic } from "ethers";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { currencyPresets } from "../../chains/presets.ts";
 import { createClient } from "../../client/client.ts";
-import { receiver } from "../../rig/gateway-server.ts";
-import { type Anvil, startAnvil } from "../../scripts/anvil.ts";
-import { freePort, type Started, start, stop, until } from "../../scripts/processes.ts";
-import { projectRoot, settle } from "../../scripts/rig.ts";
-import { rpc, sendUnlocked } from "../../scripts/rpc.ts";
+import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
+import { receiver } from "../../lab/rig/gateway-server.ts";
+import { freePort, type Started, start, stop, until } from "../../lab/rig/processes.ts";
+import { projectRoot, settle } from "../../lab/rig/rig.ts";
+import { rpc, sendUnlocked } from "../../lab/rig/rpc.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

@@ -9,7 +9,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { type Config, readConfig } from "../../agent/config/config.ts";
 import { families } from "../../chains/families.ts";
 import { chainPresets, findCurrencyPreset } from "../../chains/presets.ts";
-import { type GatewayConfig, parseConfig } from "../../gateway/config.ts";
+import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { parseAmount } from "../../protocol/amount.ts";
 

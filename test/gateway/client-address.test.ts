@@ -4,9 +4,9 @@
  * fastify 2198 (IPv6 in brackets).
  */
 import { describe, expect, it } from "vitest";
-import { addressList, readAddress } from "../../gateway/address-list.ts";
-import { addressReader } from "../../gateway/client-address.ts";
-import { handmadeToken } from "../../rig/gateway-server.ts";
+import { addressList, readAddress } from "../../gateway/config/address-list.ts";
+import { addressReader } from "../../gateway/config/client-address.ts";
+import { handmadeToken } from "../../lab/rig/gateway-server.ts";
 import { anotherGateway, db, eachTestItsGateway, gateway } from "../support/shop.ts";
 
 eachTestItsGateway();

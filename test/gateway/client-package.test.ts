@@ -8,9 +8,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
-import { packClient } from "../../scripts/client-package.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { startTestGateway, type TestGateway } from "../../lab/rig/gateway-server.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
+import { packClient } from "../../packaging/client-package.ts";
 
 let gateway: TestGateway;
 let folder: string;

@@ -10,9 +10,9 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Client, createClient, type Failure } from "../../client/client.ts";
 import { createTokenMaker } from "../../client/signature-token.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
+import { receiver, sha256, startTestGateway, type TestGateway, wallet } from "../../lab/rig/gateway-server.ts";
 import { publicKeyFromHex, publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { receiver, sha256, startTestGateway, type TestGateway, wallet } from "../../rig/gateway-server.ts";
 
 const nowMs = Date.parse("2026-01-02T03:04:05.678Z");
 const now = (): number => nowMs;

@@ -10,8 +10,8 @@ import { createMerchant, createReceiver } from "../../gateway/operator/people.ts
 import { type ReceivingAccount, readAccount } from "../../gateway/operator/xpub.ts";
 import { receivingKeyOf } from "../../gateway/store/receiving-keys.ts";
 import { openStore } from "../../gateway/store/store.ts";
-import { silentLog } from "../../rig/gateway-database.ts";
-import { type Answered, handmadeToken, receiver, testConfig, wallet } from "../../rig/gateway-server.ts";
+import { silentLog } from "../../lab/rig/gateway-database.ts";
+import { type Answered, handmadeToken, receiver, testConfig, wallet } from "../../lab/rig/gateway-server.ts";
 import { takeBack } from "../support/older-database.ts";
 import { anotherGateway, db, eachTestItsGateway, gateway, many } from "../support/shop.ts";
 

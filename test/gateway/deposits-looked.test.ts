@@ -8,7 +8,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { keepAhead, lookMs, readAddressState } from "../../gateway/store/address-states.ts";
 import { markPutBack } from "../../gateway/store/put-back.ts";
-import { depositXpub, gatewayDatabase } from "../../rig/gateway-database.ts";
+import { depositXpub, gatewayDatabase } from "../../lab/rig/gateway-database.ts";
 import { PutBackRig } from "../support/put-back-rig.ts";
 import { eth, network } from "../support/watched-chain.ts";
 

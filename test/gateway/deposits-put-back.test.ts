@@ -11,7 +11,7 @@ import { endIfCaughtUp } from "../../gateway/deposits/ceilings.ts";
 import { watchSkipped } from "../../gateway/deposits/skipped-addresses.ts";
 import { marksPathOf } from "../../gateway/store/address-marks.ts";
 import { countForgottenPlaces } from "../../gateway/store/forgotten-ranges.ts";
-import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
+import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
 import { PutBackAgentRig } from "../support/put-back-agent-rig.ts";
 import { PutBackRig } from "../support/put-back-rig.ts";
 

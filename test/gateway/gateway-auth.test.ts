@@ -9,9 +9,9 @@ import { describe, expect, it } from "vitest";
 import { createSeen } from "../../gateway/auth/seen.ts";
 import type { SeenToken } from "../../gateway/store/jtis.ts";
 import type { KeyRow } from "../../gateway/store/rows.ts";
+import { type Answered, encode, handmadeToken, sha256 } from "../../lab/rig/gateway-server.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { type Answered, encode, handmadeToken, sha256 } from "../../rig/gateway-server.ts";
 import { gateway, knock, oneGateway, path } from "../support/door.ts";
 
 oneGateway();

@@ -9,8 +9,8 @@ import { fileURLToPath } from "node:url";
 import { HDKey } from "@scure/bip32";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { run, tree } from "../../gateway/command.ts";
-import { insertTransaction } from "../../rig/gateway-database.ts";
-import { startTestGateway, type TestGateway, testConfig } from "../../rig/gateway-server.ts";
+import { insertTransaction } from "../../lab/rig/gateway-database.ts";
+import { startTestGateway, type TestGateway, testConfig } from "../../lab/rig/gateway-server.ts";
 
 const folder = fileURLToPath(new URL("./cli", import.meta.url));
 const account = HDKey.fromMasterSeed(new Uint8Array(32).fill(7)).derive("m/44'/60'/0'");

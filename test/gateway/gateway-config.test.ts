@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { readConfig as readAgentConfig } from "../../agent/config/config.ts";
 import { createPeers } from "../../gateway/api/peers.ts";
-import { parseConfig } from "../../gateway/config.ts";
+import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
 import { writeOwnFile } from "../../gateway/operator/folder.ts";
 import { writtenWords } from "../../gateway/operator/merchants.ts";
-import { testConfig, usdtContract } from "../../rig/gateway-server.ts";
+import { testConfig, usdtContract } from "../../lab/rig/gateway-server.ts";
 
 describe("configuration", () => {
   const folder = mkdtempSync(join(tmpdir(), "gateway-config-"));

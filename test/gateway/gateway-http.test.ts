@@ -10,12 +10,12 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import pino from "pino";
 import { describe, expect, it } from "vitest";
+import { codes } from "../../base/codes.ts";
 import { languageOf } from "../../gateway/answer/language.ts";
 import { answerCodes } from "../../gateway/answer/messages.ts";
 import { createMerchant } from "../../gateway/operator/people.ts";
-import { codes } from "../../protocol/codes.ts";
+import { handmadeToken, startTestGateway } from "../../lab/rig/gateway-server.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { handmadeToken, startTestGateway } from "../../rig/gateway-server.ts";
 import { auto, countOf, db, eachTestItsGateway, gateway, many, read, ready, withdrawal } from "../support/shop.ts";
 import { until } from "../support/until.ts";
 

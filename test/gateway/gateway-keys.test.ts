@@ -10,8 +10,8 @@ import { openSecret, sealSecret } from "../../gateway/auth/secret-box.ts";
 import { revoke } from "../../gateway/operator/people.ts";
 import { schemaVersion } from "../../gateway/store/schema.ts";
 import { openStore } from "../../gateway/store/store.ts";
+import { type Answered, handmadeToken, startTestGateway, wallet } from "../../lab/rig/gateway-server.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { type Answered, handmadeToken, startTestGateway, wallet } from "../../rig/gateway-server.ts";
 import { gateway, knock, oneGateway, path } from "../support/door.ts";
 import { takeBack } from "../support/older-database.ts";
 

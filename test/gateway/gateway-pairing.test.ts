@@ -9,11 +9,6 @@ import { deriveAccounts, namedAccounts, type WalletAccount } from "../../agent/k
 import { createMerchant, listAgents, releaseAgent } from "../../gateway/operator/people.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import { placeJobs } from "../../gateway/withdrawals/jobs.ts";
-import { openGrant, parseSealedGrant, shortCodeOf } from "../../protocol/grant.ts";
-import { walletFingerprintOf } from "../../protocol/identity.ts";
-import type { PairedAccount } from "../../protocol/messages.ts";
-import { parseApiKey, signTranscript } from "../../protocol/pairing.ts";
-import { parseJob } from "../../protocol/payloads.ts";
 import {
   type Answered,
   handmadeToken,
@@ -22,7 +17,12 @@ import {
   usdtContract,
   wallet,
   walletFrom,
-} from "../../rig/gateway-server.ts";
+} from "../../lab/rig/gateway-server.ts";
+import { openGrant, parseSealedGrant, shortCodeOf } from "../../protocol/grant.ts";
+import { walletFingerprintOf } from "../../protocol/identity.ts";
+import type { PairedAccount } from "../../protocol/messages.ts";
+import { parseApiKey, signTranscript } from "../../protocol/pairing.ts";
+import { parseJob } from "../../protocol/payloads.ts";
 import {
   agentRow,
   anotherGateway,

@@ -7,11 +7,11 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import * as fc from "fast-check";
 import { pino } from "pino";
 import { afterEach, describe, expect, it } from "vitest";
-import type { GatewayCurrency } from "../../gateway/config.ts";
-import { parseConfig } from "../../gateway/config.ts";
-import { type Fiat, fiats } from "../../gateway/fiat.ts";
+import type { GatewayCurrency } from "../../gateway/config/config.ts";
+import { parseConfig } from "../../gateway/config/config.ts";
+import { type Fiat, fiats } from "../../gateway/config/fiat.ts";
+import { type SourceName, sourceNames } from "../../gateway/config/price-settings.ts";
 import { describePrices, listPrices } from "../../gateway/operator/prices.ts";
-import { type SourceName, sourceNames } from "../../gateway/price-settings.ts";
 import { type Ask, createAsk } from "../../gateway/prices/ask.ts";
 import { createBoard } from "../../gateway/prices/board.ts";
 import { priceText, readPrice } from "../../gateway/prices/decimal.ts";
@@ -20,8 +20,8 @@ import { createFeed, type Feed } from "../../gateway/prices/feed.ts";
 import { judge, type Reading } from "../../gateway/prices/judge.ts";
 import { markets } from "../../gateway/prices/markets.ts";
 import { boardOf } from "../../gateway/prices/prices.ts";
-import { type GatewayDatabase, gatewayDatabase } from "../../rig/gateway-database.ts";
-import { testConfig } from "../../rig/gateway-server.ts";
+import { type GatewayDatabase, gatewayDatabase } from "../../lab/rig/gateway-database.ts";
+import { testConfig } from "../../lab/rig/gateway-server.ts";
 
 const start = Date.parse("2026-01-02T03:04:05.678Z");
 const text = (price: bigint | null | undefined): string | null =>

@@ -15,12 +15,12 @@ import { pino } from "pino";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { createTokenMaker } from "../../client/signature-token.ts";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
-import { type GatewayConfig, parseConfig } from "../../gateway/config.ts";
+import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { askHealth, failedChecks } from "../../gateway/operator/health.ts";
 import { createStore } from "../../gateway/store/store.ts";
-import { testConfig } from "../../rig/gateway-server.ts";
-import { until } from "../../scripts/processes.ts";
+import { testConfig } from "../../lab/rig/gateway-server.ts";
+import { until } from "../../lab/rig/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 const log = pino({ level: "silent" });

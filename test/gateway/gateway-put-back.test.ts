@@ -7,12 +7,12 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rename
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
 import { checkBackup } from "../../gateway/operator/backup.ts";
 import { checkGateway } from "../../gateway/operator/check.ts";
 import { openStore } from "../../gateway/store/store.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { silentLog } from "../../rig/gateway-database.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { silentLog } from "../../lab/rig/gateway-database.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

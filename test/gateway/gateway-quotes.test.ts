@@ -6,13 +6,13 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { paymentUri } from "../../chains/evm/payment-uri.ts";
 import { createClient } from "../../client/client.ts";
-import type { GatewayCurrency } from "../../gateway/config.ts";
+import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { createBoard } from "../../gateway/prices/board.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";
 import { quote } from "../../gateway/prices/quote.ts";
 import type { Prices } from "../../gateway/service.ts";
+import { receiver, usdtContract } from "../../lab/rig/gateway-server.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { receiver, usdtContract } from "../../rig/gateway-server.ts";
 import {
   anotherGateway,
   auto,

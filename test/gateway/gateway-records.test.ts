@@ -5,7 +5,6 @@
 import { describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { createMerchant } from "../../gateway/operator/people.ts";
-import { transactionIdOf } from "../../protocol/identity.ts";
 import {
   type Answered,
   handmadeToken,
@@ -14,7 +13,8 @@ import {
   testConfig,
   usdtContract,
   wallet,
-} from "../../rig/gateway-server.ts";
+} from "../../lab/rig/gateway-server.ts";
+import { transactionIdOf } from "../../protocol/identity.ts";
 import {
   agentRow,
   anotherGateway,

@@ -12,8 +12,8 @@ import {
   replaceWithdrawal,
   updateWithdrawal,
 } from "../../gateway/store/withdrawals.ts";
-import { type GatewayDatabase, gatewayDatabase } from "../../rig/gateway-database.ts";
-import { Seeded } from "../../rig/seeded.ts";
+import { type GatewayDatabase, gatewayDatabase } from "../../lab/rig/gateway-database.ts";
+import { Seeded } from "../../lab/rig/seeded.ts";
 import { takeBack } from "../support/older-database.ts";
 
 let db: GatewayDatabase;

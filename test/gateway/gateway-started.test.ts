@@ -8,11 +8,11 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { createGatewayKey } from "../../gateway/auth/gateway-key.ts";
-import { type GatewayConfig, parseConfig } from "../../gateway/config.ts";
+import { type GatewayConfig, parseConfig } from "../../gateway/config/config.ts";
 import { type Gateway, startGateway } from "../../gateway/gateway.ts";
 import { createStore, openStore } from "../../gateway/store/store.ts";
-import { type ChainNode, FakeChain, type Lie, serveChain } from "../../rig/fake-chain.ts";
-import { testConfig } from "../../rig/gateway-server.ts";
+import { type ChainNode, FakeChain, type Lie, serveChain } from "../../lab/rig/fake-chain.ts";
+import { testConfig } from "../../lab/rig/gateway-server.ts";
 import { until } from "../support/until.ts";
 
 interface Check {

@@ -8,9 +8,9 @@ import { depositAddressOf } from "../../chains/evm/address.ts";
 import { answerCodes } from "../../gateway/answer/messages.ts";
 import type { JobRow } from "../../gateway/store/rows.ts";
 import { placeJobs } from "../../gateway/withdrawals/jobs.ts";
+import { receiver, usdtContract, wallet } from "../../lab/rig/gateway-server.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { receiver, usdtContract, wallet } from "../../rig/gateway-server.ts";
 import {
   agentRow,
   anotherGateway,

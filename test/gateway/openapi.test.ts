@@ -19,7 +19,7 @@ import {
   testConfig,
   usdtContract,
   wallet,
-} from "../../rig/gateway-server.ts";
+} from "../../lab/rig/gateway-server.ts";
 import { type DescribedPath, rawAnswer, readDescription } from "../support/described.ts";
 
 const unpaid = "0x90F79bf6EB2c4f870365E785982E1f101E93b906";

@@ -13,7 +13,7 @@ import { listMerchants, showMerchant, switchMerchant } from "../../gateway/opera
 import { addKey, createReceiver } from "../../gateway/operator/people.ts";
 import { readAccount } from "../../gateway/operator/xpub.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
-import { type Answered, handmadeToken, newAgentKeys, receiver, wallet } from "../../rig/gateway-server.ts";
+import { type Answered, handmadeToken, newAgentKeys, receiver, wallet } from "../../lab/rig/gateway-server.ts";
 import { auto, db, deposit, eachTestItsGateway, gateway, manual, read, ready, release, row } from "../support/shop.ts";
 
 eachTestItsGateway();

@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { type Config, readConfig } from "../../agent/config/config.ts";
 import { chainPresets } from "../../chains/presets.ts";
-import { parseConfig } from "../../gateway/config.ts";
+import { parseConfig } from "../../gateway/config/config.ts";
 import { agentConfigText } from "../../gateway/operator/agent-config.ts";
-import { testConfig } from "../../rig/gateway-server.ts";
+import { testConfig } from "../../lab/rig/gateway-server.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "preset-configs-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

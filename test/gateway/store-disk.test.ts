@@ -9,12 +9,12 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
+import { codes } from "../../base/codes.ts";
 import { answerOfError } from "../../gateway/api/server.ts";
 import type { Service } from "../../gateway/service.ts";
 import { freeBytesOf, isDiskFull, unusableStore } from "../../gateway/store/disk.ts";
 import { openStore } from "../../gateway/store/store.ts";
-import { codes } from "../../protocol/codes.ts";
-import { silentLog } from "../../rig/gateway-database.ts";
+import { silentLog } from "../../lab/rig/gateway-database.ts";
 
 let folder = "";
 beforeEach(() => {

@@ -6,7 +6,7 @@
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Counters } from "../../chains/nodes.ts";
-import type { GatewayCurrency } from "../../gateway/config.ts";
+import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { recoveryOrder } from "../../gateway/recovery/order.ts";
 import { keepExpiry } from "../../gateway/store/deaths.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
@@ -21,7 +21,6 @@ import { listUnreachable } from "../../gateway/store/unreachable.ts";
 import { endWithdrawal, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { createSweeps, type Sweeps } from "../../gateway/sweeps/sweeps.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
-import type { Job } from "../../protocol/messages.ts";
 import {
   type AgentKeys,
   type GatewayDatabase,
@@ -31,7 +30,8 @@ import {
   readAgent,
   readTransaction,
   silentLog,
-} from "../../rig/gateway-database.ts";
+} from "../../lab/rig/gateway-database.ts";
+import type { Job } from "../../protocol/messages.ts";
 
 const network = "eip155:31337";
 const run = "run 1";

@@ -11,7 +11,7 @@ import { createSignals } from "../../gateway/store/signals.ts";
 import { listSweepNotes } from "../../gateway/store/sweeps.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
 import { createSweeps } from "../../gateway/sweeps/sweeps.ts";
-import { insertTransaction, readTransaction, silentLog } from "../../rig/gateway-database.ts";
+import { insertTransaction, readTransaction, silentLog } from "../../lab/rig/gateway-database.ts";
 import { type Inhabitant, inhabitant, payer, usdt } from "../support/tron-town.ts";
 import {
   alarms,

@@ -4,7 +4,8 @@
  * sweep, and the reason for which the rest waits.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { GatewayCurrency } from "../../gateway/config.ts";
+import type { GatewayCurrency } from "../../gateway/config/config.ts";
+import { sweepOf } from "../../gateway/config/sweep-settings.ts";
 import { insertDepositAddress } from "../../gateway/store/deposit-addresses.ts";
 import { holdingOf, keepNativeCoins, mendHoldings } from "../../gateway/store/holdings.ts";
 import { keepFinalPayment, keepSeenPayment } from "../../gateway/store/payments.ts";
@@ -12,7 +13,6 @@ import { mendReserved } from "../../gateway/store/reserved.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { listSweepable, listToppingUp, type SweepableRow, sweepingUnits, topUpOf } from "../../gateway/store/sweeps.ts";
 import { endWithdrawal, updateWithdrawal } from "../../gateway/store/withdrawals.ts";
-import { sweepOf } from "../../gateway/sweep-settings.ts";
 import { goOn, orderSweep } from "../../gateway/sweeps/orders.ts";
 import { measure, standing } from "../../gateway/sweeps/worth.ts";
 import {
@@ -21,8 +21,8 @@ import {
   gatewayDatabase,
   insertTransaction,
   pairAgent,
-} from "../../rig/gateway-database.ts";
-import { Seeded } from "../../rig/seeded.ts";
+} from "../../lab/rig/gateway-database.ts";
+import { Seeded } from "../../lab/rig/seeded.ts";
 import { takeBack } from "../support/older-database.ts";
 
 const network = "eip155:31337";

@@ -12,8 +12,8 @@ import { keepBalance } from "../../gateway/store/balances.ts";
 import { markDead } from "../../gateway/store/deaths.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { insertSlot } from "../../gateway/store/slots.ts";
+import { testConfig, walletFrom } from "../../lab/rig/gateway-server.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { testConfig, walletFrom } from "../../rig/gateway-server.ts";
 import {
   agentRow,
   anotherGateway,

@@ -5,7 +5,7 @@
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import { fundsOf } from "../../gateway/balance/funds.ts";
-import type { GatewayCurrency } from "../../gateway/config.ts";
+import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { recoveryOrder } from "../../gateway/recovery/order.ts";
 import { beginRecovery, recoveryOf } from "../../gateway/recovery/recovery.ts";
 import { keepBalance } from "../../gateway/store/balances.ts";
@@ -13,11 +13,11 @@ import { markDead, takeExpiry } from "../../gateway/store/deaths.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
 import type { SignatureRow } from "../../gateway/store/rows.ts";
 import { keepSpend } from "../../gateway/store/spends.ts";
+import { askWithdrawal, readAgent, readTransaction } from "../../lab/rig/gateway-database.ts";
+import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../lab/rig/link-agent.ts";
 import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
 import { deadPerAckMax } from "../../protocol/payloads.ts";
 import { parseRecovery } from "../../protocol/recovery.ts";
-import { askWithdrawal, readAgent, readTransaction } from "../../rig/gateway-database.ts";
-import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
 import {
   audit,
   connect,

@@ -3,9 +3,9 @@
  * and the record of a pause.
  */
 import { describe, expect, it } from "vitest";
+import { askWithdrawal, readAgent } from "../../lab/rig/gateway-database.ts";
+import { headAt, type LinkAgent, statementOf } from "../../lab/rig/link-agent.ts";
 import { endedPerAckMax } from "../../protocol/payloads.ts";
-import { askWithdrawal, readAgent } from "../../rig/gateway-database.ts";
-import { headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
 import { connect, db, decision, eachTestItsHub, greeted, keys, signals, signed } from "../support/hub-server.ts";
 
 eachTestItsHub();

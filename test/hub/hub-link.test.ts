@@ -4,14 +4,14 @@
  */
 import { request } from "node:http";
 import { describe, expect, it } from "vitest";
-import { addressReader } from "../../gateway/client-address.ts";
+import { Bug } from "../../base/fault.ts";
+import { addressReader } from "../../gateway/config/client-address.ts";
 import { fillEnvelope } from "../../gateway/hub/outbox.ts";
-import { Bug } from "../../protocol/fault.ts";
+import { askWithdrawal, readAgent } from "../../lab/rig/gateway-database.ts";
+import { headAt, statementOf } from "../../lab/rig/link-agent.ts";
 import { jobHashOf, zeroHash } from "../../protocol/identity.ts";
 import { linkPath } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { askWithdrawal, readAgent } from "../../rig/gateway-database.ts";
-import { headAt, statementOf } from "../../rig/link-agent.ts";
 import {
   audit,
   clock,

@@ -6,8 +6,8 @@
 import { describe, expect, it } from "vitest";
 import { firstForgottenRange, hasForgottenPlaces, insertForgottenRange } from "../../gateway/store/forgotten-ranges.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
-import { askWithdrawal, pairAgent, readAgent } from "../../rig/gateway-database.ts";
-import { headAt, statementOf } from "../../rig/link-agent.ts";
+import { askWithdrawal, pairAgent, readAgent } from "../../lab/rig/gateway-database.ts";
+import { headAt, statementOf } from "../../lab/rig/link-agent.ts";
 import { connect, db, decision, eachTestItsHub, greeted, keys, observed, signed } from "../support/hub-server.ts";
 
 eachTestItsHub();

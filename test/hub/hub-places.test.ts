@@ -5,8 +5,8 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { addressBlock } from "../../gateway/auth/rate.ts";
 import { Places, placesInAll, placesPerBlock } from "../../gateway/hub/places.ts";
-import { readAgent } from "../../rig/gateway-database.ts";
-import type { LinkAgent } from "../../rig/link-agent.ts";
+import { readAgent } from "../../lab/rig/gateway-database.ts";
+import type { LinkAgent } from "../../lab/rig/link-agent.ts";
 import { connect, db, eachTestItsHub, hub, keys, start, stop } from "../support/hub-server.ts";
 
 const one64 = (index: number): string => `2001:db8:0:1::${index.toString(16)}`;

@@ -8,13 +8,13 @@ import { jobHashAt } from "../../gateway/recovery/order.ts";
 import { beginRecovery } from "../../gateway/recovery/recovery.ts";
 import type { RecoveryRow } from "../../gateway/store/rows.ts";
 import { makeJob } from "../../gateway/withdrawals/jobs.ts";
+import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../../lab/rig/gateway-database.ts";
+import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../lab/rig/link-agent.ts";
 import { isJobSignature, signJob } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { OpenedEntry, Statement } from "../../protocol/messages.ts";
 import { parseJob } from "../../protocol/payloads.ts";
 import type { Recovery } from "../../protocol/recovery.ts";
-import { askWithdrawal, insertTransaction, readAgent, readTransaction, receiver } from "../../rig/gateway-database.ts";
-import { type EntryBody, headAt, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
 import { audit, connect, db, decision, eachTestItsHub, gateway, greeted, keys, observed, signed } from "../support/hub-server.ts";
 
 eachTestItsHub();

@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import { keepStanding, standingOfOverlap } from "../../gateway/hub/standing.ts";
-import { readAgent } from "../../rig/gateway-database.ts";
-import { type EntryBody, headAt, statementOf } from "../../rig/link-agent.ts";
+import { readAgent } from "../../lab/rig/gateway-database.ts";
+import { type EntryBody, headAt, statementOf } from "../../lab/rig/link-agent.ts";
 import { audit, db, eachTestItsHub, greeted, keys } from "../support/hub-server.ts";
 
 eachTestItsHub();

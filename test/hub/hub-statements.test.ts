@@ -5,7 +5,6 @@
 import { describe, expect, it } from "vitest";
 import { type Around, effectOf } from "../../gateway/hub/effect.ts";
 import type { SignatureRow, TransactionRow } from "../../gateway/store/rows.ts";
-import { parseJob } from "../../protocol/payloads.ts";
 import {
   accountsText,
   askWithdrawal,
@@ -14,8 +13,9 @@ import {
   readAgent,
   readTransaction,
   receiver,
-} from "../../rig/gateway-database.ts";
-import { type EntryBody, hashAt, headAt, statementOf } from "../../rig/link-agent.ts";
+} from "../../lab/rig/gateway-database.ts";
+import { type EntryBody, hashAt, headAt, statementOf } from "../../lab/rig/link-agent.ts";
+import { parseJob } from "../../protocol/payloads.ts";
 import {
   audit,
   connect,

@@ -6,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import { takeExpiry } from "../../gateway/store/deaths.ts";
 import { writePlace } from "../../gateway/store/sweeps.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
-import { askWithdrawal, readAgent, readTransaction } from "../../rig/gateway-database.ts";
-import { type EntryBody, type LinkAgent, statementOf } from "../../rig/link-agent.ts";
+import { askWithdrawal, readAgent, readTransaction } from "../../lab/rig/gateway-database.ts";
+import { type EntryBody, type LinkAgent, statementOf } from "../../lab/rig/link-agent.ts";
 import { db, eachTestItsHub, greeted, keys, signals, signed } from "../support/hub-server.ts";
 
 eachTestItsHub();

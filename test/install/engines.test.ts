@@ -10,8 +10,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterAll, describe, expect, it } from "vitest";
-import { productionProjects } from "../../scripts/release/contents.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
+import { productionProjects } from "../../packaging/release/contents.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "aw-engines-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

@@ -9,12 +9,12 @@ import { delimiter, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { encKeyCredential } from "../../agent/config/place.ts";
 import { findEncKey, openSealed } from "../../agent/launcher/enc-key.ts";
+import { AgentError } from "../../base/fault.ts";
 import { type CredentialPlaces, sealEncKey } from "../../cli/install/credential.ts";
 import type { Terminal } from "../../cli/terminal.ts";
-import { AgentError } from "../../protocol/fault.ts";
 
 // The stand-in lies where the product would never look.
-vi.mock("../../protocol/system-path.ts", () => ({
+vi.mock("../../base/system-path.ts", () => ({
   systemEnvironment: {
     get PATH() {
       return process.env.PATH;

@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { layouts } from "../../cli/install/layout.ts";
-import { run } from "../../scripts/processes.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { run } from "../../lab/rig/processes.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -94,7 +94,7 @@ describe.runIf(isRoot)("install --root", () => {
     const asked = execFileSync(process.execPath, [at("/opt/autowithdraw/autowithdraw.js"), "--version"], { encoding: "utf8" });
     expect(asked).toBe(`autowithdraw ${version}\n`);
     expect(existsSync(at("/opt/autowithdraw/dist/gateway"))).toBe(false);
-    expect(existsSync(at("/opt/autowithdraw/dist/scripts"))).toBe(false);
+    expect(existsSync(at("/opt/autowithdraw/dist/lab"))).toBe(false);
     expect(existsSync(at("/opt/autowithdraw/node_modules/typescript"))).toBe(false);
   });
 
@@ -160,7 +160,7 @@ describe.runIf(isRoot)("install --root", () => {
       "systemd",
     ]);
     expect(readdirSync(at(`${program}/dist`))).toEqual([
-      ...[".built", "chains", "completion", "gateway", "man", "metrics", "notices", "notify", "outgoing", "protocol"],
+      ...[".built", "alerts", "base", "chains", "completion", "gateway", "man", "outgoing", "protocol"],
     ]);
     expect(readdirSync(at("/usr/local/share/man/man1"))).toEqual([...["autowithdraw-gateway.1", "autowithdraw.1", "crypto.1"]]);
     const completions = "/usr/local/share/bash-completion/completions";

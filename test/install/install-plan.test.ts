@@ -7,12 +7,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, normalize, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
 import { readInstallCommand } from "../../cli/install/command-line.ts";
 import { layouts, type Part } from "../../cli/install/layout.ts";
 import { assertFit, assertUpgrade, type Facts, needsRestart, planInstall, type Step } from "../../cli/install/plan.ts";
 import { leftBehind, planRemoval, removalPaths } from "../../cli/install/removal.ts";
 import { commandText, unitText } from "../../cli/install/texts.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import { outcomeOf } from "../support/outcome.ts";
 
 const units = new Map([

@@ -7,8 +7,8 @@ import { isBuiltin } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, it } from "vitest";
-import { run } from "../../scripts/processes.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { run } from "../../lab/rig/processes.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 
 interface Lock {
   readonly packages: Readonly<Record<string, { readonly hasInstallScript?: boolean; readonly dev?: boolean }>>;
@@ -17,8 +17,8 @@ interface Lock {
 it("an installation is at most 40 packages, none with an install script, none of the gateway", { timeout: 180_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), "autowithdraw-install-"));
   try {
-    for (const part of ["gateway", "scripts/release"]) mkdirSync(join(folder, part), { recursive: true });
-    for (const name of ["package.json", "package-lock.json", "gateway/package.json", "scripts/release/package.json"])
+    for (const part of ["gateway", "packaging/release"]) mkdirSync(join(folder, part), { recursive: true });
+    for (const name of ["package.json", "package-lock.json", "gateway/package.json", "packaging/release/package.json"])
       cpSync(join(projectRoot, name), join(folder, name));
     // The very words that pair.js uses when dist is there.
     const pair = readFileSync(join(projectRoot, "pair.js"), "utf8");

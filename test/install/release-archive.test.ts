@@ -22,9 +22,9 @@ import { join } from "node:path";
 import { Ajv } from "ajv";
 import addFormats from "ajv-formats";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { run } from "../../scripts/processes.ts";
-import { readSigningKey } from "../../scripts/release/signature.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { run } from "../../lab/rig/processes.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
+import { readSigningKey } from "../../packaging/release/signature.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
@@ -57,7 +57,7 @@ const signKey = keyFile("release.key", freshKey());
  * Makes a release of the tree in `root` as `npm run release` does, with other habits of the shell.
  */
 async function make(root: string, out: string, umask: string): Promise<void> {
-  const script = `umask ${umask}; exec "$0" dist/scripts/release.js --out "$1" --sign-key "$2"`;
+  const script = `umask ${umask}; exec "$0" dist/packaging/release/release.js --out "$1" --sign-key "$2"`;
   const env = { ...process.env, SOURCE_DATE_EPOCH: "1790000000", TZ: "Asia/Tokyo" };
   execFileSync("sh", ["-c", script, process.execPath, join(dir, out), signKey], { cwd: root, env, stdio: "pipe" });
 }
@@ -72,7 +72,7 @@ describe("the archive", () => {
   it("the archive is the same, byte for byte, from another folder and another umask", async () => {
     const other = join(dir, "elsewhere");
     mkdirSync(other);
-    for (const part of ["dist", "docs", "systemd", "scripts", "monitoring"])
+    for (const part of ["dist", "docs", "systemd", "scripts", "cli/launch", "packaging/monitoring"])
       cpSync(join(projectRoot, part), join(other, part), { recursive: true });
     mkdirSync(join(other, "gateway"));
     for (const file of ["gateway/gateway.js", "gateway/package.json"]) cpSync(join(projectRoot, file), join(other, file));
@@ -154,7 +154,7 @@ describe("the archive", () => {
     );
     const outside = files.filter(
       (path) =>
-        !/^(dist\/(protocol|notices|outgoing|metrics|notify|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(
+        !/^(dist\/(base|protocol|outgoing|alerts|chains|agent|cli|client|gateway)\/.*\.js|dist\/man\/[a-z-]+\.1|dist\/completion\/autowithdraw(-gateway)?|packaging\/monitoring\/[a-z.-]+|docs\/[a-z-]+\.md|systemd\/[a-z-]+\.[a-z]+)$/.test(
           path,
         ),
     );
@@ -162,6 +162,10 @@ describe("the archive", () => {
       "LICENSE",
       "README.md",
       "autowithdraw.js",
+      "cli/launch/launch.js",
+      "cli/launch/packages.js",
+      "cli/launch/placeholders.js",
+      "cli/launch/stamp.js",
       "config.example.json",
       "crypto.js",
       "crypto.ts",
@@ -172,17 +176,12 @@ describe("the archive", () => {
       "package-lock.json",
       "package.json",
       "pair.js",
-      "scripts/launch.js",
-      "scripts/packages.js",
-      "scripts/placeholders.js",
-      "scripts/stamp.js",
     ]);
     for (const room of [
+      "base",
       "protocol",
-      "notices",
       "outgoing",
-      "metrics",
-      "notify",
+      "alerts",
       "chains",
       "agent",
       "cli",
@@ -252,7 +251,7 @@ describe("the packages of a release", () => {
       expect(done.code, done.output).toBe(0);
       for (const path of namesIn(lockOf(folder))) expect(existsSync(join(place, path, "package.json")), path).toBe(true);
       // Every import of the built program is among them.
-      const beneath = ["protocol", "notices", "outgoing", "metrics", "notify", "chains"];
+      const beneath = ["base", "protocol", "outgoing", "alerts", "chains"];
       const rooms = [...beneath, ...(folder === "" ? ["agent", "cli", "client"] : ["gateway"])];
       const wanted = rooms.flatMap((room) => importsUnder(join(unpacked, "dist", room)));
       expect(new Set(wanted).size).toBeGreaterThan(4);

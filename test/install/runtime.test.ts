@@ -3,7 +3,7 @@
  * versions are those of `engines`.
  */
 import { expect, it } from "vitest";
-import { proveOn } from "../../scripts/nodes.ts";
+import { proveOn } from "../../lab/nodes.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

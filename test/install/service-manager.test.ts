@@ -8,8 +8,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { createServiceManager } from "../../notify/service-manager.ts";
-import { until } from "../../scripts/processes.ts";
+import { createServiceManager } from "../../alerts/notify/service-manager.ts";
+import { until } from "../../lab/rig/processes.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "autowithdraw-notify-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

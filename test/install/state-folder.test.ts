@@ -8,9 +8,9 @@ import { join } from "node:path";
 import { afterEach, expect, it } from "vitest";
 import { isThere, type StateFolder, stateFolder } from "../../agent/files/state-folder.ts";
 import { assertPaired, assertWhole } from "../../agent/launcher/paired.ts";
+import { AgentError } from "../../base/fault.ts";
 import { askOperator } from "../../cli/operator.ts";
 import { readProgress } from "../../cli/pair/progress.ts";
-import { AgentError } from "../../protocol/fault.ts";
 
 const folders: string[] = [];
 afterEach(() => {

@@ -18,11 +18,11 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makeSocketPaths, socketPaths, stateFolder } from "../../agent/files/state-folder.ts";
 import { isTrustedFolder, openTrusted, readTrusted, type Trust } from "../../agent/files/trusted.ts";
+import { AgentError } from "../../base/fault.ts";
 import { secretCopies } from "../../cli/config-copies.ts";
 import { carryOut } from "../../cli/install/door.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { start } from "../../scripts/processes.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { start } from "../../lab/rig/processes.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { pairsOnce, says } from "../support/paired-crypto.ts";
 

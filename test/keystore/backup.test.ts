@@ -21,13 +21,13 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger } from "../../agent/ledger/ledger.ts";
+import { AgentError } from "../../base/fault.ts";
 import { checkBackup } from "../../cli/backup/check.ts";
 import { BackupWriter, isSealed, type Part, type ReadAt, readBackup } from "../../cli/backup/format.ts";
 import { makeBackup } from "../../cli/backup/make.ts";
 import type { Manifest } from "../../cli/backup/manifest.ts";
 import { restoreBackup } from "../../cli/backup/restore.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { testSeal } from "../../rig/ledger-seal.ts";
+import { testSeal } from "../../lab/rig/ledger-seal.ts";
 import { paired } from "../support/memory-ledger.ts";
 
 const encKey = Buffer.from(randomBytes(32).toString("hex"));

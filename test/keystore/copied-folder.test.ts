@@ -6,12 +6,12 @@
 import { createPublicKey } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { applyStatements } from "../../gateway/hub/statements.ts";
+import { gatewayDatabase, insertTransaction, pairAgent } from "../../lab/rig/gateway-database.ts";
+import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
+import { agentId, facts, hot, other, Rig, shop, vault } from "../../lab/rig/signer-rig.ts";
 import { openEnvelope } from "../../protocol/envelope.ts";
 import { jobHashOf } from "../../protocol/identity.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
-import { gatewayDatabase, insertTransaction, pairAgent } from "../../rig/gateway-database.ts";
-import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import { agentId, facts, hot, other, Rig, shop, vault } from "../../rig/signer-rig.ts";
 import { assertTaken } from "../support/taken.ts";
 
 let db: ReturnType<typeof gatewayDatabase>;

@@ -22,7 +22,7 @@ import {
 } from "../../agent/keystore/keystore.ts";
 import { deriveAccounts, hotKey, namedAccounts, type WalletAccount, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 
 const vector = JSON.parse(readFileSync(new URL("../vectors/keystore.json", import.meta.url), "utf8")) as {
   readonly mnemonic: string;

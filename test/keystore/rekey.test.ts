@@ -13,8 +13,8 @@ import { openKeystore, sealKeystore, wipeKeystore } from "../../agent/keystore/k
 import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { type KeystoreDisk, keystoreDisk, rekeyKeystore } from "../../agent/keystore/rekey.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
+import { AgentError } from "../../base/fault.ts";
 import { nextSteps } from "../../cli/rekey.ts";
-import { AgentError } from "../../protocol/fault.ts";
 
 const oldKey = Buffer.from(randomBytes(32).toString("hex"));
 const newKey = Buffer.from(randomBytes(32).toString("base64url").replace(/^.../, "aZ9"));

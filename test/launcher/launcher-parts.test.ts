@@ -15,7 +15,7 @@ import { newsOf } from "../../agent/launcher/news.ts";
 import { type SupervisorOptions, supervise } from "../../agent/launcher/supervisor.ts";
 import { verdictFor, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
-import { AgentError, Bug } from "../../protocol/fault.ts";
+import { AgentError, Bug } from "../../base/fault.ts";
 import { AgentFolder } from "../support/agent-folder.ts";
 
 const agent = new AgentFolder();

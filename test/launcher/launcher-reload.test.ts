@@ -10,7 +10,7 @@ import { stateFolder } from "../../agent/files/state-folder.ts";
 import { readLastWords } from "../../agent/last-words.ts";
 import { Reload } from "../../agent/launcher/reload.ts";
 import { foreignFolderWarning, terminalIsGone } from "../../agent/launcher/surroundings.ts";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { childOf, pairsOnce, says } from "../support/paired-crypto.ts";
 

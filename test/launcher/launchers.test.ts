@@ -7,13 +7,22 @@ import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } f
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { projectRoot } from "../../scripts/rig.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 
 let copy = "";
 /** A clone as it comes: no packages, no build; npm is a program that says so and fails. */
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), "aw-launchers-"));
-  for (const path of ["package.json", "package-lock.json", "tsconfig.build.json", "pair.js", "crypto.js", "crypto.ts", "scripts"])
+  for (const path of [
+    "package.json",
+    "package-lock.json",
+    "tsconfig.build.json",
+    "pair.js",
+    "crypto.js",
+    "crypto.ts",
+    "cli",
+    "scripts",
+  ])
     cpSync(join(projectRoot, path), join(copy, path), { recursive: true });
   mkdirSync(join(copy, "bin"));
   writeFileSync(join(copy, "bin", "npm"), "#!/bin/sh\necho npm was started\nexit 1\n", { mode: 0o755 });

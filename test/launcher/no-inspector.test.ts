@@ -7,8 +7,8 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "n
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { freePort, run, type Started, start, stop, until } from "../../scripts/processes.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { freePort, run, type Started, start, stop, until } from "../../lab/rig/processes.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { childOf, pairsOnce, says } from "../support/paired-crypto.ts";
 
@@ -79,7 +79,7 @@ describe("SIGUSR1", () => {
     const programs = [...["agent", "cli", "gateway"].flatMap(sources)].filter((path) => /(?:^|\/)main\.ts$/.test(path));
     const all = [...programs, "agent/crypto.ts", "cli/sealing/rekey.ts", "gateway/command.ts"];
     expect(programs.length).toBeGreaterThan(6);
-    expect(all.filter((path) => !/\/protocol\/no-inspector\.ts$/.test(importsOf(path)[0] ?? ""))).toEqual([]);
+    expect(all.filter((path) => !/\/base\/no-inspector\.ts$/.test(importsOf(path)[0] ?? ""))).toEqual([]);
     for (const launcher of ["crypto.js", "crypto.ts", "pair.js", "autowithdraw.js", "gateway/gateway.js"]) {
       const text = readFileSync(join(projectRoot, launcher), "utf8").replace(/^#!.*|^import .*|\/\*[\s\S]*?\*\/|^\/\/.*/gm, "");
       expect(text.trim().startsWith('process.on("SIGUSR1", '), launcher).toBe(true);

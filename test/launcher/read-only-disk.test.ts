@@ -12,8 +12,8 @@ import { afterAll, describe, expect, it } from "vitest";
 import { checkDisk } from "../../agent/check/disk.ts";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import { isReadOnly } from "../../agent/ledger/disk.ts";
+import { AgentError } from "../../base/fault.ts";
 import { whyAway } from "../../cli/away.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import { ordinary } from "../support/command-rig.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "aw-read-only-"));

@@ -13,9 +13,9 @@ import { checkSortedFile, probeOf, type Row, SortedFile, type Source, sortedFile
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import type { PolicySnapshot } from "../../agent/signer/policy/policy.ts";
 import type { BookSnapshot } from "../../agent/signer/state/book.ts";
-import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import { testSeal } from "../../rig/ledger-seal.ts";
-import { facts, other, Rig, shop, twin } from "../../rig/signer-rig.ts";
+import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
+import { testSeal } from "../../lab/rig/ledger-seal.ts";
+import { facts, other, Rig, shop, twin } from "../../lab/rig/signer-rig.ts";
 import { linesIn } from "../support/forger.ts";
 import { bodies, codeOf, fresh, hex, id, reopen, write } from "../support/memory-ledger.ts";
 

@@ -8,10 +8,10 @@ import { describe, expect, it } from "vitest";
 import { createLedger, type openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import { testSeal } from "../../rig/ledger-seal.ts";
-import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
+import { AgentError } from "../../base/fault.ts";
+import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
+import { testSeal } from "../../lab/rig/ledger-seal.ts";
+import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
 import { bodies, codeOf, fresh, hex, id, paired, reopen, write } from "../support/memory-ledger.ts";
 
 const bitsPerByte = Number(process.env.BITS ?? 1);

@@ -9,10 +9,10 @@ import { describe, expect, it } from "vitest";
 import { assertPairing, pairingText } from "../../agent/ledger/pairing-word.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
+import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
+import { strangersSeal, testSeal } from "../../lab/rig/ledger-seal.ts";
+import { facts, Rig, settings, shop } from "../../lab/rig/signer-rig.ts";
 import { jobHashOf } from "../../protocol/identity.ts";
-import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import { strangersSeal, testSeal } from "../../rig/ledger-seal.ts";
-import { facts, Rig, settings, shop } from "../../rig/signer-rig.ts";
 import {
   approved,
   ether,

@@ -7,11 +7,11 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { openKeystore } from "../../agent/keystore/keystore.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
-import * as make from "../../scripts/images/image.ts";
-import { type Fate, Judge } from "../../scripts/images/judge.ts";
-import { type Moment, tellStory } from "../../scripts/images/story.ts";
+import { AgentError } from "../../base/fault.ts";
+import * as make from "../../lab/images/image.ts";
+import { type Fate, Judge } from "../../lab/images/judge.ts";
+import { type Moment, tellStory } from "../../lab/images/story.ts";
+import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
 
 const story = tellStory({ seed: 3, records: 50, segmentBytesMax: 3_000 });
 const full = story.moments.filter(({ isFull }) => isFull);

@@ -12,8 +12,8 @@ import { appendable, ledgerDisk } from "../../agent/ledger/disk.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import { assertStateLocked } from "../../agent/ledger/lock.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
-import type { AgentError } from "../../protocol/fault.ts";
-import { testSeal } from "../../rig/ledger-seal.ts";
+import type { AgentError } from "../../base/fault.ts";
+import { testSeal } from "../../lab/rig/ledger-seal.ts";
 import { bodies, codeOf, id, paired } from "../support/memory-ledger.ts";
 
 describe("on a real disk", () => {

@@ -5,9 +5,9 @@
 import { describe, expect, it } from "vitest";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
+import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
+import { testSeal } from "../../lab/rig/ledger-seal.ts";
 import { zeroHash } from "../../protocol/identity.ts";
-import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import { testSeal } from "../../rig/ledger-seal.ts";
 import { bodies, codeOf, fresh, reopen, write } from "../support/memory-ledger.ts";
 
 describe("segments", () => {

@@ -5,8 +5,8 @@ import { describe, expect, it } from "vitest";
 import { isReceipt } from "../../agent/ledger/receipt.ts";
 import type { RecordBody } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
-import { type AgentError, Bug } from "../../protocol/fault.ts";
-import { testSeal } from "../../rig/ledger-seal.ts";
+import { type AgentError, Bug } from "../../base/fault.ts";
+import { testSeal } from "../../lab/rig/ledger-seal.ts";
 import { bodies, codeOf, fresh, hex, id, reopen, write } from "../support/memory-ledger.ts";
 
 describe("a ledger's bytes", () => {

@@ -11,15 +11,15 @@ import { describe, expect, it } from "vitest";
 import { deriveAccounts, namedAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { frame } from "../../agent/launcher/frames.ts";
 import { verdictFor } from "../../agent/launcher/verdict.ts";
+import type { AgentError } from "../../base/fault.ts";
 import { families } from "../../chains/families.ts";
 import { seedOf } from "../../cli/sealing/mnemonic.ts";
+import { provenBy } from "../../lab/rig/gateway-server.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
-import type { AgentError } from "../../protocol/fault.ts";
 import { walletFingerprintOf } from "../../protocol/identity.ts";
 import type { PairedAccount, PairingTranscript } from "../../protocol/messages.ts";
 import { accountDigestOf, parseApiKey, transcriptSignatureFits } from "../../protocol/pairing.ts";
-import { provenBy } from "../../rig/gateway-server.ts";
-import { projectRoot } from "../../scripts/rig.ts";
 import { knownMnemonic } from "../support/agent-folder.ts";
 import { agent, eachTestItsPairing, fill, gateway, lastJson, otherMnemonic } from "../support/pairing.ts";
 

@@ -23,7 +23,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { giveToOwner } from "../../agent/files/owner.ts";
 import { gatherFacts } from "../../cli/install/facts.ts";
 import { layouts } from "../../cli/install/layout.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { agent, eachTestItsPairing, fill } from "../support/pairing.ts";
 
 const isRoot = process.getuid?.() === 0;

@@ -7,8 +7,8 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmdirSync, rmSync, stat
 import { join } from "node:path";
 import { HDNodeWallet } from "ethers";
 import { describe, expect, it } from "vitest";
-import { freePort, run, start, stop, until } from "../../scripts/processes.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { freePort, run, start, stop, until } from "../../lab/rig/processes.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { knownMnemonic, usdt } from "../support/agent-folder.ts";
 import { agent, eachTestItsPairing, fill, gateway, lastJson, ledgerLines, otherMnemonic, progress } from "../support/pairing.ts";
 

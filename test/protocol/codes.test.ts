@@ -7,7 +7,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
-import { type Code, codes } from "../../protocol/codes.ts";
+import { type Code, codes } from "../../base/codes.ts";
 
 /**
  * Codes that would not be, if no ledger and no database could ever be put back, copied or lost.
@@ -21,7 +21,7 @@ const forRecovery: readonly Code[] = [
 ];
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
-const tablesOfCodes = ["protocol/codes.ts", "protocol/codes-gateway.ts"];
+const tablesOfCodes = ["base/codes.ts", "base/codes-gateway.ts"];
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 
 /** Headings and codes as they stand in the source, since an object knows no comments. */
@@ -92,7 +92,7 @@ describe("codes", () => {
   });
 
   it("codes of errors are all used", () => {
-    const text = ["protocol", "chains", "agent", "cli", "client", "gateway", "scripts"]
+    const text = ["base", "protocol", "chains", "agent", "cli", "client", "gateway", "packaging"]
       .flatMap(sourcesUnder)
       .map(read)
       .join("\n");

@@ -6,9 +6,9 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { noticeTable } from "../../notices/table.ts";
-import { agentEvents, gatewayEvents } from "../../protocol/events.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { noticeTable } from "../../alerts/notices/table.ts";
+import { agentEvents, gatewayEvents } from "../../base/events.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 
 const read = (path: string): string => readFileSync(join(projectRoot, path), "utf8");
 
@@ -50,7 +50,7 @@ function callsIn(paths: readonly string[]): readonly { readonly path: string; re
 }
 
 /** Logs for both sides. */
-const loggedTeller = "notices/logged-teller.ts";
+const loggedTeller = "alerts/notices/logged-teller.ts";
 const agentSources = [
   ...sourcesUnder("agent/signer"),
   ...sourcesUnder("agent/ledger"),

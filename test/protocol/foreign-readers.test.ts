@@ -6,7 +6,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { projectRoot } from "../../scripts/rig.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { rootsOf } from "../../scripts/roots.ts";
 
 const rooms = rootsOf(projectRoot, "product");
@@ -21,9 +21,9 @@ const foreign: Readonly<Record<string, string>> = {
   "gateway/answer/body.ts": "an order of a shop",
   "gateway/prices/exact-json.ts": "an answer of a market",
   "gateway/prices/desk.ts": "an answer of a market",
-  "protocol/foreign-json.ts": "an answer of a Tron node",
+  "base/foreign-json.ts": "an answer of a Tron node",
   "protocol/grant.ts": "a server that pairs, and the answer to it",
-  "protocol/json.ts": "a frame, a file or a configuration",
+  "base/json.ts": "a frame, a file or a configuration",
   "protocol/pairing.ts": "a server that pairs, and the answer to it",
   "protocol/payloads.ts": "a message of an agent",
   "protocol/recovery.ts": "a message of a gateway",
@@ -47,7 +47,7 @@ const own: readonly string[] = [
   ...["agent/signer/policy/destinations.ts", "agent/signer/rim/signer.ts", "agent/signer/rim/stop-mark.ts"],
   ...["cli/backup/format.ts", "cli/backup/main.ts", "cli/backup/make.ts", "cli/backup/manifest.ts", "cli/install/program.ts"],
   ...["cli/pair/progress.ts", "cli/pair/scrub.ts", "cli/sealing/ledger.ts", "cli/sealing/main.ts"],
-  ...["gateway/answer/record.ts", "gateway/balance/funds.ts", "gateway/config.ts", "gateway/deposits/payee.ts"],
+  ...["gateway/answer/record.ts", "gateway/balance/funds.ts", "gateway/config/config.ts", "gateway/deposits/payee.ts"],
   ...["gateway/operator/currencies.ts", "gateway/operator/health.ts", "gateway/operator/merchants.ts"],
   ...[
     "gateway/store/agent-accounts.ts",

@@ -5,6 +5,9 @@
  */
 import { expect, describe as group, it } from "vitest";
 import { readRequest } from "../../agent/signer/sockets/line-server.ts";
+import { parseForeign, quoteNumbers } from "../../base/foreign-json.ts";
+import { parseJson } from "../../base/json.ts";
+import { shellWord, visible, visibleAll } from "../../base/visible.ts";
 import { parseAddress as parseEvmAddress } from "../../chains/evm/address.ts";
 import { readData } from "../../chains/evm/answers.ts";
 import { readEnvelopes } from "../../chains/evm/rpc-envelope.ts";
@@ -20,14 +23,12 @@ import { wantsCsv } from "../../gateway/api/csv.ts";
 import { kidOf } from "../../gateway/auth/signature-token.ts";
 import { heardOf } from "../../gateway/callbacks/door.ts";
 import { retryAfterOf as retryAfterOfShop } from "../../gateway/callbacks/schedule.ts";
-import { addressReader } from "../../gateway/client-address.ts";
+import { addressReader } from "../../gateway/config/client-address.ts";
 import { readPrice } from "../../gateway/prices/decimal.ts";
 import { parseExact } from "../../gateway/prices/exact-json.ts";
 import { retryAfterOf } from "../../outgoing/exchange.ts";
 import { parseAmount } from "../../protocol/amount.ts";
-import { parseForeign, quoteNumbers } from "../../protocol/foreign-json.ts";
 import { parseSealedGrant } from "../../protocol/grant.ts";
-import { parseJson } from "../../protocol/json.ts";
 import { parseApiKey, parseSealedTranscript, parseTranscript } from "../../protocol/pairing.ts";
 import {
   parseAck,
@@ -40,7 +41,6 @@ import {
   parseWelcome,
 } from "../../protocol/payloads.ts";
 import { parseRecovery } from "../../protocol/recovery.ts";
-import { shellWord, visible, visibleAll } from "../../protocol/visible.ts";
 
 const limits = { bytesMax: 4 * 1024 * 1024, keysMax: 2 ** 24, itemsMax: 2 ** 24, stringBytesMax: 4 * 1024 * 1024 };
 

@@ -9,13 +9,13 @@ import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { readConfig } from "../../agent/config/config.ts";
 import { assertEncKey } from "../../agent/keystore/enckey.ts";
+import { AgentError } from "../../base/fault.ts";
+import { findInvisible, oddityOf } from "../../base/invisible.ts";
 import { seedOf } from "../../cli/sealing/mnemonic.ts";
 import { createTokenMaker } from "../../client/signature-token.ts";
-import { parseConfig } from "../../gateway/config.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { findInvisible, oddityOf } from "../../protocol/invisible.ts";
+import { parseConfig } from "../../gateway/config/config.ts";
+import { testConfig } from "../../lab/rig/gateway-server.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import { testConfig } from "../../rig/gateway-server.ts";
 
 const dir = mkdtempSync(join(tmpdir(), "invisible-"));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));

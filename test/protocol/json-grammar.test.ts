@@ -5,7 +5,7 @@
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { parseJson } from "../../protocol/json.ts";
+import { parseJson } from "../../base/json.ts";
 import { outcomeOf, plain } from "../support/outcome.ts";
 
 interface Vector {

@@ -6,7 +6,7 @@ import pino from "pino";
 import { describe, expect, it } from "vitest";
 import { createSpeech } from "../../agent/launcher/speech.ts";
 import { createLog } from "../../agent/signer/rim/log.ts";
-import { type AgentLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../protocol/log.ts";
+import { type AgentLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../base/log.ts";
 
 const clock = (): number => Date.UTC(2026, 10, 23, 4, 0, 0, 7);
 const at = "2026-11-23T04:00:00.007Z";

@@ -12,8 +12,8 @@ import { createMetricsText } from "../../agent/courier/metrics-text.ts";
 import { timed } from "../../gateway/store/timed.ts";
 import { startAlerts } from "../../gateway/telling/alerts.ts";
 import { createMeasures } from "../../gateway/telling/measures.ts";
-import { startTestGateway } from "../../rig/gateway-server.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { startTestGateway } from "../../lab/rig/gateway-server.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { paid, receiver, rigOn, startsAnvil } from "../support/courier-on-anvil.ts";
 import { until } from "../support/until.ts";
 
@@ -160,7 +160,9 @@ describe("metrics", () => {
 
     const help = new Map([...helpOf(agent), ...helpOf(gateway)]);
     const named = [
-      ...`${read("monitoring/prometheus-rules.yml")}${read("monitoring/grafana-dashboard.json")}`.matchAll(/\bautowithdraw_\w+/g),
+      ...`${read("packaging/monitoring/prometheus-rules.yml")}${read("packaging/monitoring/grafana-dashboard.json")}`.matchAll(
+        /\bautowithdraw_\w+/g,
+      ),
     ];
     expect(named.length).toBeGreaterThan(40);
     for (const [name] of named) expect([...help.keys()], `${name} is not served`).toContain(name.replace(/_bucket$/, ""));
@@ -180,8 +182,8 @@ describe("metrics", () => {
 
 describe.skipIf(!hasPromtool)("alert rules", () => {
   it("alert rules are rules to Prometheus, and fire when they should", () => {
-    expect(promtool(["check", "rules", "monitoring/prometheus-rules.yml"])).toMatchObject({ status: 0 });
-    const tested = promtool(["test", "rules", "monitoring/prometheus-rules.test.yml"]);
+    expect(promtool(["check", "rules", "packaging/monitoring/prometheus-rules.yml"])).toMatchObject({ status: 0 });
+    const tested = promtool(["test", "rules", "packaging/monitoring/prometheus-rules.test.yml"]);
     expect(tested.status, tested.output).toBe(0);
   });
 });

@@ -8,9 +8,9 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
-import { type Condition, type Notice, observe, type Standings } from "../../notices/core.ts";
-import { createDoor } from "../../notices/door.ts";
-import { createTeller, type Deliver } from "../../notices/teller.ts";
+import { type Condition, type Notice, observe, type Standings } from "../../alerts/notices/core.ts";
+import { createDoor } from "../../alerts/notices/door.ts";
+import { createTeller, type Deliver } from "../../alerts/notices/teller.ts";
 import { until } from "../support/until.ts";
 
 const dayMs = 24 * 3_600_000;

@@ -12,11 +12,11 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
+import { version } from "../../base/version.ts";
+import { runtimeBinary } from "../../lab/nodes.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { createOutgoing, type Outcome, type Request } from "../../outgoing/exchange.ts";
 import { reasonOf } from "../../outgoing/reason.ts";
-import { version } from "../../protocol/version.ts";
-import { runtimeBinary } from "../../scripts/nodes.ts";
-import { projectRoot } from "../../scripts/rig.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

@@ -4,6 +4,8 @@
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { type JsonValue, parseJson } from "../../base/json.ts";
+import { seedsOfRun } from "../../lab/rig/seeded.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
 import {
   agentFrameBytesMax,
@@ -14,11 +16,9 @@ import {
   sealEnvelope,
 } from "../../protocol/envelope.ts";
 import { parseSealedGrant } from "../../protocol/grant.ts";
-import { type JsonValue, parseJson } from "../../protocol/json.ts";
 import { type EnvelopeKind, envelopeKinds } from "../../protocol/messages.ts";
 import { parseSealedTranscript, parseTranscript } from "../../protocol/pairing.ts";
 import { boolean, hex, integer, list, nullable, object, oneOf, record, string } from "../../protocol/shape.ts";
-import { seedsOfRun } from "../../rig/seeded.ts";
 import { outcomeOf, payloadReaders, plain } from "../support/outcome.ts";
 
 const seed = seedsOfRun(1)[0]!;

@@ -5,9 +5,11 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
+import { codes } from "../../base/codes.ts";
+import { AgentError } from "../../base/fault.ts";
+import { parseJson } from "../../base/json.ts";
 import { families } from "../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../protocol/amount.ts";
-import { codes } from "../../protocol/codes.ts";
 import {
   frameKind,
   openEnvelope,
@@ -16,10 +18,8 @@ import {
   publicKeyHex,
   sealEnvelope,
 } from "../../protocol/envelope.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import { openGrant, parseSealedGrant, sealGrant, shortCodeOf } from "../../protocol/grant.ts";
 import { agentIdOf, jobHashOf, transactionIdOf, walletFingerprintOf } from "../../protocol/identity.ts";
-import { parseJson } from "../../protocol/json.ts";
 import { type EnvelopeKind, envelopeKinds, type PairedAccount } from "../../protocol/messages.ts";
 import {
   accountDigestOf,

@@ -15,7 +15,7 @@ import { type LineServer, type LineServerOptions, listenLines } from "../../agen
 import { createSocketClient } from "../../agent/socket/client.ts";
 import { encodeLine, LineReader, lineBytesMax } from "../../agent/socket/line.ts";
 import type { OperatorAnswers, OperatorRequests, Push, Request } from "../../agent/socket/verbs.ts";
-import type { AgentError } from "../../protocol/fault.ts";
+import type { AgentError } from "../../base/fault.ts";
 
 const cleanups: (() => void)[] = [];
 afterEach(() => {

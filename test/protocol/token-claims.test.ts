@@ -7,7 +7,7 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { revoke } from "../../gateway/operator/people.ts";
-import { type Answered, sha256, testConfig } from "../../rig/gateway-server.ts";
+import { type Answered, sha256, testConfig } from "../../lab/rig/gateway-server.ts";
 import { gateway, path } from "../support/door.ts";
 import {
   claimsOf,

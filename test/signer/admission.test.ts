@@ -4,8 +4,8 @@
  */
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
+import { begun, facts, other, Rig, shop } from "../../lab/rig/signer-rig.ts";
 import { sealEnvelope } from "../../protocol/envelope.ts";
-import { begun, facts, other, Rig, shop } from "../../rig/signer-rig.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
 

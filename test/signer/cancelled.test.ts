@@ -3,7 +3,7 @@
  * the slot up paid nothing, and nobody takes it for the payment.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { AnyAnswer } from "../../rig/signer-rig.ts";
+import type { AnyAnswer } from "../../lab/rig/signer-rig.ts";
 import { backup, restore } from "../support/recovery-order.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
 

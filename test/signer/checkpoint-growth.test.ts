@@ -3,7 +3,7 @@
  * weighings stand where what a number bounds is full: 1,000 closed orders, 4,096 links of jobs.
  */
 import { expect, it } from "vitest";
-import { Rig } from "../../rig/signer-rig.ts";
+import { Rig } from "../../lab/rig/signer-rig.ts";
 
 it("a checkpoint after 6,300 closed orders is no larger than after 4,800", () => {
   const rig = new Rig({ segmentBytesMax: 100_000 }).ready();

@@ -5,7 +5,7 @@
  * tari-project/tari #6464.
  */
 import { describe, expect, it } from "vitest";
-import { facts, Rig } from "../../rig/signer-rig.ts";
+import { facts, Rig } from "../../lab/rig/signer-rig.ts";
 import { databaseOf, ledgerOf, recovered } from "../support/recovery-order.ts";
 
 /** One withdrawal left on slot 5, and two orders in a row have opened the ledger with this slot. */

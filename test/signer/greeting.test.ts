@@ -5,9 +5,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
+import { begun, facts, Rig } from "../../lab/rig/signer-rig.ts";
 import type { Statement } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
-import { begun, facts, Rig } from "../../rig/signer-rig.ts";
 
 const foreignKey = generateKeyPairSync("ed25519").privateKey;
 

@@ -5,7 +5,7 @@
  * 23717, palantir/atlasdb 3425 (a timestamp that stays until the clocks come there).
  */
 import { describe, expect, it } from "vitest";
-import { type AnyAnswer, facts, Rig } from "../../rig/signer-rig.ts";
+import { type AnyAnswer, facts, Rig } from "../../lab/rig/signer-rig.ts";
 import { well } from "../support/operator-socket.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
 

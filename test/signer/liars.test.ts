@@ -9,9 +9,9 @@ import { Policy } from "../../agent/signer/policy/policy.ts";
 import { Sums } from "../../agent/signer/policy/sums.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
 import { waitingOf } from "../../chains/families.ts";
-import { Seeded } from "../../rig/seeded.ts";
-import { mostPayable, payableWithin, type SignedBytes } from "../../rig/signed-bytes.ts";
-import { exactNumbersOfSigned } from "../../rig/tron-judge.ts";
+import { Seeded } from "../../lab/rig/seeded.ts";
+import { mostPayable, payableWithin, type SignedBytes } from "../../lab/rig/signed-bytes.ts";
+import { exactNumbersOfSigned } from "../../lab/rig/tron-judge.ts";
 import { network, offerAt, receiver, type WaitingRig, waitingRig, waitingSettings } from "../support/waiting-rig.ts";
 
 const minuteMs = 60_000;

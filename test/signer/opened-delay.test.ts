@@ -3,7 +3,7 @@
  * agent's first knowledge of the withdrawal, not from the time that the gateway names.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { facts } from "../../rig/signer-rig.ts";
+import { facts } from "../../lab/rig/signer-rig.ts";
 import { backup, ledgerOf, restore } from "../support/recovery-order.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
 

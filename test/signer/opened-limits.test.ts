@@ -7,11 +7,11 @@
  */
 import { describe, expect, it } from "vitest";
 import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
+import { Seeded } from "../../lab/rig/seeded.ts";
+import { type AnyAnswer, facts, hot, other, Rig } from "../../lab/rig/signer-rig.ts";
 import { signJob } from "../../protocol/envelope.ts";
 import type { Job } from "../../protocol/messages.ts";
 import type { RecoveryWithdrawal } from "../../protocol/recovery.ts";
-import { Seeded } from "../../rig/seeded.ts";
-import { type AnyAnswer, facts, hot, other, Rig } from "../../rig/signer-rig.ts";
 import { type Contents, databaseOf, offer, recovered, shown } from "../support/recovery-order.ts";
 
 const network = "eip155:31337";

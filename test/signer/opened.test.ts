@@ -9,8 +9,8 @@ import { families } from "../../chains/families.ts";
 import { beginRecovery } from "../../gateway/recovery/recovery.ts";
 import { writePlace } from "../../gateway/store/sweeps.ts";
 import { contentHashOfJob } from "../../gateway/withdrawals/withdrawals.ts";
+import { type AnyAnswer, facts, hot, merchant, shop, token, vault } from "../../lab/rig/signer-rig.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
-import { type AnyAnswer, facts, hot, merchant, shop, token, vault } from "../../rig/signer-rig.ts";
 import { backup, ledgerOf, restore } from "../support/recovery-order.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
 

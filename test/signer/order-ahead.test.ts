@@ -4,7 +4,7 @@
  * Others that take the time from another party: rai-project/rai #35, Scille/parsec-cloud #6499.
  */
 import { describe, expect, it } from "vitest";
-import { begun, Rig, settings } from "../../rig/signer-rig.ts";
+import { begun, Rig, settings } from "../../lab/rig/signer-rig.ts";
 import { databaseOf, recovered } from "../support/recovery-order.ts";
 
 const minuteMs = 60_000;

@@ -7,10 +7,10 @@
  */
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
-import { payable } from "../../rig/payable-bytes.ts";
-import { Seeded } from "../../rig/seeded.ts";
-import { mostPayable, payableWithin } from "../../rig/signed-bytes.ts";
-import { Rig, settings, shop } from "../../rig/signer-rig.ts";
+import { payable } from "../../lab/rig/payable-bytes.ts";
+import { Seeded } from "../../lab/rig/seeded.ts";
+import { mostPayable, payableWithin } from "../../lab/rig/signed-bytes.ts";
+import { Rig, settings, shop } from "../../lab/rig/signer-rig.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;

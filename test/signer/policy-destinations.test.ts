@@ -4,7 +4,7 @@
  */
 import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../../agent/config/settings.ts";
-import { facts, hot, other, Rig, shop, twin } from "../../rig/signer-rig.ts";
+import { facts, hot, other, Rig, shop, twin } from "../../lab/rig/signer-rig.ts";
 import { approve, dayMs, minuteMs, outcome, pay, request, seen, settingsWith, withPolicy } from "../support/policy-rig.ts";
 
 describe("a destination never paid before", () => {

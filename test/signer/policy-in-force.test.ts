@@ -8,7 +8,7 @@ import { canonicalLimits, loosened } from "../../agent/signer/policy/canonical.t
 import { limitsInForce } from "../../agent/signer/policy/in-force.ts";
 import { Policy } from "../../agent/signer/policy/policy.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
-import { begun, facts, hot, other, own, Rig, type RigOptions, settings, shop } from "../../rig/signer-rig.ts";
+import { begun, facts, hot, other, own, Rig, type RigOptions, settings, shop } from "../../lab/rig/signer-rig.ts";
 
 const hourMs = 3_600_000;
 

@@ -1,6 +1,6 @@
 /** Amounts for two people, and the names that people decide under. */
 import { describe, expect, it } from "vitest";
-import { other, Rig, shop } from "../../rig/signer-rig.ts";
+import { other, Rig, shop } from "../../lab/rig/signer-rig.ts";
 import { approve, minuteMs, outcome, request, settingsWith, withPolicy } from "../support/policy-rig.ts";
 
 describe("an amount for two people", () => {

@@ -5,7 +5,7 @@
 import { describe, expect, it } from "vitest";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core } from "../../agent/signer/state/core.ts";
-import { facts, other, own, type Rig, shop, twin } from "../../rig/signer-rig.ts";
+import { facts, other, own, type Rig, shop, twin } from "../../lab/rig/signer-rig.ts";
 import { approve, minuteMs, outcome, pay, request, settingsWith, withPolicy } from "../support/policy-rig.ts";
 import { backup, databaseOf, orderOf, recovered, restore } from "../support/recovery-order.ts";
 

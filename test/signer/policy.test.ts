@@ -11,8 +11,8 @@ import { Policy } from "../../agent/signer/policy/policy.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
 import { buildTransfer, type Transfer } from "../../chains/evm/transaction.ts";
-import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
-import { begun, facts, hot, other, otherToken, own, Rig, settings, shop, token } from "../../rig/signer-rig.ts";
+import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
+import { begun, facts, hot, other, otherToken, own, Rig, settings, shop, token } from "../../lab/rig/signer-rig.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;

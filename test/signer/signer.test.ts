@@ -4,8 +4,8 @@
  */
 import { Transaction } from "ethers";
 import { describe, expect, it, vi } from "vitest";
-import { assertSafe } from "../../rig/invariants.ts";
-import { type AnyAnswer, facts, hot, Rig, shop, token, vault } from "../../rig/signer-rig.ts";
+import { assertSafe } from "../../lab/rig/invariants.ts";
+import { type AnyAnswer, facts, hot, Rig, shop, token, vault } from "../../lab/rig/signer-rig.ts";
 
 describe("the way of one withdrawal", () => {
   it("the way of one withdrawal goes from job to released bytes, each step durable before the next", () => {

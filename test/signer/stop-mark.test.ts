@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import { stopMarkName } from "../../agent/signer/rim/stop-mark.ts";
-import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import { facts, Rig } from "../../rig/signer-rig.ts";
+import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
+import { facts, Rig } from "../../lab/rig/signer-rig.ts";
 
 /** The ledger as it was when `kept` was taken, in a state folder of now. */
 function startsFrom(rig: Rig, kept: MemoryDisk): void {

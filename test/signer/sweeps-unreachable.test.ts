@@ -8,9 +8,9 @@
 import { describe, expect, it } from "vitest";
 import { depositsOf } from "../../agent/signer/policy/own.ts";
 import { families } from "../../chains/families.ts";
+import { facts, merchant, Rig, vault } from "../../lab/rig/signer-rig.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
-import { facts, merchant, Rig, vault } from "../../rig/signer-rig.ts";
 import { databaseOf, taken } from "../support/recovery-order.ts";
 
 const deposit = families.evm.depositAddress(depositsOf(vault.accounts, "evm"), 3);

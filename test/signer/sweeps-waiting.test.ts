@@ -6,9 +6,9 @@ import { describe, expect, it } from "vitest";
 import { depositsOf } from "../../agent/signer/policy/own.ts";
 import { families } from "../../chains/families.ts";
 import { workActivation } from "../../chains/tron/fees.ts";
+import { facts, merchant, Rig, vault } from "../../lab/rig/signer-rig.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
-import { facts, merchant, Rig, vault } from "../../rig/signer-rig.ts";
 import { keys, network, offerAt, type WaitingRig, waitingRig } from "../support/waiting-rig.ts";
 
 const dayMs = 86_400_000;

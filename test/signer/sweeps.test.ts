@@ -6,9 +6,9 @@ import { Transaction } from "ethers";
 import { describe, expect, it } from "vitest";
 import { depositsOf } from "../../agent/signer/policy/own.ts";
 import { families } from "../../chains/families.ts";
+import { facts, hot, merchant, Rig, settings, token, vault } from "../../lab/rig/signer-rig.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
-import { facts, hot, merchant, Rig, settings, token, vault } from "../../rig/signer-rig.ts";
 
 const xpub = depositsOf(vault.accounts, "evm");
 const deposit = (index: number): string => families.evm.depositAddress(xpub, index);

@@ -13,11 +13,11 @@ import { keepHeard, keepUnheard } from "../../gateway/recovery/hearing.ts";
 import { recoveryOf, takeRecovery } from "../../gateway/recovery/recovery.ts";
 import { ownStore, runningOn } from "../../gateway/store/owner.ts";
 import { createStore } from "../../gateway/store/store.ts";
+import { silentLog } from "../../lab/rig/gateway-database.ts";
+import { type Answered, newAgentKeys } from "../../lab/rig/gateway-server.ts";
+import { type EntryBody, headAt, statementOf } from "../../lab/rig/link-agent.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Statement } from "../../protocol/messages.ts";
-import { silentLog } from "../../rig/gateway-database.ts";
-import { type Answered, newAgentKeys } from "../../rig/gateway-server.ts";
-import { type EntryBody, headAt, statementOf } from "../../rig/link-agent.ts";
 import * as link from "../support/hub-server.ts";
 import { agentRow, countOf, db, eachTestItsGateway, gateway, heard, ready } from "../support/shop.ts";
 

@@ -3,8 +3,8 @@
  * acts.
  */
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { facts } from "../../lab/rig/signer-rig.ts";
 import { parseJob } from "../../protocol/payloads.ts";
-import { facts } from "../../rig/signer-rig.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
 
 let both: SignerAndGateway;

@@ -4,7 +4,7 @@
  * are the test's; nothing put off happens by itself.
  */
 import { describe, expect, it } from "vitest";
-import { type AnyAnswer, facts, Rig } from "../../rig/signer-rig.ts";
+import { type AnyAnswer, facts, Rig } from "../../lab/rig/signer-rig.ts";
 
 type Act = () => void;
 

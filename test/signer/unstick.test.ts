@@ -5,7 +5,7 @@
 import { Transaction } from "ethers";
 import { describe, expect, it } from "vitest";
 import type { UnstickPlan, WithdrawalView } from "../../agent/socket/verbs.ts";
-import { type AnyAnswer, facts, hot, Rig, settings } from "../../rig/signer-rig.ts";
+import { type AnyAnswer, facts, hot, Rig, settings } from "../../lab/rig/signer-rig.ts";
 
 type Shown = AnyAnswer & { readonly plan: UnstickPlan };
 

@@ -17,8 +17,8 @@ import { type IsolationFacts, isolationFacts, isolationLevel } from "../../agent
 import { type Clearance, makeClearance } from "../../agent/signer/policy/clearance.ts";
 import { signByNoble, signDigest } from "../../agent/signer/vault/curve.ts";
 import { unlockVault, unlockWith, type Vault } from "../../agent/signer/vault/vault.ts";
+import { Bug } from "../../base/fault.ts";
 import { openEnvelope, publicKeyFromHex, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
-import { Bug } from "../../protocol/fault.ts";
 
 const phrase = "test test test test test test test test test test test junk";
 const hot = HDNodeWallet.fromPhrase(phrase, "", "m/44'/60'/0'/0/0");

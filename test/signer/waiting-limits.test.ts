@@ -9,9 +9,9 @@ import { describe, expect, it } from "vitest";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { waitingOf } from "../../chains/families.ts";
-import { mostPayable, payableWithin, type SignedBytes } from "../../rig/signed-bytes.ts";
-import type { RigOptions } from "../../rig/signer-rig.ts";
-import { exactNumbersOfSigned } from "../../rig/tron-judge.ts";
+import { mostPayable, payableWithin, type SignedBytes } from "../../lab/rig/signed-bytes.ts";
+import type { RigOptions } from "../../lab/rig/signer-rig.ts";
+import { exactNumbersOfSigned } from "../../lab/rig/tron-judge.ts";
 import { databaseOf, recovered } from "../support/recovery-order.ts";
 import { keys, network, offerAt, receiver, type WaitingRig, waitingRig, waitingSettings } from "../support/waiting-rig.ts";
 

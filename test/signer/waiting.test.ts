@@ -6,8 +6,8 @@ import { describe, expect, it } from "vitest";
 import { waitingOf } from "../../chains/families.ts";
 import { transactionsOf } from "../../chains/transactions.ts";
 import { readBack } from "../../chains/tron/node-read-back.ts";
-import { Rig } from "../../rig/signer-rig.ts";
-import { token } from "../../rig/tron-values.ts";
+import { Rig } from "../../lab/rig/signer-rig.ts";
+import { token } from "../../lab/rig/tron-values.ts";
 import { network, offerAt, payer, receiver, type WaitingRig, waitingRig, waitingSettings } from "../support/waiting-rig.ts";
 
 const hourMs = 3_600_000;

@@ -3,7 +3,7 @@
  * the courier, and time.
  */
 import { describe, expect, it } from "vitest";
-import { facts, hot, other, Rig, shop } from "../../rig/signer-rig.ts";
+import { facts, hot, other, Rig, shop } from "../../lab/rig/signer-rig.ts";
 
 describe("decisions of a person", () => {
   const held = (change: object = {}) => {

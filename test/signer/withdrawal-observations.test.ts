@@ -3,7 +3,7 @@
  * a nonce that an unknown transaction used.
  */
 import { describe, expect, it } from "vitest";
-import { facts, hot, Rig } from "../../rig/signer-rig.ts";
+import { facts, hot, Rig } from "../../lab/rig/signer-rig.ts";
 
 describe("an observation", () => {
   const released = () => {

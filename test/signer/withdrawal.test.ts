@@ -8,8 +8,8 @@ import { noPast } from "../../agent/ledger/past.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { isFinal, isUnfinished, type State, type Step, states, step } from "../../agent/signer/state/machine.ts";
-import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
-import { facts, hot, own, Rig, settings, shop } from "../../rig/signer-rig.ts";
+import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
+import { facts, hot, own, Rig, settings, shop } from "../../lab/rig/signer-rig.ts";
 
 const lines = readFileSync(new URL("../../agent/signer/state/machine.ts", import.meta.url), "utf8").split("\n");
 

@@ -6,8 +6,8 @@ import { randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { run, type Started, start } from "../../scripts/processes.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { run, type Started, start } from "../../lab/rig/processes.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 
 export const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 /** The development mnemonic that every local chain knows. */

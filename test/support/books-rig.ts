@@ -3,11 +3,11 @@
  * until a test takes one of the two away. No node, no watcher, no time that passes.
  */
 import { afterEach, beforeEach } from "vitest";
+import { AgentError } from "../../base/fault.ts";
 import { closeBooks } from "../../gateway/books/closing.ts";
 import type { BookNodes, ClosingOptions } from "../../gateway/books/compare.ts";
 import { amountWords, type Closed } from "../../gateway/books/keeping.ts";
 import type { TransactionRow } from "../../gateway/store/rows.ts";
-import { AgentError } from "../../protocol/fault.ts";
 import {
   type AgentKeys,
   askWithdrawal,
@@ -16,7 +16,7 @@ import {
   giveAddress,
   insertTransaction,
   pairAgent,
-} from "../../rig/gateway-database.ts";
+} from "../../lab/rig/gateway-database.ts";
 
 export const network = "eip155:31337";
 export const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";

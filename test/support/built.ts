@@ -11,7 +11,7 @@ interface Stamp {
 }
 
 // Plain JavaScript, which the compiler is not asked to read.
-const { sourceStamp, stampFile } = (await import(new URL("../../scripts/stamp.js", import.meta.url).href)) as Stamp;
+const { sourceStamp, stampFile } = (await import(new URL("../../cli/launch/stamp.js", import.meta.url).href)) as Stamp;
 const build = "node scripts/ensure.js";
 
 /** The build in dist/, by its stamp file: every build has its own. */

@@ -1,6 +1,6 @@
 /** A chain (anvil) for a test file, and couriers on it that end with their test. */
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
-import { type Anvil, startAnvil } from "../../scripts/anvil.ts";
+import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
 import { CourierRig } from "./courier-rig.ts";
 import { until } from "./until.ts";
 

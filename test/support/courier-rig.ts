@@ -22,11 +22,11 @@ import { createSocketClient } from "../../agent/socket/client.ts";
 import type { Answer, CourierAnswers, CourierRequests, Push, Request, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { createEvmNodes } from "../../chains/evm/node.ts";
 import { createPayer } from "../../chains/evm/node-payer.ts";
+import { agentId, Rig, settings as rigSettings, vault } from "../../lab/rig/signer-rig.ts";
 import { openEnvelope, sealEnvelope } from "../../protocol/envelope.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import type { Job } from "../../protocol/messages.ts";
 import { parseBeat, parseHello, parseStatement } from "../../protocol/payloads.ts";
-import { agentId, Rig, settings as rigSettings, vault } from "../../rig/signer-rig.ts";
 import { type KeyPair, keyPair } from "./link-gateway.ts";
 
 const linkTimes = { baseMs: 20, capMs: 200, handshakeMs: 2000, beatMs: 1000, deadMs: 3000, settledMs: 1000, closeMs: 200 };

@@ -22,7 +22,7 @@ import {
   giveAddress,
   insertTransaction,
   pairAgent,
-} from "../../rig/gateway-database.ts";
+} from "../../lab/rig/gateway-database.ts";
 import { scan, watchedBy } from "./watched-by.ts";
 import { currency } from "./watched-chain.ts";
 

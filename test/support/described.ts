@@ -6,8 +6,8 @@
 import { connect } from "node:net";
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect } from "vitest";
-import type { Answered, TestGateway } from "../../rig/gateway-server.ts";
-import type { Received } from "../../scripts/callback-receiver.ts";
+import type { Received } from "../../lab/rig/callback-receiver.ts";
+import type { Answered, TestGateway } from "../../lab/rig/gateway-server.ts";
 
 interface Schema {
   readonly $ref?: string;

@@ -15,7 +15,7 @@ import {
 import type { WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
 import { families, waitingOf } from "../../chains/families.ts";
 import type { Facts, Waiting } from "../../chains/family.ts";
-import { Seeded } from "../../rig/seeded.ts";
+import { Seeded } from "../../lab/rig/seeded.ts";
 import { feeSun, slotMs, WaitingChain } from "./desk-waiting-chain.ts";
 import { type WaitingPayment, WaitingSigner, type WaitingSurroundings } from "./desk-waiting-signer.ts";
 import { priceAt, waitingNetwork } from "./desk-waiting-views.ts";

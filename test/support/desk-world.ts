@@ -12,7 +12,7 @@ import {
   step,
 } from "../../agent/courier/desk/desk.ts";
 import type { WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
-import { Seeded } from "../../rig/seeded.ts";
+import { Seeded } from "../../lab/rig/seeded.ts";
 import { gwei } from "./desk-views.ts";
 import { coin, gasUsed, WorldChain } from "./desk-world-chain.ts";
 import { type Payment, type Surroundings, WorldSigner } from "./desk-world-signer.ts";

@@ -12,12 +12,12 @@ import { readConfig } from "../../agent/config/config.ts";
 import { configDigest } from "../../agent/config/digest.ts";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import type { LimitView, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+import { version } from "../../base/version.ts";
 import { doctor } from "../../cli/doctor/doctor.ts";
 import { gatewayTime, type Outside } from "../../cli/doctor/outside.ts";
 import { thisMachine, type UnitView } from "../../cli/machine.ts";
 import type { Terminal } from "../../cli/terminal.ts";
-import { version } from "../../protocol/version.ts";
-import { type FakeNode, type RpcCall, startFakeNode } from "../../rig/fake-node.ts";
+import { type FakeNode, type RpcCall, startFakeNode } from "../../lab/rig/fake-node.ts";
 import { broadcast, OperatorSocket, pairedProgress, refusal, well } from "./operator-socket.ts";
 
 export const nowMs = 1795210863000; // 2026-11-20 21:41:03 UTC

@@ -2,7 +2,7 @@
  * One gateway for all tests of a file, and a hand that knocks at its door with a token or without.
  */
 import { afterAll, beforeAll } from "vitest";
-import { type Answered, startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
+import { type Answered, startTestGateway, type TestGateway } from "../../lab/rig/gateway-server.ts";
 
 const many = { limits: { failedAuthPerTenMinutes: 100_000, readsPerSecond: 100_000, writesPerSecond: 100_000 } };
 export let gateway: TestGateway;

@@ -4,10 +4,10 @@ import { createServer } from "node:net";
 import { HDNodeWallet } from "ethers";
 import { afterEach } from "vitest";
 import { signDigest as sign } from "../../agent/signer/vault/curve.ts";
+import { AgentError } from "../../base/fault.ts";
 import { createEvmNodes, type EvmNodes, type EvmNodesOptions } from "../../chains/evm/node.ts";
 import { attachSignature, buildTransfer, digestOf, type Transfer } from "../../chains/evm/transaction.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { type FakeNode, type FakeNodeOptions, startFakeNode } from "../../rig/fake-node.ts";
+import { type FakeNode, type FakeNodeOptions, startFakeNode } from "../../lab/rig/fake-node.ts";
 
 export const receiver = "0x52908400098527886E0F7030069857D2E4169EE7";
 /** The second account that every local chain knows and funds. */

@@ -3,9 +3,9 @@
  * that SEED=<number> replays.
  */
 import { readFileSync } from "node:fs";
+import { AgentError } from "../../base/fault.ts";
 import type { Transfer } from "../../chains/evm/transaction.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
+import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
 
 export const seed = seedsOfRun(1)[0]!;
 const chance = new Seeded(seed);

@@ -4,11 +4,11 @@
  */
 import type { SignerSettings } from "../../agent/config/settings.ts";
 import type { RecordBody } from "../../agent/ledger/records.ts";
+import { AgentError } from "../../base/fault.ts";
 import { buildTransfer, digestOf } from "../../chains/evm/transaction.ts";
-import { AgentError } from "../../protocol/fault.ts";
+import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
+import { agentId, hot, merchant, other, Rig, type RigOptions, settings, wallet } from "../../lab/rig/signer-rig.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
-import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import { agentId, hot, merchant, other, Rig, type RigOptions, settings, wallet } from "../../rig/signer-rig.ts";
 
 export const network = "eip155:31337";
 export const thief = other;

@@ -6,8 +6,8 @@
 import { encodeRecord } from "../../agent/ledger/codec.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import type { LedgerSeal } from "../../agent/ledger/seal.ts";
-import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import { strangersSeal, testSeal } from "../../rig/ledger-seal.ts";
+import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
+import { strangersSeal, testSeal } from "../../lab/rig/ledger-seal.ts";
 
 /** How a forged line is closed. */
 export const closings = ["no MAC", "a MAC of another key", "the wallet's own MAC of another line"] as const;

@@ -3,8 +3,8 @@
  * for a recovered signer.
  */
 import { expect } from "vitest";
-import { assertSafe } from "../../rig/invariants.ts";
-import { Rig } from "../../rig/signer-rig.ts";
+import { assertSafe } from "../../lab/rig/invariants.ts";
+import { Rig } from "../../lab/rig/signer-rig.ts";
 import { backup, databaseOf, ledgerOf, restore } from "./recovery-order.ts";
 
 /** The limits of the rig's policy. */

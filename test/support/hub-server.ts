@@ -6,8 +6,7 @@ import { afterEach, beforeEach } from "vitest";
 import { type Hub, startHub } from "../../gateway/hub/hub.ts";
 import type { LinkLimits } from "../../gateway/hub/link-limits.ts";
 import { createSignals, type Signals } from "../../gateway/store/signals.ts";
-import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
-import { memoryMarks } from "../../rig/address-marks.ts";
+import { memoryMarks } from "../../lab/rig/address-marks.ts";
 import {
   type AgentKeys,
   type GatewayDatabase,
@@ -15,8 +14,9 @@ import {
   pairAgent,
   receiver,
   silentLog,
-} from "../../rig/gateway-database.ts";
-import { type EntryBody, LinkAgent } from "../../rig/link-agent.ts";
+} from "../../lab/rig/gateway-database.ts";
+import { type EntryBody, LinkAgent } from "../../lab/rig/link-agent.ts";
+import type { DecisionEntry, SignedEntry } from "../../protocol/messages.ts";
 
 export const gateway = generateKeyPairSync("ed25519");
 export const clock = { nowMs: 1_000_000 };

@@ -6,9 +6,9 @@ import { createHash } from "node:crypto";
 import { expect } from "vitest";
 import { createLedger, type Ledger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import { testSeal } from "../../rig/ledger-seal.ts";
+import { AgentError } from "../../base/fault.ts";
+import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
+import { testSeal } from "../../lab/rig/ledger-seal.ts";
 
 export const hex = (text: string, bytes: number): string =>
   createHash("sha512")

@@ -3,7 +3,7 @@
  * its name there.
  */
 import { expect } from "vitest";
-import { AgentError } from "../../protocol/fault.ts";
+import { AgentError } from "../../base/fault.ts";
 import {
   parseAck,
   parseBeat,

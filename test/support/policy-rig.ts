@@ -4,7 +4,7 @@
  */
 import { expect } from "vitest";
 import type { PolicySettings, SignerSettings } from "../../agent/config/settings.ts";
-import { facts, Rig, type RigOptions, settings } from "../../rig/signer-rig.ts";
+import { facts, Rig, type RigOptions, settings } from "../../lab/rig/signer-rig.ts";
 
 export const minuteMs = 60_000;
 export const dayMs = 86_400_000;

@@ -9,10 +9,10 @@ import { keepHeard } from "../../gateway/recovery/hearing.ts";
 import { readAgent } from "../../gateway/store/agents.ts";
 import type { AgentRow } from "../../gateway/store/rows.ts";
 import type { Store } from "../../gateway/store/store.ts";
+import { agentId, begun, merchant, own, Rig, vault, wallet } from "../../lab/rig/signer-rig.ts";
 import { openEnvelope, publicKeyHex, sealEnvelope } from "../../protocol/envelope.ts";
 import { zeroHash } from "../../protocol/identity.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
-import { agentId, begun, merchant, own, Rig, vault, wallet } from "../../rig/signer-rig.ts";
 import { PutBackRig } from "./put-back-rig.ts";
 import { assertTaken } from "./taken.ts";
 

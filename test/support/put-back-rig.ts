@@ -19,8 +19,8 @@ import { createSignals } from "../../gateway/store/signals.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
 import { createWaiters } from "../../gateway/withdrawals/waiters.ts";
-import { type ChainNode, FakeChain, hashOf, serveChain } from "../../rig/fake-chain.ts";
-import { depositXpub, silentLog } from "../../rig/gateway-database.ts";
+import { type ChainNode, FakeChain, hashOf, serveChain } from "../../lab/rig/fake-chain.ts";
+import { depositXpub, silentLog } from "../../lab/rig/gateway-database.ts";
 import { until } from "./until.ts";
 import { configOf, eth, network, stranger } from "./watched-chain.ts";
 

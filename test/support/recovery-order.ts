@@ -6,11 +6,11 @@ import type { KeyObject } from "node:crypto";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { isFinal } from "../../agent/signer/state/machine.ts";
 import type { RecoveryPlan } from "../../agent/socket/recovery-plan.ts";
+import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
+import { type AnyAnswer, agentId, type Rig } from "../../lab/rig/signer-rig.ts";
 import { sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { type Recovery, recoveryNameOf } from "../../protocol/recovery.ts";
-import { MemoryDisk } from "../../rig/ledger-disk.ts";
-import { type AnyAnswer, agentId, type Rig } from "../../rig/signer-rig.ts";
 
 export type Contents = Pick<Recovery, "held" | "jobs" | "accounts" | "spent" | "withdrawals" | "ended" | "spends">;
 

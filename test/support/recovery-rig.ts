@@ -13,10 +13,10 @@ import { unboxed } from "../../agent/ledger/codec.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
 import type { RecoveryPlan, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
-import { stop, until } from "../../scripts/processes.ts";
-import { type Rig, startPairedRig } from "../../scripts/rig.ts";
-import { balanceWei, rpc } from "../../scripts/rpc.ts";
-import { createShop, type Shop } from "../../scripts/shop.ts";
+import { stop, until } from "../../lab/rig/processes.ts";
+import { type Rig, startPairedRig } from "../../lab/rig/rig.ts";
+import { balanceWei, rpc } from "../../lab/rig/rpc.ts";
+import { createShop, type Shop } from "../../lab/rig/shop.ts";
 
 const gatewayJs = fileURLToPath(new URL("../../gateway/gateway.js", import.meta.url));
 const waitMs = 60_000;

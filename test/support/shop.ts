@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect } from "vitest";
 import { releaseAgent } from "../../gateway/operator/people.ts";
 import type { AgentRow, JobRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { updateWithdrawal } from "../../gateway/store/withdrawals.ts";
-import { type Answered, receiver, startTestGateway, type TestGateway } from "../../rig/gateway-server.ts";
+import { type Answered, receiver, startTestGateway, type TestGateway } from "../../lab/rig/gateway-server.ts";
 
 export const ether = 10n ** 18n;
 /** Limits that no test meets by accident. */

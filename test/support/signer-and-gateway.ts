@@ -19,12 +19,12 @@ import type { AgentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createStore, openStore, type Store } from "../../gateway/store/store.ts";
 import { makeJob, placeJobs } from "../../gateway/withdrawals/jobs.ts";
 import { contentHashOf } from "../../gateway/withdrawals/withdrawals.ts";
+import { accountsText, insertTransaction, readAgent, readTransaction, silentLog } from "../../lab/rig/gateway-database.ts";
+import { type AnyAnswer, agentId, facts, hot, merchant, Rig, shop, token, vault, wallet } from "../../lab/rig/signer-rig.ts";
 import { isJobSignature, openEnvelope, publicKeyHex, sealEnvelope, signJob } from "../../protocol/envelope.ts";
 import { transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import type { Head, OpenSlots } from "../../protocol/messages.ts";
 import { parseStatement } from "../../protocol/payloads.ts";
-import { accountsText, insertTransaction, readAgent, readTransaction, silentLog } from "../../rig/gateway-database.ts";
-import { type AnyAnswer, agentId, facts, hot, merchant, Rig, shop, token, vault, wallet } from "../../rig/signer-rig.ts";
 import { assertTaken } from "./taken.ts";
 
 const currencies = JSON.stringify([{ id: "usdt", network: "eip155:31337", contract: token, decimal: 6, maxFee: "0.01" }]);

@@ -7,9 +7,9 @@
 import { createHmac, type KeyObject, sign } from "node:crypto";
 import { Agent } from "node:http";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Answered } from "../../lab/rig/gateway-server.ts";
 import { privateKeyFromSeed, publicKeyHex } from "../../protocol/envelope.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
-import type { Answered } from "../../rig/gateway-server.ts";
 import { gateway, oneGateway, path } from "./door.ts";
 
 export interface Signer {

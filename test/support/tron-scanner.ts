@@ -3,8 +3,9 @@
  * that moves only with everything found up to it, by parents; a fault leaves the cursor where it
  * was. Keeps the promise "none twice" by throwing.
  */
+
+import { AgentError } from "../../base/fault.ts";
 import type { AddressBook, SeenPayment, WatcherNodes } from "../../chains/nodes.ts";
-import { AgentError } from "../../protocol/fault.ts";
 
 const blocksAtOnce = 8;
 

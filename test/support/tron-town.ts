@@ -3,9 +3,9 @@
  * a token that takes a fee. Payments are made and signed by tronweb alone.
  */
 import { TronWeb } from "tronweb";
-import { type Inhabitant, inhabitant, type Signed, signedBy } from "../../rig/tron-payer.ts";
-import { encodeTransfer } from "../../scripts/tron-node/contracts.ts";
-import { startTronNode, type TronNode, type TronNodeOptions } from "../../scripts/tron-node/tron-node.ts";
+import { type Inhabitant, inhabitant, type Signed, signedBy } from "../../lab/rig/tron-payer.ts";
+import { encodeTransfer } from "../../lab/tron-node/contracts.ts";
+import { startTronNode, type TronNode, type TronNodeOptions } from "../../lab/tron-node/tron-node.ts";
 
 export { type Inhabitant, inhabitant, type Signed, signedBy };
 

@@ -6,7 +6,7 @@
 import { afterEach, beforeEach } from "vitest";
 import { tron } from "../../chains/tron/family.ts";
 import { marginMs } from "../../chains/tron/waiting.ts";
-import type { GatewayConfig, GatewayCurrency } from "../../gateway/config.ts";
+import type { GatewayConfig, GatewayCurrency } from "../../gateway/config/config.ts";
 import type { SignatureRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher, type WatcherOptions } from "../../gateway/watcher/watcher.ts";
@@ -20,8 +20,8 @@ import {
   pairAgent,
   readTransaction,
   silentLog,
-} from "../../rig/gateway-database.ts";
-import type { TronNodeOptions } from "../../scripts/tron-node/tron-node.ts";
+} from "../../lab/rig/gateway-database.ts";
+import type { TronNodeOptions } from "../../lab/tron-node/tron-node.ts";
 import { type Inhabitant, inhabitant, payer, type Sending, type Signed, startTown, type Town, usdt } from "./tron-town.ts";
 import { until as untilWithin } from "./until.ts";
 

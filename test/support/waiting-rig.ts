@@ -5,9 +5,9 @@
 import type { SignerSettings } from "../../agent/config/settings.ts";
 import { families, waitingOf } from "../../chains/families.ts";
 import type { Facts } from "../../chains/family.ts";
+import { begun, keysOf, Rig, type RigOptions, settings } from "../../lab/rig/signer-rig.ts";
+import { plain, token } from "../../lab/rig/tron-values.ts";
 import type { Job } from "../../protocol/messages.ts";
-import { begun, keysOf, Rig, type RigOptions, settings } from "../../rig/signer-rig.ts";
-import { plain, token } from "../../rig/tron-values.ts";
 
 export const network = "tron:0xcd8690dc";
 export const receiver = plain.destination;

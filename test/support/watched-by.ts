@@ -1,11 +1,11 @@
 /** One chain as the watcher's parts take it, over a reader of the test's own: no nodes, no loop. */
 import type { WatcherNodes } from "../../chains/nodes.ts";
-import type { GatewayCurrency } from "../../gateway/config.ts";
+import type { GatewayCurrency } from "../../gateway/config/config.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import type { Tip, WatchedChain } from "../../gateway/watcher/chain.ts";
 import { newTokenMemory } from "../../gateway/watcher/decimals.ts";
 import { type DepositMemory, scanDeposits } from "../../gateway/watcher/deposits.ts";
-import { type GatewayDatabase, silentLog } from "../../rig/gateway-database.ts";
+import { type GatewayDatabase, silentLog } from "../../lab/rig/gateway-database.ts";
 import { currency } from "./watched-chain.ts";
 
 /** A test's facts of its chain; the native coin "eth" alone unless told. */

@@ -4,11 +4,11 @@
  */
 import { afterEach, beforeEach } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
-import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../../gateway/config.ts";
+import type { GatewayChain, GatewayConfig, GatewayCurrency } from "../../gateway/config/config.ts";
 import type { PaymentRow, TransactionRow } from "../../gateway/store/rows.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import { startWatcher, type Watcher } from "../../gateway/watcher/watcher.ts";
-import { type ChainNode, FakeChain, type FakeTransaction, hashOf, type Lie, serveChain } from "../../rig/fake-chain.ts";
+import { type ChainNode, FakeChain, type FakeTransaction, hashOf, type Lie, serveChain } from "../../lab/rig/fake-chain.ts";
 import {
   type AgentKeys,
   accountsText,
@@ -21,7 +21,7 @@ import {
   readTransaction,
   receiver,
   silentLog,
-} from "../../rig/gateway-database.ts";
+} from "../../lab/rig/gateway-database.ts";
 import { until } from "./until.ts";
 
 export const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";

@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { expect, it } from "vitest";
-import { crashRun } from "../../scripts/crash.ts";
+import { crashRun } from "../../lab/faults/crash.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

@@ -3,7 +3,7 @@
  * shapes that complete by themselves: the others wait for the end of a request's time.
  */
 import { expect, it } from "vitest";
-import { familyNames, playFamily } from "../../scripts/deposits/families.ts";
+import { familyNames, playFamily } from "../../lab/deposits/families.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

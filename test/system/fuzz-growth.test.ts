@@ -4,10 +4,10 @@
  * Ratios of differences, no clock.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Coverage } from "../../scripts/fuzz/coverage.ts";
-import { excess, type Growth, growthOf } from "../../scripts/fuzz/growth.ts";
-import { bytes, type Target } from "../../scripts/fuzz/target.ts";
-import { openTarget, targetNames } from "../../scripts/fuzz/targets/all.ts";
+import { Coverage } from "../../lab/fuzz/coverage.ts";
+import { excess, type Growth, growthOf } from "../../lab/fuzz/growth.ts";
+import { bytes, type Target } from "../../lab/fuzz/target.ts";
+import { openTarget, targetNames } from "../../lab/fuzz/targets/all.ts";
 
 const stepsSlack = 1_000;
 const bytesSlack = 256 * 1024;

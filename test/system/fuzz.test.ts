@@ -4,13 +4,13 @@
  * code. SEED=… repeats the fresh share.
  */
 import { afterAll, describe, expect, it } from "vitest";
-import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
-import { campaign } from "../../scripts/fuzz/campaign.ts";
-import { fileBytesMax, filesMax, readCorpus } from "../../scripts/fuzz/corpus.ts";
-import { Coverage } from "../../scripts/fuzz/coverage.ts";
-import { mutate } from "../../scripts/fuzz/mutate.ts";
-import { runOnce, type Target } from "../../scripts/fuzz/target.ts";
-import { openTarget, targetNames } from "../../scripts/fuzz/targets/all.ts";
+import { campaign } from "../../lab/fuzz/campaign.ts";
+import { fileBytesMax, filesMax, readCorpus } from "../../lab/fuzz/corpus.ts";
+import { Coverage } from "../../lab/fuzz/coverage.ts";
+import { mutate } from "../../lab/fuzz/mutate.ts";
+import { runOnce, type Target } from "../../lab/fuzz/target.ts";
+import { openTarget, targetNames } from "../../lab/fuzz/targets/all.ts";
+import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
 
 const seed = seedsOfRun(1)[0] as number;
 /** Fresh inputs each; those with a database or a signer behind them are dearer. */

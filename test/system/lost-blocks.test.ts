@@ -1,6 +1,6 @@
 /** Numbers without a block, which anvil leaves when it mines during a reorganisation. */
 import { expect, it } from "vitest";
-import { replaceLost } from "../../scripts/deposits/lost-blocks.ts";
+import { replaceLost } from "../../lab/deposits/lost-blocks.ts";
 
 /** A chain up to block 20 without the blocks of each set; a reorganisation brings the next set. */
 function chainWithout(...gone: readonly (readonly number[])[]) {

@@ -5,11 +5,11 @@
 import { afterAll, expect, it } from "vitest";
 import { gasPriceOracle } from "../../chains/evm/fee-model.ts";
 import { chainPresets, currencyPresets } from "../../chains/presets.ts";
-import { type Anvil, startAnvil } from "../../scripts/anvil.ts";
-import { until } from "../../scripts/processes.ts";
-import { type Rig, startRig } from "../../scripts/rig.ts";
-import { balanceWei, rpc, sendUnlocked } from "../../scripts/rpc.ts";
-import { createShop, type Shop } from "../../scripts/shop.ts";
+import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
+import { until } from "../../lab/rig/processes.ts";
+import { type Rig, startRig } from "../../lab/rig/rig.ts";
+import { balanceWei, rpc, sendUnlocked } from "../../lab/rig/rpc.ts";
+import { createShop, type Shop } from "../../lab/rig/shop.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

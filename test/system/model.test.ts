@@ -3,8 +3,8 @@
  * whose twin without it is clean.
  */
 import { describe, expect, it } from "vitest";
-import { checkConfiguration, checkMutant, configurations } from "../../simulation/model/check.ts";
-import { type Events, mutants } from "../../simulation/model/mutants.ts";
+import { checkConfiguration, checkMutant, configurations } from "../../lab/simulation/model/check.ts";
+import { type Events, mutants } from "../../lab/simulation/model/mutants.ts";
 import {
   cellOf,
   fieldCount,
@@ -16,7 +16,7 @@ import {
   stageOf,
   unpack,
   words,
-} from "../../simulation/model/state.ts";
+} from "../../lab/simulation/model/state.ts";
 
 const none: Events = { rollback: false, restore: false, copy: false, other: false, again: false };
 

@@ -8,10 +8,10 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 import { describe, expect, it } from "vitest";
-import { mutants } from "../../simulation/mutants/all.ts";
-import type { Mutant } from "../../simulation/mutants/mutant.ts";
-import { planOf } from "../../simulation/world/plan.ts";
-import { worlds } from "../../simulation/world/worlds.ts";
+import { mutants } from "../../lab/simulation/mutants/all.ts";
+import type { Mutant } from "../../lab/simulation/mutants/mutant.ts";
+import { planOf } from "../../lab/simulation/world/plan.ts";
+import { worlds } from "../../lab/simulation/world/worlds.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const sources = new Map<string, string>();

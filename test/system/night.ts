@@ -4,8 +4,8 @@
  * with the chain.
  */
 import { randomBytes } from "node:crypto";
-import { until } from "../../scripts/processes.ts";
-import type { ShopAnswer } from "../../scripts/shop.ts";
+import { until } from "../../lab/rig/processes.ts";
+import type { ShopAnswer } from "../../lab/rig/shop.ts";
 import { type Turn, textOn } from "../support/pty.ts";
 import type { Ended, Machine, RunOptions } from "./machine.ts";
 import type { Town } from "./town.ts";

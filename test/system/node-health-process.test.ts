@@ -4,10 +4,10 @@
  * shkeeper.io #197 (fourteen hours unnoticed), litentry/heima #807.
  */
 import { afterEach, expect, it } from "vitest";
-import { type FakeAnswer, type FakeNode, startFakeNode } from "../../rig/fake-node.ts";
-import { until } from "../../scripts/processes.ts";
-import { type Rig, startPairedRig } from "../../scripts/rig.ts";
-import { rpc } from "../../scripts/rpc.ts";
+import { type FakeAnswer, type FakeNode, startFakeNode } from "../../lab/rig/fake-node.ts";
+import { until } from "../../lab/rig/processes.ts";
+import { type Rig, startPairedRig } from "../../lab/rig/rig.ts";
+import { rpc } from "../../lab/rig/rpc.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

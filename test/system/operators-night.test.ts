@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Mnemonic } from "ethers";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { run, until } from "../../scripts/processes.ts";
-import { localGateway, projectRoot } from "../../scripts/rig.ts";
+import { run, until } from "../../lab/rig/processes.ts";
+import { localGateway, projectRoot } from "../../lab/rig/rig.ts";
 import { keys } from "../support/pty.ts";
 import { Machine, whyNoMachine } from "./machine.ts";
 import { Night, type Order, type ProcessName, processes } from "./night.ts";
@@ -35,10 +35,14 @@ let moved: ReturnType<typeof freshServer> | undefined;
  */
 async function makeRelease(): Promise<void> {
   const logFile = join(here, "log");
-  const made = await run(process.execPath, [join(projectRoot, "dist", "scripts", "release.js"), "--out", join(here, "release")], {
-    cwd: projectRoot,
-    logFile,
-  });
+  const made = await run(
+    process.execPath,
+    [join(projectRoot, "dist", "packaging", "release", "release.js"), "--out", join(here, "release")],
+    {
+      cwd: projectRoot,
+      logFile,
+    },
+  );
   if (made.code !== 0) throw new Error(made.output);
   const archive = readdirSync(join(here, "release")).find((name) => name.endsWith(".tgz")) ?? "";
   const unpacked = join(here, "unpacked");

@@ -6,9 +6,9 @@
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { UnstickPlan, WithdrawalView } from "../../agent/socket/verbs.ts";
-import { assertSafe, type KnownLimits, type World } from "../../rig/invariants.ts";
-import { Seeded, seedsOfRun } from "../../rig/seeded.ts";
-import { type AnyAnswer, hot, other, otherToken, Rig, settings, shop, token, twin } from "../../rig/signer-rig.ts";
+import { assertSafe, type KnownLimits, type World } from "../../lab/rig/invariants.ts";
+import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
+import { type AnyAnswer, hot, other, otherToken, Rig, settings, shop, token, twin } from "../../lab/rig/signer-rig.ts";
 
 const steps = 300;
 const foreignKey = generateKeyPairSync("ed25519").privateKey;

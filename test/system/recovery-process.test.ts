@@ -5,9 +5,9 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
-import { run, stop, until } from "../../scripts/processes.ts";
-import { projectRoot } from "../../scripts/rig.ts";
-import { transactionCount } from "../../scripts/rpc.ts";
+import { run, stop, until } from "../../lab/rig/processes.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
+import { transactionCount } from "../../lab/rig/rpc.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { RecoveryRig, receiver } from "../support/recovery-rig.ts";
 

@@ -7,10 +7,10 @@ import { cpSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterEach, expect, it } from "vitest";
-import { stop, until } from "../../scripts/processes.ts";
-import { type Rig, startPairedRig } from "../../scripts/rig.ts";
-import { transactionCount } from "../../scripts/rpc.ts";
-import { createShop, type Shop } from "../../scripts/shop.ts";
+import { stop, until } from "../../lab/rig/processes.ts";
+import { type Rig, startPairedRig } from "../../lab/rig/rig.ts";
+import { transactionCount } from "../../lab/rig/rpc.ts";
+import { createShop, type Shop } from "../../lab/rig/shop.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

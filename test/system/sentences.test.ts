@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../../agent/config/settings.ts";
-import { begun, facts, Rig, settings } from "../../rig/signer-rig.ts";
-import { RecordSentences } from "../../simulation/sentences/records.ts";
+import { begun, facts, Rig, settings } from "../../lab/rig/signer-rig.ts";
+import { RecordSentences } from "../../lab/simulation/sentences/records.ts";
 
 const hourMs = 3_600_000;
 const dayMs = 86_400_000;

@@ -10,9 +10,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, describe, expect, it } from "vitest";
-import type { RunResult } from "../../simulation/run.ts";
-import type { Shrunk } from "../../simulation/shrink.ts";
-import type { Patch } from "../../simulation/tree.ts";
+import type { RunResult } from "../../lab/simulation/run.ts";
+import type { Shrunk } from "../../lab/simulation/shrink.ts";
+import type { Patch } from "../../lab/simulation/tree.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

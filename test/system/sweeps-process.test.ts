@@ -5,11 +5,11 @@
  */
 import { randomBytes } from "node:crypto";
 import { afterEach, describe, expect, it } from "vitest";
-import { until } from "../../scripts/processes.ts";
-import { type Rig, startPairedRig } from "../../scripts/rig.ts";
-import { completedSweep, listSweeps, unitsOf } from "../../scripts/round-trip.ts";
-import { balanceWei, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "../../scripts/rpc.ts";
-import { createShop, type Shop } from "../../scripts/shop.ts";
+import { until } from "../../lab/rig/processes.ts";
+import { type Rig, startPairedRig } from "../../lab/rig/rig.ts";
+import { completedSweep, listSweeps, unitsOf } from "../../lab/rig/round-trip.ts";
+import { balanceWei, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "../../lab/rig/rpc.ts";
+import { createShop, type Shop } from "../../lab/rig/shop.ts";
 import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();

@@ -3,8 +3,8 @@
  * place, which pays nothing a second time.
  */
 import { afterEach, describe, expect, it } from "vitest";
-import { until } from "../../scripts/processes.ts";
-import { transactionCount } from "../../scripts/rpc.ts";
+import { until } from "../../lab/rig/processes.ts";
+import { transactionCount } from "../../lab/rig/rpc.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { RecoveryRig, receiver } from "../support/recovery-rig.ts";
 

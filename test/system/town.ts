@@ -1,9 +1,9 @@
-/** The test's end of scripts/town.ts: chain, payer and shop inside a machine's network. */
+/** The test's end of lab/rig/town.ts: chain, payer and shop inside a machine's network. */
 
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { projectRoot } from "../../scripts/rig.ts";
-import type { ShopAnswer, ShopOrder } from "../../scripts/shop.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
+import type { ShopAnswer, ShopOrder } from "../../lab/rig/shop.ts";
 import type { Machine } from "./machine.ts";
 
 export type Asked = Readonly<Record<string, string>>;
@@ -20,7 +20,7 @@ export class Town {
   #trouble = "";
 
   constructor(machine: Machine) {
-    this.#child = machine.inNetwork([process.execPath, join(projectRoot, "dist", "scripts", "town.js")]);
+    this.#child = machine.inNetwork([process.execPath, join(projectRoot, "dist", "lab", "rig", "town.js")]);
     this.#child.stderr?.on("data", (text: Buffer) => {
       this.#trouble += text.toString("utf8");
     });

@@ -13,9 +13,9 @@ import { HDKey } from "@scure/bip32";
 import { TronWeb } from "tronweb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Client, createClient } from "../../client/client.ts";
-import { freePort, type Started, start, stop, until } from "../../scripts/processes.ts";
-import { encodeTransfer } from "../../scripts/tron-node/contracts.ts";
-import { startTronProcess, type TronProcess } from "../../scripts/tron-node/process.ts";
+import { freePort, type Started, start, stop, until } from "../../lab/rig/processes.ts";
+import { encodeTransfer } from "../../lab/tron-node/contracts.ts";
+import { startTronProcess, type TronProcess } from "../../lab/tron-node/process.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { lookAlike, payer, type Signed, signedBy, usdt } from "../support/tron-town.ts";
 
@@ -113,7 +113,7 @@ describe("a gateway with a chain of Tron", () => {
   }
 
   beforeAll(async () => {
-    node = await startTronProcess({ fronts: [{}, {}] }, join(root, "dist", "scripts", "tron-node", "command.js"));
+    node = await startTronProcess({ fronts: [{}, {}] }, join(root, "dist", "lab", "tron-node", "command.js"));
     const tether = { name: "Tether USD", symbol: "USDT", decimals: 6 };
     await node.control("deploy", { address: usdt, kind: "usdt", ...tether });
     await node.control("deploy", { address: lookAlike, kind: "plain", ...tether });

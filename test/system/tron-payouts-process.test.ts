@@ -7,10 +7,10 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TronWeb } from "tronweb";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { run, until } from "../../scripts/processes.ts";
-import { projectRoot, type Rig, startRig } from "../../scripts/rig.ts";
-import { createShop, type Shop } from "../../scripts/shop.ts";
-import { startTronProcess, type TronProcess } from "../../scripts/tron-node/process.ts";
+import { run, until } from "../../lab/rig/processes.ts";
+import { projectRoot, type Rig, startRig } from "../../lab/rig/rig.ts";
+import { createShop, type Shop } from "../../lab/rig/shop.ts";
+import { startTronProcess, type TronProcess } from "../../lab/tron-node/process.ts";
 import { startsTheBuild } from "../support/built.ts";
 import { inhabitant, usdt } from "../support/tron-town.ts";
 
@@ -108,7 +108,7 @@ describe("an agent with a chain of Tron", () => {
   beforeAll(async () => {
     // Its clock is behind ours: no decision may go by the machine's time.
     const options = { fronts: [{}, {}], startAtMs: Date.now() - 3_600_000 };
-    node = await startTronProcess(options, join(projectRoot, "dist", "scripts", "tron-node", "command.js"));
+    node = await startTronProcess(options, join(projectRoot, "dist", "lab", "tron-node", "command.js"));
     await node.control("deploy", { address: usdt, kind: "usdt", name: "Tether USD", symbol: "USDT", decimals: 6 });
     const common = { chain: "tron", decimal: 6, minPaymentAmount: "1", minWithdrawAmount: "0.1", market: "" };
     rig = await startRig({

@@ -10,12 +10,12 @@ import { dirname, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { layouts } from "../../cli/install/layout.ts";
-import { projectRoot } from "../../scripts/rig.ts";
+import { projectRoot } from "../../lab/rig/rig.ts";
 import { rootsOf } from "../../scripts/roots.ts";
 
 const kinds = ["keys", "network", "processes", "disk"] as const;
 type Kind = (typeof kinds)[number];
-type Cell = string | { readonly own?: readonly string[] };
+type Cell = string | { readonly own?: readonly string[]; readonly by?: readonly string[] };
 type Room = { readonly room: string; readonly files?: readonly string[] } & Partial<Record<Kind, Cell>>;
 
 const table = JSON.parse(readFileSync(join(projectRoot, "rooms.config.json"), "utf8")) as { readonly rooms: readonly Room[] };
@@ -52,7 +52,7 @@ function plant(file: string, module: string, statement = 'import * as PLANTED fr
 function fileOf({ room, files = [room] }: Room, name: string): string {
   const [place = ""] = files;
   if (place.endsWith("/**")) return place.replace("**", `planted-${name}.ts`);
-  if (!place.endsWith(".ts")) return `${place}/planted-${name}.ts`;
+  if (!/\.[jt]s$/.test(place)) return `${place}/planted-${name}.ts`;
   return place.replace("*", `planted-${name}`);
 }
 
@@ -66,8 +66,10 @@ function plantCells(): void {
     for (const kind of kinds) {
       const cell = room[kind] ?? "–";
       if (typeof cell === "string" && cell !== "–") continue;
-      const own = typeof cell === "string" ? [] : (cell.own ?? []);
-      const choices = exits[kind].filter((exit) => exit.endsWith(".ts") || !own.includes(exit.replace("node:", "")));
+      const { own = [], by = [] } = typeof cell === "string" ? {} : cell;
+      const isAllowed = (exit: string): boolean =>
+        own.includes(exit.replace("node:", "")) || by.some((name) => exit === name || exit.startsWith(`${name}/`));
+      const choices = exits[kind].filter((exit) => !isAllowed(exit));
       const exit = choices[turn++ % choices.length] ?? "";
       const file = fileOf(room, kind);
       plant(file, exit);
@@ -95,8 +97,13 @@ const once: readonly (readonly [room: string, file: string, ...exits: (readonly 
   ["agent/check nodes", "agent/check/chains.ts", ["keys", "agent/keystore/file.ts"]],
   ["gateway/answer", "gateway/answer/once.ts", ["network", "node:https"], ["disk", "node:fs"]],
   ["gateway/withdrawals", "gateway/withdrawals/once.ts", ["network", "node:https"], ["disk", "node:fs"]],
-  ["notify", "notify/once.ts", ["keys", "agent/keystore/file.ts"], ["network", "node:https"]],
-  ["gateway settings", "gateway/node-keys.ts", ["imports", "gateway/answer/body.ts"], ["imports", "gateway/auth/secret-box.ts"]],
+  ["alerts/notify", "alerts/notify/once.ts", ["keys", "agent/keystore/file.ts"], ["network", "node:https"]],
+  [
+    "gateway/config",
+    "gateway/config/node-keys.ts",
+    ["imports", "gateway/answer/body.ts"],
+    ["imports", "gateway/auth/secret-box.ts"],
+  ],
 ];
 
 /** A path of more than one hop, and import forms that hide a path. */

@@ -7,7 +7,7 @@ import type { BlockId } from "../../chains/nodes.ts";
 import { readBalanceRow } from "../../gateway/store/balances.ts";
 import { newBalanceMemory, readBalances } from "../../gateway/watcher/balances.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
-import { type AgentKeys, type GatewayDatabase, gatewayDatabase, pairAgent } from "../../rig/gateway-database.ts";
+import { type AgentKeys, type GatewayDatabase, gatewayDatabase, pairAgent } from "../../lab/rig/gateway-database.ts";
 import { watchedBy } from "../support/watched-by.ts";
 import { network } from "../support/watched-chain.ts";
 

@@ -12,8 +12,8 @@ import { takeAddress } from "../../gateway/deposits/payee.ts";
 import { marksOver } from "../../gateway/store/address-marks.ts";
 import { issueAddress } from "../../gateway/store/address-states.ts";
 import { holdingOf } from "../../gateway/store/holdings.ts";
-import { hashOf } from "../../rig/fake-chain.ts";
-import { depositXpub, giveAddress, insertTransaction } from "../../rig/gateway-database.ts";
+import { hashOf } from "../../lab/rig/fake-chain.ts";
+import { depositXpub, giveAddress, insertTransaction } from "../../lab/rig/gateway-database.ts";
 import { until as untilWithin } from "../support/until.ts";
 import {
   audit,

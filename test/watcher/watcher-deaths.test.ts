@@ -4,14 +4,14 @@
  * a transaction that nobody here ordered.
  */
 import { describe, expect, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
 import type { WatcherNodes } from "../../chains/nodes.ts";
 import { isAllDead, keepExpiry, listDeadHashes } from "../../gateway/store/deaths.ts";
 import { mendReserved } from "../../gateway/store/reserved.ts";
 import { createSignals } from "../../gateway/store/signals.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { checkDeaths, newDeathMemory } from "../../gateway/watcher/deaths.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { silentLog } from "../../rig/gateway-database.ts";
+import { silentLog } from "../../lab/rig/gateway-database.ts";
 import { inhabitant, payer } from "../support/tron-town.ts";
 import {
   addVersion,

@@ -1,6 +1,6 @@
 /** Payments to an issued address, and the cursor that reads every block exactly once. */
 import { describe, expect, it } from "vitest";
-import { type FakeTransaction, hashOf, type Lie } from "../../rig/fake-chain.ts";
+import { type FakeTransaction, hashOf, type Lie } from "../../lab/rig/fake-chain.ts";
 import { until } from "../support/until.ts";
 import {
   audit,

@@ -3,12 +3,12 @@
  * showed.
  */
 import { describe, expect, it } from "vitest";
+import { AgentError } from "../../base/fault.ts";
 import { asksForCode, type FinalTransaction, judgeConsumer, judgePayout } from "../../chains/evm/verdict.ts";
 import type { Payment as Payout } from "../../chains/family.ts";
 import { agreement } from "../../chains/providers/node-agreement.ts";
 import { judgeDeposit, type Payment } from "../../gateway/watcher/credit.ts";
-import { AgentError } from "../../protocol/fault.ts";
-import { receiver } from "../../rig/gateway-database.ts";
+import { receiver } from "../../lab/rig/gateway-database.ts";
 import { stranger, token } from "../support/watched-chain.ts";
 
 describe("judging", () => {

@@ -11,8 +11,8 @@ import type { TransactionRow } from "../../gateway/store/rows.ts";
 import { insertSignature } from "../../gateway/store/signatures.ts";
 import { keepSpend, listUnexplainedSpends, listUntoldSpends } from "../../gateway/store/spends.ts";
 import { writePlace } from "../../gateway/store/sweeps.ts";
-import { hashOf } from "../../rig/fake-chain.ts";
-import { type AgentKeys, askWithdrawal, pairAgent, receiver } from "../../rig/gateway-database.ts";
+import { hashOf } from "../../lab/rig/fake-chain.ts";
+import { type AgentKeys, askWithdrawal, pairAgent, receiver } from "../../lab/rig/gateway-database.ts";
 import { until } from "../support/until.ts";
 import {
   chain,

@@ -17,8 +17,8 @@ import {
   giveAddress,
   insertTransaction,
   readTransaction,
-} from "../../rig/gateway-database.ts";
-import { Seeded } from "../../rig/seeded.ts";
+} from "../../lab/rig/gateway-database.ts";
+import { Seeded } from "../../lab/rig/seeded.ts";
 import { scan, watchedBy } from "../support/watched-by.ts";
 import { currency } from "../support/watched-chain.ts";
 

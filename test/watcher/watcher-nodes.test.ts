@@ -4,11 +4,11 @@
  */
 import { getAddress } from "ethers";
 import { describe, expect, it } from "vitest";
-import { FakeChain, hashOf, type Lie, serveChain } from "../../rig/fake-chain.ts";
-import { askWithdrawal, pairAgent, receiver } from "../../rig/gateway-database.ts";
-import { startAnvil } from "../../scripts/anvil.ts";
-import { balanceWei, rpc, sendUnlocked, tokenCall, transactionCount } from "../../scripts/rpc.ts";
-import { deployToken } from "../../scripts/token.ts";
+import { startAnvil } from "../../lab/rig/anvil.ts";
+import { FakeChain, hashOf, type Lie, serveChain } from "../../lab/rig/fake-chain.ts";
+import { askWithdrawal, pairAgent, receiver } from "../../lab/rig/gateway-database.ts";
+import { balanceWei, rpc, sendUnlocked, tokenCall, transactionCount } from "../../lab/rig/rpc.ts";
+import { deployToken } from "../../lab/rig/token.ts";
 import { until } from "../support/until.ts";
 import {
   audit,

@@ -13,7 +13,7 @@ import { insertSignature } from "../../gateway/store/signatures.ts";
 import { keepSpend } from "../../gateway/store/spends.ts";
 import type { WatchedChain } from "../../gateway/watcher/chain.ts";
 import { findSpends, hasPayers } from "../../gateway/watcher/spends.ts";
-import { askWithdrawal, gatewayDatabase, pairAgent, receiver } from "../../rig/gateway-database.ts";
+import { askWithdrawal, gatewayDatabase, pairAgent, receiver } from "../../lab/rig/gateway-database.ts";
 import { takeBack } from "../support/older-database.ts";
 
 const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";

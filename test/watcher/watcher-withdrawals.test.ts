@@ -4,8 +4,8 @@
  */
 import { describe, expect, it } from "vitest";
 import { Turns, type Waiting } from "../../gateway/watcher/turns.ts";
-import { hashOf } from "../../rig/fake-chain.ts";
-import { askWithdrawal, pairAgent, receiver } from "../../rig/gateway-database.ts";
+import { hashOf } from "../../lab/rig/fake-chain.ts";
+import { askWithdrawal, pairAgent, receiver } from "../../lab/rig/gateway-database.ts";
 import { until } from "../support/until.ts";
 import {
   addVersion,

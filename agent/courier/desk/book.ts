@@ -3,7 +3,7 @@
  * and the reserved funds. The signer's `hello` and the chain are enough to rebuild all of it. Pure
  * data; only the scheduler's own steps change it.
  */
-import { invariant } from "../../../protocol/fault.ts";
+import { invariant } from "../../../base/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 import { forgetIdle, payerOf, uncounted } from "./accounts.ts";

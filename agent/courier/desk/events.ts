@@ -4,8 +4,9 @@
  * answer, also for a fault; a lost answer only costs time. `account` names a deposit address;
  * without it the chain's hot wallet is meant.
  */
+
+import type { Effect } from "../../../base/fault.ts";
 import type { BlockFacts, Counters, DeadQuestion, Death, Found, Verdict } from "../../../chains/nodes.ts";
-import type { Effect } from "../../../protocol/fault.ts";
 import type { AccountView, CourierAnswers, CourierRequests, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 
 /**

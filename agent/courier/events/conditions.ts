@@ -1,6 +1,6 @@
-/** Finds the conditions of notices/table.ts that hold in the courier's snapshot. Pure. */
-import type { Condition } from "../../../notices/core.ts";
-import type { NoticeName } from "../../../notices/table.ts";
+/** Finds the conditions of alerts/notices/table.ts that hold in the courier's snapshot. Pure. */
+import type { Condition } from "../../../alerts/notices/core.ts";
+import type { NoticeName } from "../../../alerts/notices/table.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings, NotifySettings } from "../../config/settings.ts";
 import type { CourierStatus, WithdrawalState } from "../../socket/verbs.ts";

@@ -3,10 +3,10 @@
  * snapshot for the metrics. Lives as long as the process: a new run of the signer resets nothing
  * here. Clocks and sender are passed in.
  */
-import { observe, type Standings } from "../../../notices/core.ts";
-import { createLoggedTeller } from "../../../notices/logged-teller.ts";
-import type { Deliver, TellerCounts } from "../../../notices/teller.ts";
-import type { AgentLog } from "../../../protocol/log.ts";
+import { observe, type Standings } from "../../../alerts/notices/core.ts";
+import { createLoggedTeller } from "../../../alerts/notices/logged-teller.ts";
+import type { Deliver, TellerCounts } from "../../../alerts/notices/teller.ts";
+import type { AgentLog } from "../../../base/log.ts";
 import type { CourierSettings } from "../../config/settings.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";
 import { conditionsOf, lowFundsOf } from "./conditions.ts";

@@ -2,8 +2,8 @@
  * The address of the link: the gateway's origin with the link's path. Plaintext is only for
  * loopback, on this side too.
  */
-import { AgentError } from "../../../protocol/fault.ts";
-import { isLoopback } from "../../../protocol/loopback.ts";
+import { AgentError } from "../../../base/fault.ts";
+import { isLoopback } from "../../../base/loopback.ts";
 import { linkPath } from "../../../protocol/messages.ts";
 
 /**

@@ -4,9 +4,9 @@
  * failures.md 7.1, written out in docs/protocol.md section 4.3.
  */
 import WebSocket, { type RawData } from "ws";
-import type { Code } from "../../../protocol/codes.ts";
+import type { Code } from "../../../base/codes.ts";
+import { AgentError } from "../../../base/fault.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
-import { AgentError } from "../../../protocol/fault.ts";
 import type { Head, OpenSlots } from "../../../protocol/messages.ts";
 import { type BackoffLimits, backoffMs } from "./backoff.ts";
 import { createSession, type Heard, type LinkSelf, type Session, type SessionKeys } from "./session.ts";

@@ -5,8 +5,8 @@
  * trusts no other check. A second check here would double the most expensive step of a job.
  */
 import type { KeyObject } from "node:crypto";
+import { AgentError } from "../../../base/fault.ts";
 import { agentFrameBytesMax, frameKind, openEnvelope, sealEnvelope } from "../../../protocol/envelope.ts";
-import { AgentError } from "../../../protocol/fault.ts";
 import type { EnvelopeKind, Head, OpenSlots } from "../../../protocol/messages.ts";
 import { parseBeat, parseChallenge, parseWelcome } from "../../../protocol/payloads.ts";
 

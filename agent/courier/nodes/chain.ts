@@ -3,9 +3,10 @@
  * answers for some seconds, and leaves out questions that the nodes could not answer. Decides
  * nothing.
  */
+
+import { AgentError, invariant } from "../../../base/fault.ts";
 import { type ChainHealth, healthOf } from "../../../chains/health.ts";
 import type { BlockFacts, DeadQuestion, PaidFrom, PayerNodes } from "../../../chains/nodes.ts";
-import { AgentError, invariant } from "../../../protocol/fault.ts";
 import type { WithdrawalView } from "../../socket/verbs.ts";
 import type { DeadAnswer, DeadWanted, DeskEvent, Looked, Verdict, Wanted } from "../desk/desk.ts";
 

@@ -3,10 +3,11 @@
  * of its payments. The answers are kept for seconds and used only if the signer approves the same
  * payment. Decides nothing.
  */
+
+import { AgentError } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import { envelopeHeaderBytes } from "../../../protocol/envelope.ts";
-import { AgentError } from "../../../protocol/fault.ts";
 import { parseJob, parseJobs } from "../../../protocol/payloads.ts";
 import type { CourierSettings } from "../../config/settings.ts";
 import type { AccountView } from "../../socket/verbs.ts";

@@ -1,8 +1,9 @@
 /**
  * Writes events of a chain's nodes as lines of the log, at the level of the event. Touches nothing.
  */
+
+import type { AgentLog } from "../../../base/log.ts";
 import type { NodeLog } from "../../../chains/nodes.ts";
-import type { AgentLog } from "../../../protocol/log.ts";
 
 /**
  * A node's own text comes as `detail`, because `message` is the line's.

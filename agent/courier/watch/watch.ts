@@ -2,8 +2,9 @@
  * Notices new blocks of one chain and gathers their data for the scheduler in advance. Polls; the
  * interval follows the chain's own pace. A fault of the nodes is reported once, and so is its end.
  */
+
+import { AgentError } from "../../../base/fault.ts";
 import type { BlockFacts } from "../../../chains/nodes.ts";
-import { AgentError } from "../../../protocol/fault.ts";
 import { type ChainDoor, headKey, troubleOf, troubleWords } from "../nodes/chain.ts";
 
 /** @public */

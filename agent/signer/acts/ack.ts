@@ -6,8 +6,9 @@
  * that a withdrawal has ended. Touches nothing; records go through the `Turn`. Source:
  * docs/protocol.md sections 6.5, 6.6 and 7.
  */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Ack } from "../../../protocol/messages.ts";
 import { parseAck } from "../../../protocol/payloads.ts";
 import { foreignTo, holdEcho, skewOf } from "./echo.ts";

@@ -4,8 +4,9 @@
  * and checks the signature before parsing. Touches nothing; records go through the `Turn`. Source:
  * docs/protocol.md sections 5 to 7.
  */
+
+import { refuse } from "../../../base/fault.ts";
 import { agentFrameBytesMax, openEnvelope } from "../../../protocol/envelope.ts";
-import { refuse } from "../../../protocol/fault.ts";
 import { parseJobs, parseWelcome } from "../../../protocol/payloads.ts";
 import { parseRecovery, type Recovery } from "../../../protocol/recovery.ts";
 import { otherWallet, skewOf } from "./echo.ts";

@@ -3,9 +3,10 @@
  * the courier: the first one begins an account once, and the second one raises an alarm and a lock.
  * Touches nothing; records go through the `Turn`.
  */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { type Account, isBegun } from "../state/accounts.ts";
 import { isFinal } from "../state/machine.ts";

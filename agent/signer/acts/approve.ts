@@ -2,8 +2,9 @@
  * An operator approves a held withdrawal. The signer records the approval only after the handshake,
  * because ledger time stands before it. Touches nothing; records go through the `Turn`.
  */
+
+import { refuse } from "../../../base/fault.ts";
 import { saySlot } from "../../../chains/families.ts";
-import { refuse } from "../../../protocol/fault.ts";
 import { contestedCode } from "../state/bindings.ts";
 import { canonicalAddress } from "../state/content.ts";
 import { confirmationOf } from "../state/digest.ts";

@@ -2,9 +2,10 @@
  * The courier gives a withdrawal up before it has a slot. Touches nothing; records go through the
  * `Turn`.
  */
+
+import { type Code, codes } from "../../../base/codes.ts";
+import { refuse } from "../../../base/fault.ts";
 import { saySlot } from "../../../chains/families.ts";
-import { type Code, codes } from "../../../protocol/codes.ts";
-import { refuse } from "../../../protocol/fault.ts";
 import { isFinal, step } from "../state/machine.ts";
 import { closedGate, type Done, type Turn } from "./run.ts";
 

@@ -2,7 +2,7 @@
  * Checks every envelope against agent, wallet, epoch, clock, and the head of our ledger that the
  * envelope names. Touches nothing; a lock goes through the `Turn`.
  */
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import type { Head } from "../../../protocol/messages.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
 import { aheadOfBlocks, lock, type Turn } from "./run.ts";

@@ -5,8 +5,9 @@
  * The slot belongs to the sweep permanently, because the signed bytes may still use it. Those bytes
  * pay the hot wallet. Touches nothing; records go through the `Turn`.
  */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, saySlot } from "../../../chains/families.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { EndPlan } from "../../socket/stuck.ts";
 import { isEndedByPerson, isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { closedGate, countKey, type Turn } from "./run.ts";

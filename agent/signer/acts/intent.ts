@@ -4,9 +4,10 @@
  * is built only from the slot. Touches nothing; the record and the vault's work go through the
  * `Turn`.
  */
+
+import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import type { Description, Facts } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
-import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Approval } from "../policy/approval.ts";

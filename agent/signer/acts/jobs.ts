@@ -4,8 +4,9 @@
  * job records nothing. Touches nothing; records go through the `Turn`. Source: docs/protocol.md
  * section 5.
  */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { isJobSignature } from "../../../protocol/envelope.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { jobHashOf } from "../../../protocol/identity.ts";
 import type { Jobs } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";

@@ -3,8 +3,9 @@
  * state forward but never changes a slot or an amount. Touches nothing; records go through the
  * `Turn`.
  */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { saySlot, waitingOf } from "../../../chains/families.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import { contestedCode } from "../state/bindings.ts";
 import { isFinal, observedStep, step } from "../state/machine.ts";

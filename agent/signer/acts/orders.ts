@@ -3,7 +3,7 @@
  * operator saw. Everything is in memory only: a run that ends forgets the order, and the gateway
  * makes another for the next run. Keeping an order changes nothing else. Touches nothing.
  */
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { type Recovery, recoveryWithdrawalsMax } from "../../../protocol/recovery.ts";
 import type { Order } from "../state/opening-terms.ts";
 

@@ -2,7 +2,7 @@
  * An operator stops new signatures or allows them again. The record goes to the gateway until the
  * gateway has acknowledged it. Touches nothing; the record goes through the `Turn`.
  */
-import type { Refusal } from "../../../protocol/fault.ts";
+import type { Refusal } from "../../../base/fault.ts";
 import { closedGate, type Turn } from "./run.ts";
 
 /**

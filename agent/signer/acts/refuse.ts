@@ -3,8 +3,9 @@
  * restored ledger may have forgotten a signature. So the signer records a refusal only after the
  * handshake. Touches nothing; records go through the `Turn`.
  */
+
+import { refuse } from "../../../base/fault.ts";
 import { saySlot } from "../../../chains/families.ts";
-import { refuse } from "../../../protocol/fault.ts";
 import { isFinal, step } from "../state/machine.ts";
 import { closedGate, type Done, type Turn } from "./run.ts";
 

@@ -2,7 +2,7 @@
  * The release gate: bytes may leave once the gateway's database holds their record. Touches
  * nothing; records go through the `Turn`. Source: docs/protocol.md section 7.
  */
-import { invariant } from "../../../protocol/fault.ts";
+import { invariant } from "../../../base/fault.ts";
 import type { Head } from "../../../protocol/messages.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Turn } from "./run.ts";

@@ -3,9 +3,10 @@
  * chain with exclusion by expiry, it follows only after all earlier versions are dead (waiting.ts).
  * Touches nothing; the INTENT record and the vault's work go through the `Turn`.
  */
+
+import { invariant, refuse } from "../../../base/fault.ts";
 import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { Bidding, Facts, Fees } from "../../../chains/family.ts";
-import { invariant, refuse } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
 import { isCancelling, isLate, isOver, type Version } from "../state/withdrawal.ts";

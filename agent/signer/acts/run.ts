@@ -4,8 +4,8 @@
  * the gateway has reported what it holds.
  */
 
-import type { Code } from "../../../protocol/codes.ts";
-import { type AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
+import type { Code } from "../../../base/codes.ts";
+import { type AgentError, type Refusal, refuse } from "../../../base/fault.ts";
 import type { OpenedBody } from "../../ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";

@@ -2,9 +2,10 @@
  * The first version of a withdrawal: it takes the next slot of its account permanently. Touches
  * nothing; the INTENT record and the vault's work go through the `Turn`.
  */
+
+import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, saySlot } from "../../../chains/families.ts";
 import type { Facts } from "../../../chains/family.ts";
-import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { type Account, pendingPerAccountMax } from "../state/accounts.ts";
 import { isFinal, step } from "../state/machine.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";

@@ -3,8 +3,9 @@
  * version of one is begun while a block may still take the other: an address has only one of the
  * two at a time. Touches nothing.
  */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { saySlot, waitingOf } from "../../../chains/families.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { transactionIdOf } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";

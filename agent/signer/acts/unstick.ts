@@ -6,9 +6,10 @@
  * (waiting.ts). The operator sees the plan first and then orders exactly that plan. Touches
  * nothing; records and the vault's work go through the `Turn`.
  */
+
+import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, saySlot } from "../../../chains/families.ts";
 import type { Bidding, Facts, Fees } from "../../../chains/family.ts";
-import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
 import type { UnstickPlan, UnstickWish } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";

@@ -5,9 +5,10 @@
  * dead: the gateway's, which is signed, and the courier's. No clock replaces either. Touches
  * nothing; records go through the `Turn`.
  */
+
+import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { Facts } from "../../../chains/family.ts";
-import { invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";

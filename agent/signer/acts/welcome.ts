@@ -4,7 +4,7 @@
  * gets a resync first, and the handshake is done once it has everything. Touches nothing; records
  * go through the `Turn`. Source: docs/protocol.md section 4.
  */
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import type { Welcome } from "../../../protocol/messages.ts";
 import { skewMaxMs } from "../state/ledger-time.ts";
 import { foreignTo, holdEcho, otherWallet, skewOf } from "./echo.ts";

@@ -3,7 +3,7 @@
  * constructor is called where the APPROVED record is applied, and a look-alike object fails
  * `isApproval`. Touches nothing.
  */
-import { invariant } from "../../../protocol/fault.ts";
+import { invariant } from "../../../base/fault.ts";
 
 /** The fields of an APPROVED record with which the built transaction is compared. */
 export interface ApprovedFields {

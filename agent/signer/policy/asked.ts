@@ -3,9 +3,10 @@
  * that pays. No job names the destination of a sweep or a top-up: both ends are derived again from
  * the wallet's own accounts. Touches nothing. Source: docs/protocol.md section 5.
  */
+
+import { AgentError, invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
-import { AgentError, invariant, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { isInternal, laneOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { depositsOf, hotOf } from "./own.ts";

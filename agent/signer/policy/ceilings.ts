@@ -2,9 +2,10 @@
  * Compares a version's fee offer with the merchant's ceilings and the chain's floor. Touches
  * nothing.
  */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain, Description } from "../../../chains/family.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Built } from "./comparison.ts";
 import type { Limits } from "./rules.ts";
 

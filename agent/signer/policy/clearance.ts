@@ -3,8 +3,9 @@
  * the fees with their ceilings. A sealed type: only this module makes one, and the vault accepts
  * nothing else. Touches nothing.
  */
+
+import { invariant } from "../../../base/fault.ts";
 import type { FamilyName } from "../../../chains/family.ts";
-import { invariant } from "../../../protocol/fault.ts";
 
 /** The fields of a clearance. `digest` is that of exactly the bytes that policy described. */
 export interface ClearedFields {

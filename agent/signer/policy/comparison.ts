@@ -2,10 +2,11 @@
  * Describes unsigned bytes and compares the description with the approval. The clearance names the
  * digest of the same bytes. Touches nothing.
  */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { Described, Description, Facts } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import type { Approval } from "./approval.ts";
 import { type Clearance, type ClearedFields, makeClearance } from "./clearance.ts";
 

@@ -2,7 +2,7 @@
  * Decides why policy holds a withdrawal for an operator or for a time, and finds the paid
  * destination that its address resembles. Touches nothing.
  */
-import type { Code } from "../../../protocol/codes.ts";
+import type { Code } from "../../../base/codes.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { Destinations, Paid } from "./destinations.ts";
 import type { Limits } from "./rules.ts";

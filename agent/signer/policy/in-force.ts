@@ -1,7 +1,8 @@
 /** The limits of this run and their used parts, for an operator. Touches nothing. */
+
+import { invariant } from "../../../base/fault.ts";
 import { isNodesOfGateway } from "../../../chains/families.ts";
 import { formatAmount } from "../../../protocol/amount.ts";
-import { invariant } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { LimitView, SweepLimitView } from "../../socket/verbs.ts";
 import type { Policy } from "./policy.ts";

@@ -4,10 +4,11 @@
  * crash or repeat loosens a limit. Pure: state and question in, answer out. Sources:
  * docs/architecture.md sections 2 and 3.
  */
+
+import type { Code } from "../../../base/codes.ts";
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { waitingOf } from "../../../chains/families.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
-import type { Code } from "../../../protocol/codes.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { noPast, type Past } from "../../ledger/past.ts";

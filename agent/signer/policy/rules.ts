@@ -2,10 +2,11 @@
  * The agent's own table of currencies and limits, read once from its settings. A currency's chain,
  * contract and decimals come from here and never from a job. Touches nothing.
  */
+
+import { AgentError } from "../../../base/fault.ts";
 import { families, isNodesOfGateway } from "../../../chains/families.ts";
 import type { ConfiguredChain, Family } from "../../../chains/family.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
-import { AgentError } from "../../../protocol/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { PairedAccount } from "../../../protocol/messages.ts";
 import type { PolicySettings, SignerSettings } from "../../config/settings.ts";

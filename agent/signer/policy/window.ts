@@ -3,7 +3,7 @@
  * older amounts that can still be paid. The sum is a running total, so a question has the same cost
  * for any number of amounts. A cache of the ledger, rebuilt by replay. Touches nothing.
  */
-import { invariant } from "../../../protocol/fault.ts";
+import { invariant } from "../../../base/fault.ts";
 
 /**
  * The way an amount counts. `spent`: for the span of the window, from its own time on. `payable`:

@@ -4,8 +4,8 @@
  * passes bytes. Lines may be lost without harm, because the ledger holds what happened. The
  * launcher relays the lines and adds a priority in front if the journal reads them.
  */
-import { type AgentEvent, agentEvents } from "../../../protocol/events.ts";
-import { logLine } from "../../../protocol/log.ts";
+import { type AgentEvent, agentEvents } from "../../../base/events.ts";
+import { logLine } from "../../../base/log.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 
 /** @public */

@@ -4,8 +4,9 @@
  * first are on disk and reported while the next are made. Reaches disk and keys only through ledger
  * and vault.
  */
+
+import { AgentError, refuse } from "../../../base/fault.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
-import { AgentError, refuse } from "../../../protocol/fault.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { WithdrawalStep } from "../../socket/verbs.ts";
 import type { Prepared, SignWork } from "../acts/intent.ts";

@@ -2,8 +2,9 @@
  * Everything that a signer is made of, passed in: state, ledger, vault, clocks, and the receivers
  * of its messages.
  */
+
+import type { AgentError } from "../../../base/fault.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
-import type { AgentError } from "../../../protocol/fault.ts";
 import type { ConfigSource } from "../../config/settings.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { Push } from "../../socket/verbs.ts";

@@ -4,9 +4,10 @@
  * answered" and the statements for the gateway. It reaches disk and keys only through ledger and
  * vault; clock, randomness and sockets are passed in.
  */
+
+import type { Refusal } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
-import type { Refusal } from "../../../protocol/fault.ts";
 import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
 import { decidingKinds, type RecordBody } from "../../ledger/records.ts";
 import type {

@@ -1,7 +1,8 @@
 /** Reads a slot and a chain as the courier names them. Touches nothing. */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 
 /** Refuses an unknown chain, and a slot that is not in canonical spelling. */
 export function slotOn(

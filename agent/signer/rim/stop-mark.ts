@@ -5,8 +5,8 @@
  * each handshake finds again need no mark. docs/ledger.md, section 7. Touches only its file,
  * through the disk that is passed in.
  */
-import { AgentError } from "../../../protocol/fault.ts";
-import { parseJson } from "../../../protocol/json.ts";
+import { AgentError } from "../../../base/fault.ts";
+import { parseJson } from "../../../base/json.ts";
 import { type LedgerDisk, writing } from "../../ledger/folder.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Core } from "../state/core.ts";

@@ -3,8 +3,8 @@
  * act; a fault or refusal of an act becomes an answer with its code. A bug is not caught here.
  * Touches nothing.
  */
-import { AgentError, invariant, type Refusal } from "../../../protocol/fault.ts";
-import type { JsonValue } from "../../../protocol/json.ts";
+import { AgentError, invariant, type Refusal } from "../../../base/fault.ts";
+import type { JsonValue } from "../../../base/json.ts";
 import { list, object, oneOf, type Reader, shapeFault } from "../../../protocol/shape.ts";
 import type { EachVerb } from "../../socket/each.ts";
 import type { Answer, Request } from "../../socket/verbs.ts";

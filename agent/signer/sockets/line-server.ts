@@ -6,8 +6,8 @@
  */
 import { chmodSync, lstatSync, readFileSync, unlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
-import { AgentError } from "../../../protocol/fault.ts";
-import { parseJson } from "../../../protocol/json.ts";
+import { AgentError } from "../../../base/fault.ts";
+import { parseJson } from "../../../base/json.ts";
 import { encodeLine, LineReader, LineWriter, lineBytesMax } from "../../socket/line.ts";
 import type { Answer, Push, Request } from "../../socket/verbs.ts";
 

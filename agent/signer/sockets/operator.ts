@@ -2,11 +2,12 @@
  * The operator's verbs: views and decisions. Requests are read strictly as well, because a user of
  * this socket is trusted with decisions but not with the process.
  */
+
+import { AgentError, type Refusal, refuse } from "../../../base/fault.ts";
+import { version } from "../../../base/version.ts";
 import { networkOf } from "../../../chains/families.ts";
-import { AgentError, type Refusal, refuse } from "../../../protocol/fault.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
 import { boolean, hex, integer, nullable, object, oneOf, type Reader, record, string } from "../../../protocol/shape.ts";
-import { version } from "../../../protocol/version.ts";
 import {
   type Answer,
   approverMax,

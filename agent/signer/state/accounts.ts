@@ -3,8 +3,9 @@
  * give the next slot, so a slot and its withdrawal are one fact. The family defines the order of
  * slots. Touches nothing.
  */
+
+import { invariant } from "../../../base/fault.ts";
 import { familyOf, waitingOf } from "../../../chains/families.ts";
-import { invariant } from "../../../protocol/fault.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import { isUnfinished, type State } from "./machine.ts";
 

@@ -7,8 +7,9 @@
  * needs the gateway's statement of its end, and keeps its bytes until then. Touches only the sorted
  * files, through `Past`.
  */
+
+import { invariant } from "../../../base/fault.ts";
 import { waitingOf } from "../../../chains/families.ts";
-import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { Past } from "../../ledger/past.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";

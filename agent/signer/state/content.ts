@@ -3,8 +3,9 @@
  * compared with them: a contradiction is an alarm that names the field, and never a second payment.
  * Touches nothing.
  */
+
+import type { Code } from "../../../base/codes.ts";
 import { parseAddress } from "../../../chains/families.ts";
-import type { Code } from "../../../protocol/codes.ts";
 import { domainHash } from "../../../protocol/identity.ts";
 import type { Job } from "../../../protocol/messages.ts";
 

@@ -4,9 +4,9 @@
  * `run.ts`. Touches nothing: no clock, disk, socket or randomness.
  */
 import type { KeyObject } from "node:crypto";
+import { invariant } from "../../../base/fault.ts";
 import { waitingOf } from "../../../chains/families.ts";
 import { publicKeyFromHex } from "../../../protocol/envelope.ts";
-import { invariant } from "../../../protocol/fault.ts";
 import { isInternal, laneOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { parseJob } from "../../../protocol/payloads.ts";

@@ -2,7 +2,7 @@
  * The permanent memory of a closed withdrawal: end and content, as one row of a sorted file under
  * the withdrawal's id. Touches nothing.
  */
-import { Bug, invariant } from "../../../protocol/fault.ts";
+import { Bug, invariant } from "../../../base/fault.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
 import type { State } from "./machine.ts";
 

@@ -3,7 +3,7 @@
  * records, so a restart sends exactly the same entries again. Touches nothing. Source:
  * docs/protocol.md section 6.
  */
-import { invariant } from "../../../protocol/fault.ts";
+import { invariant } from "../../../base/fault.ts";
 import { jobHashOf, zeroHash } from "../../../protocol/identity.ts";
 import type { Entry, Head, SignedEntry } from "../../../protocol/messages.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";

@@ -3,7 +3,7 @@
  * tell a repeat from a fork. Built from REQUESTED and REPEATED records; a recovered ledger begins
  * at another job. Touches nothing. Source: docs/protocol.md section 5.
  */
-import { invariant } from "../../../protocol/fault.ts";
+import { invariant } from "../../../base/fault.ts";
 import { zeroHash } from "../../../protocol/identity.ts";
 
 /**

@@ -39,7 +39,7 @@
  * quarantined .        quarantined .  .        quarantined quarantined quarantined quarantined quarantined paid reverted lost cancelled
  * cancelled  .         .     .        .        cancelled  cancelled  cancelled  .          .         paid  reverted  lost  cancelled
  */
-import { invariant } from "../../../protocol/fault.ts";
+import { invariant } from "../../../base/fault.ts";
 import type { WithdrawalState } from "../../socket/states.ts";
 
 /**

@@ -4,8 +4,9 @@
  * slot that no withdrawal uses would block all later ones. Pure. Source: docs/protocol.md section
  * 8.
  */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, farthestSlot, saySlot, waitingOf } from "../../../chains/families.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { RecoveryAccountView } from "../../socket/recovery-plan.ts";
 import { dearer } from "../policy/sums.ts";

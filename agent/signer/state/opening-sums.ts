@@ -4,9 +4,10 @@
  * checked against hour and day like a job, because the order is only the gateway's statement. Pure.
  * Source: docs/protocol.md section 8.
  */
+
+import type { Code } from "../../../base/codes.ts";
 import { familyOf } from "../../../chains/families.ts";
 import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
-import type { Code } from "../../../protocol/codes.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import { parseJob } from "../../../protocol/payloads.ts";
 import type { UnknownSumView } from "../../socket/recovery-plan.ts";

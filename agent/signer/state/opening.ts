@@ -5,8 +5,9 @@
  * slot are left out and come again as jobs. Pure: snapshot, order and counts in, snapshot out.
  * Source: docs/protocol.md section 8.
  */
+
+import { type Refusal, refuse } from "../../../base/fault.ts";
 import { waitingOf } from "../../../chains/families.ts";
-import { type Refusal, refuse } from "../../../protocol/fault.ts";
 import { transactionIdOf, zeroHash } from "../../../protocol/identity.ts";
 import { operationOf } from "../../../protocol/job-mode.ts";
 import { parseJob } from "../../../protocol/payloads.ts";

@@ -4,8 +4,9 @@
  * ledger's recovery are sent only for ended withdrawals; the others come with their new decision or
  * as a job. Reads through the caller and changes nothing. Source: docs/protocol.md section 8.
  */
+
+import { invariant } from "../../../base/fault.ts";
 import { waitingOf } from "../../../chains/families.ts";
-import { invariant } from "../../../protocol/fault.ts";
 import type { Entry } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { Core } from "./core.ts";

@@ -3,8 +3,9 @@
  * (machine.ts) is the machine; `apply` applies a record to a withdrawal. Touches nothing. A record
  * that does not fit is a bug, because every writer asks the machine first.
  */
+
+import { invariant } from "../../../base/fault.ts";
 import { waitingOf } from "../../../chains/families.ts";
-import { invariant } from "../../../protocol/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { isCancel, type LedgerRecord } from "../../ledger/records.ts";
 import type { LedgerLine } from "../../socket/verbs.ts";

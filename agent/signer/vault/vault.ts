@@ -4,9 +4,9 @@
  * clock, no network. docs/architecture.md section 3.
  */
 import type { KeyObject } from "node:crypto";
+import { AgentError, invariant } from "../../../base/fault.ts";
 import type { FamilyName } from "../../../chains/family.ts";
 import { privateKeyFromSeed } from "../../../protocol/envelope.ts";
-import { AgentError, invariant } from "../../../protocol/fault.ts";
 import type { PairedAccount } from "../../../protocol/messages.ts";
 import { fixedCopy } from "../../files/fixed-bytes.ts";
 import { type KeystoreContents, wipeKeystore } from "../../keystore/keystore.ts";

@@ -4,7 +4,7 @@
  * the hold after both sides were restored from a backup. Touches nothing; records go through the
  * `Turn`. Source: docs/protocol.md section 8.
  */
-import { type Refusal, refuse } from "../../../../protocol/fault.ts";
+import { type Refusal, refuse } from "../../../../base/fault.ts";
 import { domainHash, zeroHash } from "../../../../protocol/identity.ts";
 import type { RecoveryPlan } from "../../../socket/recovery-plan.ts";
 import { ledgerTime } from "../../state/ledger-time.ts";

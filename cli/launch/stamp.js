@@ -1,0 +1,35 @@
+/**
+ * The stamp of a build: one hash over the paths and contents of every source file, so that clocks
+ * and checkouts do not matter.
+ */
+import { createHash } from "node:crypto";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../..", import.meta.url));
+export const stampFile = join(root, "dist", ".built");
+
+/** SHA-256 over every `.ts` file of the rooms and the two compiler configurations, hex. */
+export function sourceStamp() {
+  const hash = createHash("sha256");
+  // A release has no sources, and nothing to compare with.
+  const rooms = JSON.parse(readFileSync(join(root, "tsconfig.build.json"), "utf8")).include;
+  const add = (path) =>
+    hash
+      .update(`${path}\0`)
+      .update(readFileSync(join(root, path)))
+      .update("\0");
+  const walk = (folder) => {
+    const entries = readdirSync(join(root, folder), { withFileTypes: true }).sort((a, b) => (a.name < b.name ? -1 : 1));
+    for (const entry of entries) {
+      const path = `${folder}/${entry.name}`;
+      if (entry.isDirectory() && entry.name !== "node_modules") walk(path);
+      else if (entry.isFile() && /\.(ts|sol)$/.test(entry.name)) add(path);
+    }
+  };
+  for (const room of rooms) walk(room);
+  add("tsconfig.json");
+  add("tsconfig.build.json");
+  return hash.digest("hex");
+}

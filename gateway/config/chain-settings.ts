@@ -1,0 +1,54 @@
+/**
+ * Reads the settings of a chain in gateway.config.json and runs the checks of the chain's family.
+ */
+import { families } from "../../chains/families.ts";
+import { type ChainId, familyNames } from "../../chains/family.ts";
+import { integer, list, object, oneOf, type Reader, shapeFault, string } from "../../protocol/shape.ts";
+
+export const url: Reader<string> = (value, path) => {
+  const text = string({ min: 1, max: 2048 })(value, path);
+  let parsed: URL;
+  try {
+    parsed = new URL(text);
+  } catch {
+    throw shapeFault(path, "must be a URL");
+  }
+  if (parsed.protocol !== "http:" && parsed.protocol !== "https:") throw shapeFault(path, "must begin with http:// or https://");
+  return text;
+};
+
+export const positive = (max: number): Reader<number> => integer({ min: 1, max });
+
+/** The family decides which kind of id a chain has. */
+const chainId: Reader<ChainId> = (value, path) =>
+  typeof value === "string" ? string({ min: 1, max: 64 })(value, path) : positive(Number.MAX_SAFE_INTEGER)(value, path);
+
+export const chainShape = object(
+  {
+    family: oneOf(...familyNames),
+    chainId,
+    nodes: list(url, 8),
+    confirmations: (value, path) => (value === "finalized" ? "finalized" : positive(10_000)(value, path)) as number | "finalized",
+  },
+  { agentNodes: list(url, 8), feeModel: string({ max: 32 }), explorer: url },
+);
+
+/** The chain's id in its one spelling. Also checks the other settings that the family needs. */
+export function chainIdOf(
+  { family: name, chainId, feeModel, confirmations }: ReturnType<typeof chainShape>,
+  path: string,
+): ChainId {
+  const family = families[name];
+  const id = family.readChainId(chainId);
+  if (id === null) throw shapeFault(`${path}.chainId`, `is the id of no chain of the family ${name}`);
+  if (feeModel !== undefined && !family.feeModels.includes(feeModel)) {
+    const { feeModels } = family;
+    throw shapeFault(
+      `${path}.feeModel`,
+      feeModels.length === 0 ? "is not for this family" : `must be one of ${feeModels.join(", ")}`,
+    );
+  }
+  if (confirmations !== "finalized" && !family.countsConfirmations)
+    throw shapeFault(`${path}.confirmations`, 'must be "finalized": this chain says by itself which blocks are final');
+  return id;
+}

@@ -1,0 +1,115 @@
+/**
+ * `prices` of gateway.config.json: typed prices, the markets to ask, and the age at which a price
+ * is stale. Reads only its arguments. Source: docs/api.md, Currencies; docs/operations.md, Prices.
+ */
+import { currencyPattern } from "../../protocol/fields.ts";
+
+import { integer, object, type Reader, record, shapeFault, string } from "../../protocol/shape.ts";
+import { bareUrl } from "./bare-url.ts";
+
+/**
+ * Prices that an operator typed: decimal strings, for one unit of the currency.
+ * @public
+ */
+export interface ManualPrice {
+  readonly usd: string;
+  readonly eur: string;
+  readonly try: string;
+  readonly atMs: number | null; // when it was right; null: the file's time
+}
+
+/** @public */
+export const sourceNames = ["coinbase", "kraken", "bitstamp", "coingecko", "btcturk", "paribu", "binance"] as const;
+/** @public */
+export type SourceName = (typeof sourceNames)[number];
+
+/** @public */
+export interface PriceSource {
+  readonly name: SourceName;
+  readonly url: string; // replaces the source's own address; "" by default
+}
+
+/** @public */
+export interface PriceSettings {
+  readonly manual: Readonly<Record<string, ManualPrice>>;
+  readonly changedAtMs: number; // time of the file
+  readonly manualHoursMax: number; // age at which a typed price is stale
+  readonly sources: readonly PriceSource[]; // none: no market is asked
+  readonly everySeconds: number; // between two questions to a source
+  readonly guardPercent: number; // largest difference of the prices that count
+  readonly staleMinutes: number; // age at which a market price is stale
+}
+
+const price = string({ min: 1, max: 40, pattern: /^(?:0|[1-9]\d{0,14})(?:\.\d{1,18})?$/ });
+
+const positivePrice: Reader<string> = (value, path) => {
+  const text = price(value, path);
+  if (/^[0.]*$/.test(text)) throw shapeFault(path, "must be above zero");
+  return text;
+};
+
+const time: Reader<number> = (value, path) => {
+  const text = string({ min: 10, max: 24, pattern: /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{3})?)?Z)?$/ })(value, path);
+  const at = Date.parse(text);
+  if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(text.slice(0, 10)))
+    throw shapeFault(path, "must be a time such as 2026-01-02T03:04Z");
+  return at;
+};
+
+const positive = (max: number): Reader<number> => integer({ min: 1, max });
+
+/**
+ * Reads the section; a setting that is left out stays undefined.
+ * @throws AgentError JSON_SHAPE
+ * @public
+ */
+export const priceSection = object(
+  {},
+  {
+    manual: record(object({ usd: positivePrice, eur: positivePrice, try: positivePrice }, { at: time }), {
+      keysMax: 512,
+      keyPattern: currencyPattern,
+    }),
+    manualHoursMax: positive(8_760),
+    sources: record(object({}, { url: bareUrl }), { keysMax: 16, keyPattern: /^[a-z]{1,16}$/ }),
+    everySeconds: integer({ min: 15, max: 3_600 }),
+    guardPercent: positive(50),
+    staleMinutes: positive(1_440),
+  },
+);
+
+/** @public */
+export type PriceSection = ReturnType<typeof priceSection>;
+
+const minuteSeconds = 60;
+const defaults = { manualHoursMax: 24, everySeconds: 60, guardPercent: 5, staleMinutes: 5 };
+
+function sourcesOf(section: NonNullable<PriceSection["sources"]>): readonly PriceSource[] {
+  return Object.entries(section).map(([name, { url = "" }]) => {
+    const known = sourceNames.find((one) => one === name);
+    if (known === undefined) throw shapeFault(`config.prices.sources.${name}`, `is none of ${sourceNames.join(", ")}`);
+    return { name: known, url };
+  });
+}
+
+/**
+ * The settings of a section that was read; `changedAtMs` is when its file was written.
+ * @throws AgentError JSON_SHAPE for an unknown source, a price of an unknown currency, and prices
+ * that would be stale between two questions
+ * @public
+ */
+export function priceSettings(
+  { manual = {}, sources = {}, ...numbers }: PriceSection,
+  currencies: Readonly<Record<string, unknown>>,
+  changedAtMs: number,
+): PriceSettings {
+  const typed: Record<string, ManualPrice> = {};
+  for (const [id, { at, ...one }] of Object.entries(manual)) {
+    if (!Object.hasOwn(currencies, id)) throw shapeFault(`config.prices.manual.${id}`, "is not one of config.currencies");
+    typed[id] = { ...one, atMs: at ?? null };
+  }
+  const settings = { ...defaults, ...numbers, manual: typed, sources: sourcesOf(sources), changedAtMs };
+  if (settings.staleMinutes * minuteSeconds < settings.everySeconds * 2)
+    throw shapeFault("config.prices.staleMinutes", "must be at least two rounds of everySeconds");
+  return settings;
+}

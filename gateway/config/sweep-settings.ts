@@ -1,0 +1,57 @@
+/**
+ * The settings for sweeping deposit addresses, with bounds and defaults. Reads only its arguments.
+ * Source: docs/api.md, Sweeps.
+ */
+import { boolean, integer, object, type Reader, string } from "../../protocol/shape.ts";
+
+/**
+ * The conditions for sweeping a deposit address's balance to the hot wallet.
+ * @public
+ */
+export interface GatewaySweep {
+  readonly isAutomatic: boolean; // false: only an operator orders sweeps
+  readonly feeMultiple: number; // the amount is at least this many times the fee; of a token only if both prices are known
+  readonly least: string; // smallest amount
+}
+
+/** As many accounts as an agent's hello has room for, in addition to the hot wallets. */
+const sweepsAtOnceMax = 12;
+/**
+ * This many more sweeps may be stuck, because a recovery order has room for both together
+ * (gateway/recovery/order.ts).
+ * @public
+ */
+export const stuckSweepsMax = 20;
+/** @public */
+export const sweepsAtOnceDefault = 8;
+const feeMultipleDefault = 20;
+/** A deposit of a token loses at most a tenth of its value to its sweep. */
+const feeMultipleOfTokens = 10;
+
+/**
+ * The settings in the configuration of a currency.
+ * @public
+ */
+export const sweepShape = object(
+  {},
+  {
+    automatic: boolean(),
+    feeMultiple: integer({ min: 1, max: 1_000_000 }),
+    least: string({ min: 1, max: 79 }),
+  },
+);
+
+/** @public */
+export const sweepsAtOnce: Reader<number> = integer({ min: 1, max: sweepsAtOnceMax });
+
+/**
+ * The settings with their defaults; `least` was read before.
+ * @public
+ */
+export function sweepOf(
+  entry: ReturnType<typeof sweepShape> | undefined,
+  { least, isCoin }: { readonly least: string; readonly isCoin: boolean },
+): GatewaySweep {
+  const usual = isCoin ? feeMultipleDefault : feeMultipleOfTokens;
+  return { isAutomatic: entry?.automatic ?? true, feeMultiple: entry?.feeMultiple ?? usual, least };
+}

@@ -1,0 +1,321 @@
+/**
+ * `npm run demo [-- --json] [-- --keep]`: the main job on real parts. A local EVM chain, a node
+ * that stands in for java-tron, a gateway on SQLite, pairing, `crypto`; a paid deposit with its
+ * callback, one quoted in liras and paid by its link, an ETH and an ERC-20 withdrawal to Completed,
+ * a refusal by policy, a `kill -9` of the signer in the middle of a stream that still pays exactly
+ * once; and in each currency a deposit that is swept and paid out again to the last unit, with a
+ * `kill -9` of each process in between. Every balance is checked by reads of its own; exit 0 only
+ * when all of it held.
+ */
+import { randomBytes } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { TronTown } from "./deposits/tron-town.ts";
+import { type Receiver, startReceiver } from "./rig/callback-receiver.ts";
+import { readCommandLine } from "./rig/command-line.ts";
+import { until } from "./rig/processes.ts";
+import { profileNamed } from "./rig/provider/profiles.ts";
+import { type Rig, startRig } from "./rig/rig.ts";
+import { listSweeps, roundTrips, type Trip } from "./rig/round-trip.ts";
+import { balanceWei, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "./rig/rpc.ts";
+import { createShop, type Shop } from "./rig/shop.ts";
+
+interface Shown {
+  readonly transactionId: string;
+  readonly currency: string;
+  readonly amount: string;
+  readonly txHash: string;
+  readonly status: number;
+}
+
+const { values } = readCommandLine({
+  name: "demo",
+  does: "The main job on real parts: two local chains, a gateway, pairing, crypto, deposits, callbacks, withdrawals, a refusal, a kill -9.",
+  options: {
+    keep: { says: "leaves it running, and tells what to try next" },
+    json: { says: "ends with one line of JSON" },
+  },
+});
+const started = Date.now();
+const ether = 10n ** 18n;
+
+/**
+ * One line of the timeline: seconds since the start, who, what. With --json it goes to stderr, so
+ * that stdout ends with one line.
+ */
+function tell(who: string, what: string): void {
+  const line = `${((Date.now() - started) / 1000).toFixed(1).padStart(6)} s  ${who.padEnd(8)} ${what}\n`;
+  (values.json ? process.stderr : process.stdout).write(line);
+}
+
+function hold(condition: boolean, what: string): void {
+  if (!condition) throw new Error(`this did not hold: ${what}`);
+}
+
+const newAddress = (): string => `0x${randomBytes(20).toString("hex")}`;
+
+async function ended(shop: Shop, transactionId: string, type: 1 | 2 = 2): Promise<{ status: number; txHash: string }> {
+  return until(`the end of ${transactionId}`, 120_000, async () => {
+    const record = await shop.transaction(transactionId, type);
+    return record.status === 0 ? undefined : record;
+  });
+}
+
+async function setUp(town: TronTown): Promise<{ rig: Rig; shop: Shop }> {
+  tell("demo", "starting a local EVM chain and a node in java-tron's place, deploying a test token, initialising a gateway");
+  const rig = await startRig({ keep: values.keep, alsoServes: town.served(["coin", "token"]) });
+  try {
+    await rig.startGateway();
+    tell("gateway", `listens on ${rig.gatewayUrl}, merchant ${rig.merchantId}`);
+    const paired = await rig.pair();
+    hold(paired.code === 0, `pair.js ends with 0, not ${paired.code}:\n${paired.output}`);
+    tell("pair", `wallet sealed and registered, words gone from config.json; pays from ${rig.hotAddress}`);
+    await rig.fund(10n * ether, 10_000_000_000n);
+    const ofTron = await rig.cli("address", town.coin.id, "--json");
+    await town.fund((JSON.parse(ofTron.output) as { address: string }).address, 10_000_000_000n);
+    await rig.startCrypto();
+    tell("crypto", "signer and courier run");
+    const shop = createShop(rig);
+    await until("balance at the gateway", 60_000, async () =>
+      (await shop.balance("usdt")).available === "10000" ? true : undefined,
+    );
+    tell(
+      "shop",
+      `balance: ${(await shop.balance("eth")).available} ETH and ${(await shop.balance("usdt")).available} USDT can be paid out`,
+    );
+    return { rig, shop };
+  } catch (error) {
+    tell("demo", rig.gateway?.output().slice(-2000) ?? "");
+    tell("demo", rig.crypto?.output().slice(-2000) ?? "");
+    await rig.close();
+    throw error;
+  }
+}
+
+/**
+ * The shop's own server: a receiver on this machine, whose every message the stock package of
+ * Standard Webhooks verifies.
+ */
+async function listen(rig: Rig): Promise<Receiver> {
+  const receiver = await startReceiver();
+  const added = await rig.operate("callbacks", "add", "--merchant", rig.merchantId, "--url", receiver.url, "--json");
+  receiver.secret = (JSON.parse(added.slice(added.indexOf("{"))) as { secret: string }).secret;
+  tell("shop", `is told of every step at ${receiver.url}`);
+  return receiver;
+}
+
+/** Waits for an event of a record. */
+async function told(receiver: Receiver, type: string, transactionId: string): Promise<void> {
+  const find = () => receiver.received.find((one) => one.type === type && one.data.transactionId === transactionId);
+  const message = await until(`the callback ${type}`, 30_000, async () => find());
+  hold(receiver.refused.length === 0, `the stock verifier takes every callback: ${receiver.refused.join("; ")}`);
+  tell("callback", `${type} arrived, signature good: status ${String(message.data.status)}, sequence ${message.sequence}`);
+}
+
+async function deposit(rig: Rig, shop: Shop, receiver: Receiver): Promise<Shown> {
+  const asked = await shop.deposit("eth", "0.5", "order-1001");
+  tell("shop", `asked for a deposit of 0.5 ETH: pay to ${asked.address}`);
+  await sendUnlocked(rig.anvil.url, { to: asked.address, value: `0x${(ether / 2n).toString(16)}` });
+  tell("payer", "paid 0.5 ETH");
+  const record = await ended(shop, asked.transactionId, 1);
+  hold(record.status === 1, "the deposit is Completed");
+  tell("gateway", "deposit Completed: paid to finality");
+  await told(receiver, "deposit.completed", asked.transactionId);
+  return { transactionId: asked.transactionId, currency: "eth", amount: "0.5", ...record };
+}
+
+/** A basket of 1,000 liras: the shop asks in liras, and the payer's wallet follows the link. */
+async function quotedDeposit(rig: Rig, shop: Shop): Promise<Shown> {
+  const order = { currency: "eth", fiatCurrency: "TRY", fiatAmount: "1000", orderId: "order-1002" } as const;
+  const asked = await shop.fiatDeposit(order);
+  tell("shop", `asked for a deposit of 1000 TRY: ${asked.amount} ETH at ${asked.quote?.price} TRY`);
+  tell("shop", `link for the payer's wallet: ${asked.paymentUri}`);
+  const [, to = "", value = "0"] = /^ethereum:(0x[0-9A-Fa-f]{40})@31337\?value=(\d+)$/.exec(asked.paymentUri ?? "") ?? [];
+  const wei = BigInt(value);
+  const liras = (wei * BigInt(asked.quote?.price ?? "0")) / 10n ** 16n; // in kuruş
+  hold(to === asked.address && liras === 100_000n, "the link asks for 1000 liras' worth, to the request's own address");
+  await sendUnlocked(rig.anvil.url, { to, value: `0x${wei.toString(16)}` });
+  tell("payer", `paid ${asked.amount} ETH by the link`);
+  const record = await ended(shop, asked.transactionId, 1);
+  hold(record.status === 1, "the quoted deposit is Completed");
+  hold((await shop.fiatDeposit(order)).amount === asked.amount, "the same order again has the same quote");
+  tell("gateway", "quoted deposit Completed");
+  return { transactionId: asked.transactionId, currency: "eth", amount: asked.amount, ...record };
+}
+
+async function withdraw(
+  rig: Rig,
+  shop: Shop,
+  currency: "eth" | "usdt",
+  amount: string,
+  units: bigint,
+  orderId: string,
+): Promise<Shown> {
+  const receiver = newAddress();
+  const order = { currency, amount, receiver, orderId };
+  const answer = await shop.autoWithdraw(order);
+  hold(answer.status === 200, `autoWithdraw answers 200, not ${answer.status} ${answer.code} ${answer.message}`);
+  tell("shop", `withdraw ${amount} ${currency} to ${receiver}: ${answer.message}`);
+  const again = await shop.autoWithdraw(order);
+  hold(again.transactionId === answer.transactionId, "the same order again is the same withdrawal");
+  const record = await ended(shop, answer.transactionId);
+  hold(record.status === 1, `${orderId} is Completed`);
+  const held =
+    currency === "eth" ? await balanceWei(rig.anvil.url, receiver) : await tokenUnits(rig.anvil.url, rig.token, receiver);
+  hold(held === units, `the receiver holds exactly ${units} base units, not ${held}`);
+  tell("gateway", `${amount} ${currency} Completed in ${record.txHash}`);
+  return { transactionId: answer.transactionId, currency, amount, ...record };
+}
+
+async function refusal(rig: Rig, shop: Shop): Promise<void> {
+  const receiver = newAddress();
+  const before = await transactionCount(rig.anvil.url, rig.hotAddress);
+  const answer = await shop.autoWithdraw({ currency: "usdt", amount: "6000", receiver, orderId: "order-too-much" });
+  hold(answer.status === 422, `above the merchant's own limit the answer is 422, not ${answer.status}`);
+  hold((await tokenUnits(rig.anvil.url, rig.token, receiver)) === 0n, "nothing was paid");
+  hold((await transactionCount(rig.anvil.url, rig.hotAddress)) === before, "no transaction was made");
+  const { code } = await shop.transaction(answer.transactionId);
+  tell("signer", `refused 6000 usdt (${code}): above the merchant's own limit`);
+}
+
+async function killed(rig: Rig, shop: Shop): Promise<{ shown: Shown[] }> {
+  const orders = Array.from({ length: 6 }, (_, place) => ({
+    currency: "eth" as const,
+    amount: `0.01${place}1`,
+    receiver: newAddress(),
+    orderId: `stream-${place}`,
+  }));
+  const answers = orders.map((order) =>
+    until(`an answer for ${order.orderId}`, 60_000, async () => {
+      const answer = await shop.autoWithdraw(order);
+      return answer.transactionId === "" ? undefined : answer;
+    }),
+  );
+  await sleep(60);
+  const pid = rig.signerPid();
+  hold(pid !== undefined, "the signer runs");
+  process.kill(pid as number, "SIGKILL");
+  tell("demo", `kill -9 of the signer (process ${pid}) in the middle of ${orders.length} withdrawals`);
+  const shown: Shown[] = [];
+  for (const [place, answer] of (await Promise.all(answers)).entries()) {
+    const order = orders[place]!;
+    const record = await ended(shop, answer.transactionId);
+    hold(record.status === 1, `${order.orderId} is Completed`);
+    const units = BigInt(order.amount.slice(2).padEnd(18, "0"));
+    hold((await balanceWei(rig.anvil.url, order.receiver)) === units, `${order.orderId} was paid exactly once`);
+    shown.push({ transactionId: answer.transactionId, currency: order.currency, amount: order.amount, ...record });
+  }
+  tell("crypto", `started the signer again; all ${orders.length} paid exactly once`);
+  return { shown };
+}
+
+/** ETH and the token of the local chain. */
+const tripsOf = ({ anvil: { url }, token }: Rig): readonly Trip[] => [
+  {
+    ...{ currency: "eth", network: "eip155:31337", decimal: 18, amount: "0.75", paysFees: true },
+    newReceiver: newAddress,
+    async pay(address, units) {
+      await sendUnlocked(url, { to: address, value: `0x${units.toString(16)}` });
+    },
+    held: (address) => balanceWei(url, address),
+  },
+  {
+    ...{ currency: "usdt", network: "eip155:31337", decimal: 6, amount: "321.123456", paysFees: false },
+    newReceiver: newAddress,
+    async pay(address, units) {
+      await sendUnlocked(url, { to: token, data: tokenCall("mint", address, units), gas: "0x30d40" });
+    },
+    held: (address) => tokenUnits(url, token, address),
+  },
+];
+
+/** TRX and USDT of the stand-in for java-tron. */
+function tronTripsOf(town: TronTown): readonly Trip[] {
+  const trip = (asset: "coin" | "token", amount: string): Trip => ({
+    ...{ currency: town.currencies[asset], network: `tron:${town.node.chainId}`, decimal: 6, amount, paysFees: asset === "coin" },
+    newReceiver: () => town.newAddress(),
+    pay: (address, units) => town.send({ pays: [{ asset, units, to: address }], byContract: false, fails: false, isVain: false }),
+    held: (address) => town.held(address, asset),
+  });
+  return [trip("coin", "75.5"), trip("token", "321.123456")];
+}
+
+async function main(): Promise<void> {
+  const plain = profileNamed("tron", "plain node");
+  const town = await TronTown.open({ slotMs: 200, solidLag: 4, profiles: [plain, plain] });
+  try {
+    await play(town);
+  } finally {
+    await town.node.stop();
+  }
+}
+
+async function play(town: TronTown): Promise<void> {
+  const { rig, shop } = await setUp(town);
+  let failed = true;
+  let receiver: Receiver | null = null;
+  try {
+    receiver = await listen(rig);
+    const deposits = await Promise.all([deposit(rig, shop, receiver), quotedDeposit(rig, shop)]);
+    const withdrawals = [
+      await withdraw(rig, shop, "eth", "0.25", ether / 4n, "order-2001"),
+      await withdraw(rig, shop, "usdt", "125.5", 125_500_000n, "order-2002"),
+    ];
+    for (const { transactionId } of withdrawals) await told(receiver, "withdrawal.completed", transactionId);
+    await refusal(rig, shop);
+    const stream = await killed(rig, shop);
+    withdrawals.push(...stream.shown);
+    const trips = tripsOf(rig);
+    const chains = await roundTrips(rig, shop, [...trips, ...tronTripsOf(town)], tell);
+    const isLocal = ({ network }: { readonly network: string }): boolean => network === trips[0]?.network;
+    const topUps = (await listSweeps(rig)).filter((one) => one.kind === "topup" && isLocal(one)).length;
+    const made = withdrawals.length + chains.filter(isLocal).length + topUps;
+    const count = await transactionCount(rig.anvil.url, rig.hotAddress);
+    hold(count === made, `the account made ${made} transactions, not ${count}`);
+    const verified = await rig.cli("verify");
+    hold(verified.code === 0, `the ledger verifies:\n${verified.output}`);
+    tell("verify", verified.output.trim().split("\n").at(-1) ?? "");
+    failed = false;
+    const elapsedMs = Date.now() - started;
+    tell("demo", `all of it held, in ${(elapsedMs / 1000).toFixed(1)} s`);
+    if (values.keep) await keepRunning(rig);
+    else await rig.close();
+    if (values.json)
+      process.stdout.write(
+        `${JSON.stringify({ ok: true, deposits, withdrawals, chains, callbacks: receiver.received.length, killed: ["signer", "courier", "gateway"], elapsedMs })}\n`,
+      );
+  } finally {
+    await receiver?.close();
+    if (failed) {
+      process.stderr.write(`${rig.gateway?.output().slice(-4000) ?? ""}\n${rig.crypto?.output().slice(-4000) ?? ""}\n`);
+      await rig.close();
+    }
+  }
+}
+
+async function keepRunning(rig: Rig): Promise<void> {
+  const lines = [
+    "Still running. To try next, in another terminal:",
+    `  node autowithdraw.js status --state ${rig.stateDir}`,
+    `  node autowithdraw.js withdrawals --state ${rig.stateDir}`,
+    `  curl -s -H content-type:application/json -H "signatureToken: $(echo ${rig.shopKey} | node autowithdraw.js token)" ${rig.gatewayUrl}/api/v1/transactions`,
+    `The chain node is ${rig.anvil.url}, everything else is in ${rig.dir}. Ctrl-C ends it all.`,
+  ];
+  process.stdout.write(`${lines.join("\n")}\n`);
+  await new Promise<void>((resolve) => {
+    process.once("SIGINT", () => resolve());
+    process.once("SIGTERM", () => resolve());
+  });
+  await rig.close();
+}
+
+try {
+  await main();
+  process.exit(0);
+} catch (error) {
+  process.stderr.write(`demo: ${error instanceof Error ? error.message : String(error)}\n`);
+  if (values.json)
+    process.stdout.write(
+      `${JSON.stringify({ ok: false, error: error instanceof Error ? error.message : String(error), elapsedMs: Date.now() - started })}\n`,
+    );
+  process.exit(1);
+}

@@ -1,0 +1,87 @@
+/**
+ * How a run on each family is started and ended: its chain, its people, the gateway and the agent.
+ */
+
+import { seeded } from "../faults/tally.ts";
+import { type EvmFront, startEvmFront } from "../rig/provider/evm-front.ts";
+import type { Profile } from "../rig/provider/profile.ts";
+import { drawPair, ofOneChain, profileNamed } from "../rig/provider/profiles.ts";
+import { type RigOptions, startPairedRig } from "../rig/rig.ts";
+import { deployContracts, type EvmContracts, EvmTown, servedBy } from "./evm-town.ts";
+import { TronTown } from "./tron-town.ts";
+import { type DepositFaults, type DepositReport, DepositsWorld, depositMinutes } from "./world.ts";
+
+export const familyNames = ["evm", "tron"] as const;
+export type FamilyName = (typeof familyNames)[number];
+
+const ether = 10n ** 18n;
+const funds = { wei: 1_000n * ether, units: 1_000_000_000_000n };
+const settings = { lifetimes: { depositMinutes }, sweepsAtOnce: 12 };
+
+/** A start that reads through a bad provider takes its time. */
+const readyMs = 600_000;
+
+type Pair = readonly [Profile, Profile];
+
+const namesOf = (pair: Pair): readonly string[] => pair.map(({ name }) => name);
+
+const runs: Readonly<Record<FamilyName, (faults: DepositFaults, pair: Pair) => Promise<DepositReport>>> = {
+  async evm(faults, pair) {
+    let contracts: EvmContracts | null = null;
+    const fronts: EvmFront[] = [];
+    const alsoServes: RigOptions["alsoServes"] = async (url, token) => {
+      contracts = await deployContracts(url, token);
+      for (const profile of pair) fronts.push(await startEvmFront({ profile, chain: url }));
+      return servedBy(
+        contracts,
+        fronts.map((front) => front.url),
+      );
+    };
+    try {
+      const rig = await startPairedRig({ blockTimeMs: faults.blockMs, confirmations: 8, alsoServes, settings, readyMs }, funds);
+      try {
+        if (contracts === null) throw new Error("no contracts were deployed");
+        const town = await EvmTown.open(rig.anvil.url, contracts);
+        return await new DepositsWorld("evm", town, rig, rig.hotAddress, namesOf(pair), faults).play();
+      } finally {
+        await rig.close();
+      }
+    } finally {
+      await Promise.all(fronts.map((front) => front.close()));
+    }
+  },
+  async tron(faults, pair) {
+    const town = await TronTown.open({ slotMs: faults.blockMs, solidLag: 9, profiles: pair });
+    try {
+      const limits = { maxPerWithdrawal: "5000", maxPerHour: "500000", maxPerDay: "500000" };
+      const fees = { maxFee: "100", maxFeePerDay: "1000000" };
+      const policy = {
+        [town.currencies.coin]: { ...limits, ...fees },
+        [town.currencies.token]: { ...limits, ...fees },
+      };
+      const rig = await startPairedRig({ alsoServes: town.served(), settings, policy, readyMs }, funds);
+      try {
+        const { output } = await rig.cli("address", town.coin.id, "--json");
+        const { address } = JSON.parse(output) as { address: string };
+        await town.fund(address, 1_000_000_000_000n);
+        await town.mint(address, 1_000_000_000_000n);
+        return await new DepositsWorld("tron", town, rig, address, namesOf(pair), faults).play();
+      } finally {
+        await rig.close();
+      }
+    } finally {
+      await town.node.stop();
+    }
+  },
+};
+
+/** Plays one family's run on a chain of its own; what it started is gone afterwards. */
+export function playFamily(name: FamilyName, faults: DepositFaults): Promise<DepositReport> {
+  const { profiles, seed, say } = faults;
+  const pair: Pair =
+    profiles === undefined
+      ? drawPair(name, seeded(`${seed}/${name}/profiles`))
+      : ofOneChain([profileNamed(name, profiles[0]), profileNamed(name, profiles[1])]);
+  say(`${name}: nodes like ${namesOf(pair).join(" and ")}`);
+  return runs[name](faults, pair);
+}

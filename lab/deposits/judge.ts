@@ -1,0 +1,218 @@
+/**
+ * The chain's word against the gateway's, when everything has ended: what was credited is what
+ * arrived, to the last unit, at each address and in the sum; what is worth it was swept, once, to
+ * the paying account; the balances that a shop reads are those of the chain.
+ */
+import type { Rig } from "../rig/rig.ts";
+import { createShop } from "../rig/shop.ts";
+import type { GatewayRecords, RecordRow } from "./records.ts";
+import type { Shape } from "./shapes.ts";
+import { decimalText, type FinalChain, type Town } from "./town.ts";
+
+/** One deposit request of the plan. */
+export interface Request {
+  readonly shape: Shape;
+  readonly askedUnits: bigint;
+  readonly currency: string;
+  readonly id: string;
+  readonly address: string;
+  readonly askedAtMs: number; // by the run's own clock
+}
+
+/** So much of what reconcile printed is kept. */
+const bookCharactersMax = 2_000;
+
+/** By currency, in its own units as decimal text. */
+type Sums = Readonly<Record<string, string>>;
+
+export interface Figures {
+  readonly ends: Readonly<Record<string, number>>; // requests by stage
+  readonly lateMoney: number; // requests that were paid after their end
+  readonly arrived: Sums;
+  readonly credited: Sums;
+  readonly sweeps: number;
+  readonly topUps: number;
+  readonly swept: Sums;
+  readonly left: Sums; // lies on addresses, not worth a sweep
+  readonly fees: string; // fees of sweeps and top-ups, in the chain's coin
+  readonly available: Sums;
+  readonly violations: readonly string[];
+}
+
+interface Case {
+  readonly town: Town;
+  readonly rig: Rig;
+  readonly hotAddress: string; // on the town's chain
+  readonly records: GatewayRecords;
+  readonly requests: readonly Request[];
+  readonly payouts: ReadonlySet<string>; // hashes of payouts to addresses for deposits
+  readonly early: ReadonlySet<string>; // addresses that were paid before they could be handed out
+  readonly others: ReturnType<typeof createShop> | null; // the merchant who only receives
+}
+
+export async function judge(run: Case): Promise<Figures> {
+  const { town, rig, hotAddress, records, requests, early } = run;
+  const violations: string[] = [];
+  const rows = records.now();
+  const chain = await town.read(
+    requests.map(({ address }) => address),
+    hotAddress,
+    run.payouts,
+  );
+  for (const { address, id } of requests)
+    if (early.has(town.nameOf(address))) violations.push(`request ${id} was given ${address}, which was used before`);
+  const credited = creditedBy(town, records, violations);
+  compareCredits(town, chain, requests, credited, violations);
+  await compareRequests(run, chain, rows, violations);
+  const moves = rows.filter(({ operation, status }) => operation !== "deposit" && status === 1);
+  const sweeps = moves.filter(({ operation }) => operation === "sweep");
+  const own = ownPart(town, chain, requests);
+  compareSweeps(town, own, rows, hotAddress, violations);
+  const available = await compareBalances(town, own, rig, violations);
+  await closeBooks(rig, violations);
+  const ends: Record<string, number> = {};
+  const deposits = rows.filter(({ operation }) => operation === "deposit");
+  for (const { stage } of deposits) ends[stage] = (ends[stage] ?? 0) + 1;
+  return {
+    ...{ ends, lateMoney: deposits.filter(({ late }) => late === 1).length },
+    arrived: sums(town, chain.arrived),
+    credited: sums(town, credited),
+    ...{ sweeps: sweeps.length, topUps: moves.length - sweeps.length },
+    swept: sums(town, new Map(sweeps.map((row) => [row.id, new Map([[row.currency, BigInt(row.amountUnits)]])]))),
+    left: sums(town, chain.held),
+    fees: decimalText(chain.feesUnits, town.coin.decimal),
+    ...{ available, violations },
+  };
+}
+
+/** The gateway's own books against the chain: an exit other than 0 names each difference. */
+async function closeBooks(rig: Rig, violations: string[]): Promise<void> {
+  try {
+    await rig.operate("reconcile", "--json");
+  } catch (error) {
+    violations.push(`reconcile: ${String(error).slice(-bookCharactersMax)}`);
+  }
+}
+
+type ByAddress = ReadonlyMap<string, ReadonlyMap<string, bigint>>;
+
+function sumOf(all: ByAddress, currency: string): bigint {
+  return [...all.values()].reduce((sum, units) => sum + (units.get(currency) ?? 0n), 0n);
+}
+
+function sums({ decimals }: Town, all: ByAddress): Sums {
+  return Object.fromEntries(
+    Object.entries(decimals).map(([currency, decimal]) => [currency, decimalText(sumOf(all, currency), decimal)]),
+  );
+}
+
+function creditedBy(town: Town, records: GatewayRecords, violations: string[]): ByAddress {
+  const credited = new Map<string, Map<string, bigint>>();
+  for (const { address, currency, units, final } of records.credits()) {
+    if (final === 0) violations.push(`a payment of ${units} ${currency} to ${address} is kept that never became final`);
+    else {
+      const at = credited.get(town.nameOf(address)) ?? new Map<string, bigint>();
+      credited.set(town.nameOf(address), at.set(currency, (at.get(currency) ?? 0n) + BigInt(units)));
+    }
+  }
+  return credited;
+}
+
+function compareCredits(
+  town: Town,
+  { arrived }: FinalChain,
+  requests: readonly Request[],
+  credited: ByAddress,
+  violations: string[],
+): void {
+  const known = new Map(requests.map(({ address, shape }) => [town.nameOf(address), shape.name]));
+  for (const address of new Set([...arrived.keys(), ...credited.keys()])) {
+    for (const currency of Object.keys(town.decimals)) {
+      const [came, said] = [arrived, credited].map((all) => all.get(address)?.get(currency) ?? 0n);
+      if (came !== said) {
+        violations.push(`${came} ${currency} arrived at ${address} (${known.get(address)}) and ${said} were credited`);
+      }
+    }
+  }
+}
+
+/** The shop's view of each request. */
+async function compareRequests(
+  { town, requests, rig, others }: Case,
+  { arrived }: FinalChain,
+  rows: readonly RecordRow[],
+  violations: string[],
+): Promise<void> {
+  const ownShop = createShop(rig);
+  const byId = new Map(rows.map((row) => [row.id, row]));
+  for (const { id, address, currency, askedUnits, shape } of requests) {
+    const name = `request ${id} (${shape.name})`;
+    const came = arrived.get(town.nameOf(address))?.get(currency) ?? 0n;
+    const shop = shape.isOthers === true ? (others ?? ownShop) : ownShop;
+    const { status, stage, amountReceived } = await shop.transaction(id, 1);
+    const text = decimalText(came, town.decimals[currency] ?? 0);
+    if (amountReceived !== text) violations.push(`${name} received ${text} and the shop is told ${amountReceived}`);
+    if (status === 0) violations.push(`${name} is still ${stage}`);
+    if (status === 1 && came < askedUnits) violations.push(`${name} is Completed with ${came} of ${askedUnits}`);
+    // A request that lost a payment by a reorganisation may end otherwise; the sums above judge it.
+    if (town.robbed.has(town.nameOf(address))) continue;
+    // Just before its end a payment may be in time or late.
+    if (shape.ends === "either") continue;
+    if (stage !== shape.ends) violations.push(`${name} ended ${stage}, not ${shape.ends}`);
+    if ((byId.get(id)?.late === 1) !== (shape.isLate ?? false)) violations.push(`${name} has the wrong word about late money`);
+  }
+}
+
+/** The chain without the addresses of the merchant who has no agent. */
+function ownPart(town: Town, chain: FinalChain, requests: readonly Request[]): FinalChain {
+  const others = new Set(requests.filter(({ shape }) => shape.isOthers).map(({ address }) => town.nameOf(address)));
+  return { ...chain, held: new Map([...chain.held].filter(([address]) => !others.has(address))) };
+}
+
+function compareSweeps(
+  town: Town,
+  chain: FinalChain,
+  rows: readonly RecordRow[],
+  hotAddress: string,
+  violations: string[],
+): void {
+  const moves = rows.filter(({ operation }) => operation !== "deposit");
+  for (const { id, operation, status, stage, code } of moves)
+    if (status !== 1) violations.push(`${operation} ${id} is ${stage} ${code}`);
+  const said = new Map(moves.filter(({ operation }) => operation === "sweep").map((row) => [row.txHash, row]));
+  const hot = town.nameOf(hotAddress);
+  for (const { txHash, from, to, currency, units } of chain.left) {
+    const row = said.get(txHash);
+    said.delete(txHash);
+    if (row === undefined) violations.push(`${from} sent ${txHash}, which is no sweep that the gateway knows`);
+    else if (to !== hot || currency !== row.currency || units !== BigInt(row.amountUnits))
+      violations.push(`${txHash} moved ${units} ${currency} from ${from} to ${to}, not what sweep ${row.id} is`);
+  }
+  for (const [hash, { id }] of said) violations.push(`sweep ${id} is Completed in ${hash}, which the chain does not have`);
+  for (const [address, units] of chain.held)
+    for (const [currency, least] of Object.entries(town.sweptFrom))
+      if ((units.get(currency) ?? 0n) >= least)
+        violations.push(`${units.get(currency)} ${currency} lie at ${address} and were worth a sweep`);
+}
+
+/** The shop's balance equals the chain's, to the last unit. */
+async function compareBalances(town: Town, chain: FinalChain, rig: Rig, violations: string[]): Promise<Sums> {
+  const shop = createShop(rig);
+  const available: Record<string, string> = {};
+  for (const [currency, decimal] of Object.entries(town.decimals)) {
+    const text = (units: bigint): string => decimalText(units, decimal);
+    const said = await shop.balance(currency);
+    available[currency] = said.available;
+    const lies = sumOf(chain.held, currency);
+    const hot = chain.hot.get(currency) ?? 0n;
+    const pairs: readonly (readonly [string, string, string])[] = [
+      ["pending", said.pending, text(lies)],
+      ["sweeping", said.sweeping, "0"],
+      ["available", said.available, text(hot)],
+      ["total", said.total, text(hot + lies)],
+    ];
+    for (const [name, told, true_] of pairs)
+      if (told !== true_) violations.push(`the balance of ${currency} has ${name} ${told}, and the chain ${true_}`);
+  }
+  return available;
+}

@@ -1,0 +1,382 @@
+/**
+ * Deposits of every shape through the real gateway with a paired agent, on a chain that
+ * reorganises, while processes are killed: asked for, paid, credited, swept. At the end `judge.ts`
+ * holds what gateway and agent did against the chain.
+ */
+import { createHash } from "node:crypto";
+import { setTimeout as sleep } from "node:timers/promises";
+import { Mnemonic } from "ethers";
+import { placesAhead } from "../../gateway/watcher/ahead.ts";
+import { type Random, seeded } from "../faults/tally.ts";
+import { until } from "../rig/processes.ts";
+import { type Rig, settle } from "../rig/rig.ts";
+import { createShop } from "../rig/shop.ts";
+import { type Figures, judge, type Request } from "./judge.ts";
+import { Killer } from "./killer.ts";
+import { GatewayRecords, type RecordRow } from "./records.ts";
+import { type Due, type Item, type Pay, planOf, shapes, shareOf, untimed } from "./shapes.ts";
+import { decimalText, type Paying, type Town } from "./town.ts";
+
+export interface DepositFaults {
+  readonly deposits: number;
+  readonly kills: number;
+  readonly seed: string;
+  readonly blockMs: number; // between two blocks of either chain
+  /** Names of the profiles of the two nodes; drawn by the seed unless told. */
+  readonly profiles?: readonly [string, string];
+  /** Else only what completes by itself, so that nobody waits for the end of a request's time. */
+  readonly untilExpired: boolean;
+  readonly say: (line: string) => void;
+}
+
+export interface DepositReport extends Figures {
+  readonly family: string;
+  readonly profiles: readonly string[]; // the nodes'
+  readonly early: number; // addresses that were paid before they could be handed out
+  readonly deposits: number;
+  readonly payments: number; // transactions that people sent
+  readonly kills: Readonly<Record<string, number>>;
+  readonly reorganisations: number;
+  readonly blocksReplaced: number;
+  readonly paymentsMoved: number; // into another block
+  readonly paymentsAnew: number;
+  readonly paymentsLost: number;
+  readonly ownDropped: number; // transactions of the agent's that a replaced block held, dropped
+  readonly seconds: number;
+}
+
+/** The gateway's time for a deposit; late payments wait so long. */
+export const depositMinutes = 3;
+const askedAtOnce = 6;
+const recordsMs = 700;
+/** Before its end a request is paid by a contract, so near that the payment is final after it. */
+const endingMs = 2_500;
+/** One address of so many is paid before it is handed out. */
+const earlyOf = 20;
+/**
+ * Money that a contract sends after a request's end is found once half the request's age has passed
+ * again, a few addresses of Tron in a pass: after the ends it may take so long.
+ */
+const comparedMs = 400_000;
+/** An answer comes within so long. */
+const patienceMs = 180_000;
+/** So long nothing moves where a payment's end is waited for; then what is open stays open. */
+const stillMs = 900_000;
+
+/** The merchant who has no agent, and whose addresses nobody sweeps. */
+interface OtherMerchant {
+  readonly gatewayUrl: string;
+  readonly shopKey: string;
+}
+
+export class DepositsWorld {
+  readonly #faults: DepositFaults;
+  readonly #profiles: readonly string[];
+  readonly #payouts = new Set<string>();
+  readonly #early = new Set<string>(); // as the town names them
+  #others: ReturnType<typeof createShop> | null = null;
+  #otherMerchant: OtherMerchant | null = null;
+  #payoutCount = 0;
+  readonly #family: string;
+  readonly #town: Town;
+  readonly #rig: Rig;
+  readonly #hotAddress: string;
+  readonly #records: GatewayRecords;
+  readonly #random: Random;
+  readonly #requests: Request[] = [];
+  readonly #shop: ReturnType<typeof createShop>;
+  #rows: readonly RecordRow[] = [];
+  #ended = 0; // records of any kind
+  #endedAtMs = 0; // when the newest of them did
+  #byId: ReadonlyMap<string, RecordRow> = new Map();
+  #payments = 0;
+  #reorganised = { times: 0, blocks: 0, again: 0, anew: 0, lost: 0, ours: 0 };
+  #isOver = false;
+
+  constructor(family: string, town: Town, rig: Rig, hotAddress: string, profiles: readonly string[], faults: DepositFaults) {
+    this.#family = family;
+    this.#profiles = profiles;
+    this.#town = town;
+    this.#rig = rig;
+    this.#hotAddress = hotAddress;
+    this.#faults = faults;
+    this.#records = new GatewayRecords(rig.dir);
+    this.#random = seeded(`${faults.seed}/${family}`);
+    this.#shop = createShop(rig);
+  }
+
+  async play(): Promise<DepositReport> {
+    const { deposits, kills, seed, say } = this.#faults;
+    const startedAt = performance.now();
+    const items = planOf(this.#random, deposits, this.#town.asked, this.#faults.untilExpired ? shapes : untimed);
+    const total = items.reduce((sum, { shape }) => sum + (shape.requests ?? 1), 0);
+    await this.#openOthers();
+    await this.#payEarly(total);
+    // Payments on the chain by now stay there, whichever blocks are replaced.
+    await this.#town.settled();
+    await settle(this.#rig.anvil.url, 8);
+    const killer = new Killer(this.#rig, seeded(`${seed}/${this.#family}/kills`), kills);
+    const looking = this.#look();
+    const reorganising = this.#reorganise();
+    const killing = killer.play(() => this.#progress(total));
+    const paying = this.#payAll(items);
+    await Promise.race([Promise.all([paying, killing]), reorganising, looking]);
+    say(`${this.#family}: ${this.#requests.length} requests paid, ${killer.count} kills; waiting for their ends`);
+    await this.#untilEnded();
+    this.#isOver = true;
+    await Promise.all([looking, reorganising]);
+    await this.#town.settled();
+    const { violations, ...figures } = await this.#judged();
+    const { times, blocks, again, anew, lost, ours } = this.#reorganised;
+    return {
+      ...{ family: this.#family, profiles: this.#profiles, early: this.#early.size },
+      ...{ deposits: this.#requests.length, payments: this.#payments, kills: killer.killed },
+      ...{
+        reorganisations: times,
+        blocksReplaced: blocks,
+        paymentsMoved: again,
+        paymentsAnew: anew,
+        paymentsLost: lost,
+        ownDropped: ours,
+      },
+      ...figures,
+      seconds: Math.round((performance.now() - startedAt) / 1_000),
+      violations: [
+        ...violations,
+        ...(this.#requests.length === total ? [] : [`${this.#requests.length} of ${total} requests were made`]),
+      ],
+    };
+  }
+
+  /** The second merchant of the gateway, with an account of a wallet of its own. */
+  async #openOthers(): Promise<void> {
+    const { gatewayUrl } = this.#rig;
+    const mnemonic = Mnemonic.fromEntropy(
+      createHash("sha256").update(`${this.#faults.seed} others`).digest().subarray(0, 16),
+    ).phrase;
+    const account = this.#town.receivingAccount(mnemonic);
+    const made = await this.#rig.operate("merchant", "create", "Receiver", "--xpub", account, "--json");
+    const { shopKey } = JSON.parse(made.slice(made.indexOf("{"), made.lastIndexOf("}") + 1)) as { shopKey: string };
+    this.#otherMerchant = { gatewayUrl, shopKey };
+    this.#others = createShop(this.#otherMerchant);
+  }
+
+  /**
+   * Addresses that were used before their request: the gateway passes them over. It has looked at
+   * the first ones by now, which counts for a quarter of an hour.
+   */
+  async #payEarly(total: number): Promise<void> {
+    if (!this.#faults.untilExpired) return;
+    for (let index = placesAhead; index < total; index += 1) {
+      if (this.#random() * earlyOf >= 1) continue;
+      const to = this.#town.addressAt(this.#rig.mnemonic, index);
+      const asset = this.#random() < 0.5 ? "coin" : "token";
+      const units = this.#town.asked[asset].least;
+      await this.#town.send({ pays: [{ asset, to, units }], byContract: index % 2 === 0, fails: false, isVain: false });
+      this.#early.add(this.#town.nameOf(to));
+    }
+  }
+
+  /** Judged when old addresses were compared: again while anything is missing, for a while. */
+  async #judged(): Promise<Figures> {
+    const untilMs = performance.now() + comparedMs;
+    for (;;) {
+      const figures = await judge({
+        ...{ town: this.#town, rig: this.#rig, hotAddress: this.#hotAddress, records: this.#records, requests: this.#requests },
+        ...{ payouts: this.#payouts, early: this.#early, others: this.#others },
+      });
+      if (figures.violations.length === 0 || performance.now() > untilMs) return figures;
+      await sleep(10_000);
+    }
+  }
+
+  /** Half of the way are the requests, half their ends and the sweeps. */
+  #progress(total: number): number {
+    const ended = this.#rows.filter(({ operation, status }) => operation === "deposit" && status !== 0).length;
+    const swept = this.#rows.filter(({ operation, status }) => operation === "sweep" && status === 1).length;
+    const parts = [this.#requests.length, ended, swept * 1.5];
+    return parts.reduce((sum, one) => sum + Math.min(one / total, 1), 0) / parts.length;
+  }
+
+  async #look(): Promise<void> {
+    while (!this.#isOver) {
+      await sleep(recordsMs);
+      try {
+        this.#rows = this.#records.now();
+        this.#byId = new Map(this.#rows.map((row) => [row.id, row]));
+        const ended = this.#rows.filter(({ status }) => status !== 0).length;
+        if (ended !== this.#ended) [this.#ended, this.#endedAtMs] = [ended, performance.now()];
+      } catch {
+        // The copy was made while a start tidied up: the next one is another.
+      }
+    }
+  }
+
+  async #reorganise(): Promise<void> {
+    const random = seeded(`${this.#faults.seed}/${this.#family}/reorganisations`);
+    while (!this.#isOver) {
+      await sleep(1_500 + random() * 2_500);
+      const { blocks, again, anew, lost, ours } = await this.#town.reorganise(random, this.#faults.untilExpired);
+      const before = this.#reorganised;
+      this.#reorganised = {
+        ...{ times: before.times + (blocks > 0 ? 1 : 0), blocks: before.blocks + blocks },
+        ...{ again: before.again + again, anew: before.anew + anew, lost: before.lost + lost, ours: before.ours + ours },
+      };
+      this.#payments += anew;
+    }
+  }
+
+  async #payAll(items: readonly Item[]): Promise<void> {
+    let next = 0;
+    const rests: Promise<void>[] = [];
+    const lane = async (): Promise<void> => {
+      while (next < items.length) {
+        const number = next;
+        next += 1;
+        const item = items[number] as Item;
+        const requests = await this.#ask(item, number);
+        // A payment that is due later does not delay the next request.
+        rests.push(this.#pay(item, requests));
+        await sleep(this.#random() * 900);
+      }
+    };
+    await Promise.all(Array.from({ length: askedAtOnce }, lane));
+    await Promise.all(rests);
+  }
+
+  /** Again and again until it is answered. */
+  async #ask({ shape, askedUnits }: Item, number: number): Promise<readonly Request[]> {
+    const currency = this.#town.currencies[shape.asked];
+    const amount = decimalText(askedUnits, this.#town.decimals[currency] ?? 0);
+    const made: Request[] = [];
+    for (let place = 0; place < (shape.requests ?? 1); place += 1) {
+      const orderId = `${number}-${place}`;
+      const request = await until(
+        `an answer to deposit request ${orderId}`,
+        patienceMs,
+        async () => ({ shape, askedUnits, currency, ...(await this.#made(shape, currency, amount, orderId)) }),
+        () => this.#rig.gateway?.output().slice(-2_000) ?? "",
+        300,
+      );
+      made.push(request);
+      this.#requests.push(request);
+    }
+    return made;
+  }
+
+  async #made(
+    shape: Item["shape"],
+    currency: string,
+    amount: string,
+    orderId: string,
+  ): Promise<{ id: string; address: string; askedAtMs: number }> {
+    const shop = shape.isOthers === true ? (this.#others ?? this.#shop) : this.#shop;
+    const askedAtMs = performance.now();
+    const { transactionId, address } = await shop.deposit(currency, amount, orderId);
+    return { id: transactionId, address, askedAtMs };
+  }
+
+  async #pay({ shape, askedUnits }: Item, requests: readonly Request[]): Promise<void> {
+    for (const { due = "now", pays, byContract = false, fails = false, isVain = false, isPayout = false } of shape.sendings) {
+      await this.#due(due, requests[0] as Request);
+      const paying = pays.map((pay): Paying => {
+        const to = pay.to === "nobody" ? this.#town.newAddress() : (requests[pay.to ?? 0] as Request).address;
+        return { asset: pay.asset, to, units: this.#unitsOf(pay, shape, askedUnits) };
+      });
+      if (isPayout) await this.#payOut(paying[0] as Paying);
+      else await this.#town.send({ pays: paying, byContract, fails, isVain });
+      this.#payments += 1;
+    }
+  }
+
+  /** Ordered from the agent until it is on the chain for good. */
+  async #payOut({ asset, to, units }: Paying): Promise<void> {
+    const currency = this.#town.currencies[asset === "lookAlike" ? "coin" : asset];
+    const amount = decimalText(units, this.#town.decimals[currency] ?? 0);
+    this.#payoutCount += 1;
+    const order = { currency, amount, receiver: to, orderId: `payout-${this.#payoutCount}` };
+    let said = "";
+    const { transactionId } = await until(
+      `an answer to ${order.orderId}`,
+      patienceMs,
+      async () => {
+        const answer = await this.#shop.autoWithdraw(order);
+        said = `${answer.code}: ${answer.message}`;
+        return answer.status === 200 ? answer : undefined;
+      },
+      () => said,
+      500,
+    );
+    const { txHash } = await until(
+      `the end of ${order.orderId}`,
+      stillMs,
+      async () => {
+        const record = await this.#shop.transaction(transactionId);
+        return record.status === 1 ? record : undefined;
+      },
+      () => this.#rig.crypto?.output().slice(-2_000) ?? "",
+      1_000,
+    );
+    this.#payouts.add(txHash);
+  }
+
+  /** An amount of usual size for the other currency that is paid. */
+  #unitsOf({ asset, permille = 1_000, units }: Pay, shape: Item["shape"], askedUnits: bigint): bigint {
+    if (units !== undefined) return units;
+    const isOther = asset !== "lookAlike" && asset !== shape.asked;
+    return shareOf(isOther ? this.#town.asked[asset].least * 3n : askedUnits, permille);
+  }
+
+  async #due(due: Due, { id, address, askedAtMs }: Request): Promise<void> {
+    if (due === "now") return;
+    if (due === "ending") {
+      await sleep(Math.max(0, askedAtMs + depositMinutes * 60_000 - endingMs - performance.now()));
+      return;
+    }
+    const isSwept = (): boolean =>
+      this.#rows.some(({ operation, depositAddress }) => operation === "sweep" && depositAddress === address);
+    const isDue = (): boolean => {
+      const row = this.#byId.get(id);
+      // A payment that a reorganisation took makes no request partial or Completed.
+      if (row === undefined) return false;
+      if (row.status === 2) return true;
+      if (due === "partial") return row.stage === "partial";
+      if (due === "sweeping") return isSwept();
+      return due !== "expired" && row.status === 1;
+    };
+    // Others may stand before it: a busy machine sweeps a few addresses a minute.
+    for (const sinceMs = performance.now(); !isDue(); ) {
+      await sleep(300);
+      const stoodMs = performance.now() - Math.max(sinceMs, this.#endedAtMs);
+      if (stoodMs > depositMinutes * 60_000 + stillMs) throw new Error(`request ${id} never was ${due}, and nothing else ended`);
+    }
+  }
+
+  /**
+   * Until no request, sweep or top-up is open and nothing is worth a sweep, as long as anything
+   * moves.
+   */
+  async #untilEnded(): Promise<void> {
+    let [seen, seenAt] = ["", performance.now()];
+    for (let open = 1; performance.now() - seenAt < (open > 0 ? stillMs : patienceMs / 2); ) {
+      await sleep(1_000);
+      open = this.#rows.filter(({ status }) => status === 0).length;
+      const worth = this.#worth();
+      if (open === 0 && worth === 0) return;
+      const now = `${open} ${worth} ${this.#rows.length}`;
+      if (now !== seen) [seen, seenAt] = [now, performance.now()];
+    }
+  }
+
+  #worth(): number {
+    try {
+      const { sweptFrom } = this.#town;
+      const least = ({ currency }: { currency: string }): bigint | undefined => sweptFrom[currency];
+      const others = new Set(this.#requests.filter(({ shape }) => shape.isOthers).map(({ address }) => address));
+      const own = this.#records.holdings().filter(({ address }) => !others.has(address));
+      return own.filter((row) => BigInt(row.units) >= (least(row) ?? 10n ** 40n)).length;
+    } catch {
+      return -1; // as above
+    }
+  }
+}

@@ -1,0 +1,309 @@
+/**
+ * Faults on real processes, by the thousand: kills at every system call, failing and full disks,
+ * short writes, power failures, and everything that can be put back put back, in worlds of a few
+ * dozen strikes each. Chapters in faults/; the command is faults-run.ts. A world's seed makes the
+ * same choices again, though not the same timing.
+ */
+import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { RecordBody } from "../../agent/ledger/records.ts";
+import { Counterpart } from "./counterpart.ts";
+import { type GatewayFault, GatewayWorld } from "./gateway-world.ts";
+import { restoreLedgers, runTwice } from "./restores.ts";
+import { copySignerFolder, makeSignerFolder, type SignerFolder } from "./signer-folder.ts";
+import { type Aftermath, type Scene, type SignerFault, SignerWorld } from "./signer-world.ts";
+import { type FaultKind, pick, type Random, seeded, shuffled, Tally } from "./tally.ts";
+import type { Point } from "./trace.ts";
+import { Trio } from "./trio.ts";
+
+/** How many of each. */
+export type FaultCounts = Readonly<Record<FaultKind, number>>;
+
+export interface FaultOptions {
+  readonly counts: FaultCounts;
+  readonly seed: string;
+  readonly say: (line: string) => void;
+  /** Worlds at the same time. */
+  readonly lanes?: number;
+  /** Only this one of the planned worlds, to play a finding again. */
+  readonly only?: number;
+  /** Without the whole system on its own chain: the worlds of one process each. */
+  readonly isLight?: boolean;
+}
+
+/**
+ * The result of a run. `violations` is empty if all held; `detail` counts each kind of strike in
+ * words.
+ */
+export interface FaultReport {
+  readonly kills: number;
+  readonly eio: number;
+  readonly enospc: number;
+  readonly shortWrites: number;
+  readonly restores: number;
+  readonly withdrawals: number;
+  readonly paidOnce: number;
+  readonly violations: readonly string[];
+  readonly seed: string;
+  readonly elapsedMs: number;
+  readonly detail: Readonly<Record<string, number>>;
+}
+
+/** One world: a few dozen strikes, at most `count` of `kind`. */
+interface World {
+  readonly name: string;
+  readonly kind: FaultKind;
+  readonly count: number;
+  readonly play: (world: World, seed: string, tally: Tally) => Promise<void>;
+}
+
+const orders = 3;
+const strikesPerWorld = 25;
+/**
+ * A ledger this long has its next segment begun at once: 16 MiB of alarms, each about 24 KiB on
+ * disk.
+ */
+const rotationAlarms = 720;
+const idleMax = 60;
+
+/** Plays all worlds, `lanes` at a time. */
+export async function faultsRun(options: FaultOptions): Promise<FaultReport> {
+  const started = Date.now();
+  const { seed, say } = options;
+  const tally = new Tally();
+  const worlds = planOf(options.counts, options.isLight === true);
+  const waiting = worlds.map((world, place) => ({ world, place }));
+  if (options.only !== undefined) waiting.splice(0, waiting.length, ...waiting.filter(({ place }) => place === options.only));
+  let ended = 0;
+  const total = waiting.length;
+  const lane = async (): Promise<void> => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const { world, place } = next;
+      const own = new Tally();
+      await world.play(world, `${seed}/${place}`, own).catch((error: unknown) => {
+        own.violated(`world ${place}, ${world.name}`, [error instanceof Error ? (error.stack ?? error.message) : String(error)]);
+      });
+      ended += 1;
+      for (const violation of own.violations) say(`violation: ${violation}`);
+      tally.add(own);
+      const { kills, eio, enospc, shortWrites, restores } = tally.counts;
+      const news = own.violations.length > 0 ? `, VIOLATED in world ${place}: play it again with --only ${place}` : "";
+      say(
+        `${ended} of ${total} worlds: ${kills} kills, ${eio} EIO, ${enospc} ENOSPC, ${shortWrites} short, ${restores} restores${news}`,
+      );
+    }
+  };
+  await Promise.all(Array.from({ length: options.lanes ?? 2 }, lane));
+  const { withdrawals, paidOnce, violations, detail } = tally;
+  return { ...tally.counts, withdrawals, paidOnce, violations, seed, elapsedMs: Date.now() - started, detail };
+}
+
+/** Shares of each kind for the worlds that can have it; what is left over goes to the first. */
+function planOf(counts: FaultCounts, isLight: boolean): readonly World[] {
+  const worlds: World[] = [];
+  const add = (name: string, kind: FaultKind, total: number, play: World["play"], most = strikesPerWorld): void => {
+    for (let left = total; left > 0; left -= most) worlds.push({ name, kind, count: Math.min(left, most), play });
+  };
+  const share = (total: number, part: number): number => Math.floor(total * part);
+  const spread = (kind: FaultKind, ways: readonly (readonly [string, number, World["play"], number?])[]): void => {
+    const parts = ways.map(([, part]) => share(counts[kind], part));
+    const rest = counts[kind] - parts.reduce((sum, part) => sum + part, 0);
+    ways.forEach(([name, , play, most], place) => {
+      add(name, kind, (parts[place] ?? 0) + (place === 0 ? rest : 0), play, most);
+    });
+  };
+  const whole = isLight ? 0 : 1;
+  spread("kills", [
+    ["signer", 0.5, signerWorld("signing")],
+    ["gateway", 0.22, gatewayWorld, 15],
+    ["signer's start", 0.08, signerWorld("start")],
+    ["signer's next segment", 0.05, signerWorld("rotation"), 5],
+    ["signer, courier and gateway", 0.15 * whole, trioKills, 30],
+  ]);
+  spread("eio", [
+    ["signer", 0.5, signerWorld("signing")],
+    ["gateway", 0.35, gatewayWorld, 15],
+    ["signer's start", 0.1, signerWorld("start")],
+    ["signer's next segment", 0.05, signerWorld("rotation"), 5],
+  ]);
+  spread("enospc", [
+    ["signer", 0.5, signerWorld("signing")],
+    ["gateway", 0.35, gatewayWorld, 15],
+    ["signer's start", 0.1, signerWorld("start")],
+    ["signer's next segment", 0.05, signerWorld("rotation"), 5],
+  ]);
+  spread("shortWrites", [
+    ["signer", 0.65, signerWorld("signing")],
+    ["gateway", 0.35, gatewayWorld, 15],
+  ]);
+  spread("restores", [
+    ["signer's ledger", 0.6, ledgerRestores, 40],
+    ["second agent", 0.15, twins, 10],
+    ["ledger, database and pairing of the whole", 0.25 * whole, trioRestores, 25],
+  ]);
+  return worlds;
+}
+
+const aftermaths: readonly Aftermath[] = ["start", "lose power", "speak and lose power"];
+
+function signerFault(kind: FaultKind, scene: Scene, points: readonly Point[], random: Random, place: number): SignerFault {
+  const point = points[place % points.length];
+  if (kind === "shortWrites") return { kind: "short", bytes: 1 + Math.floor(random() * 500), heals: random() < 0.4 };
+  if (kind === "enospc" && scene === "signing" && random() < 0.1) return { kind: "full" };
+  if (point === undefined) throw new Error("a dry run made no calls");
+  if (kind === "kills") {
+    const aftermath =
+      scene === "signing" ? pick(random, [...aftermaths, "copy"] as const) : pick(random, ["start", "lose power"] as const);
+    return { kind: "kill", point, aftermath };
+  }
+  const aftermath = scene === "signing" ? pick(random, aftermaths) : pick(random, ["start", "lose power"] as const);
+  return { kind: "error", errno: kind === "eio" ? "EIO" : "ENOSPC", point, aftermath };
+}
+
+const wordsOf = (fault: SignerFault | GatewayFault): string => {
+  if (fault.kind === "short") return "heals" in fault && fault.heals ? "short write that went on" : "short write, then none";
+  if (fault.kind === "full") return "no room";
+  return `${fault.point.syscall}, then ${fault.aftermath}`;
+};
+
+/** One strike, drawn and ready. */
+interface Strike {
+  readonly fault: SignerFault | GatewayFault;
+  /** False when the fault found nothing to strike. */
+  readonly hit: () => Promise<boolean>;
+  /** Violations that its world has seen so far. */
+  readonly violations: () => readonly string[];
+}
+
+/**
+ * Strikes until as many have hit as the world counts. Violations are kept also if a strike ends the
+ * world.
+ */
+async function strikeOn(world: World, seed: string, tally: Tally, draw: (place: number) => Promise<Strike>): Promise<void> {
+  for (let done = 0, idle = 0, place = 0; done < world.count; place += 1) {
+    const { fault, hit, violations } = await draw(place);
+    const isStruck = await hit().catch((error: unknown) => {
+      tally.violated(`${world.name} ${seed}`, violations());
+      throw error;
+    });
+    if (isStruck) {
+      done += 1;
+      idle = 0;
+      tally.struck(world.kind, `${world.name} ${wordsOf(fault)}`);
+    } else if (++idle > idleMax) throw new Error("strikes find nothing to strike");
+  }
+}
+
+function signerWorld(scene: Scene): World["play"] {
+  return async (world, seed, tally) => {
+    const random = seeded(seed);
+    const dir = mkdtempSync(join(tmpdir(), "autowithdraw-faults-"));
+    const which = world.kind === "kills" ? "kill" : "error";
+    const gateway = generateKeyPairSync("ed25519").privateKey;
+    const begin = async (name: string): Promise<{ folder: SignerFolder; counterpart: Counterpart }> => {
+      const counterpart = new Counterpart(gateway);
+      if (scene !== "rotation") return { folder: await makeSignerFolder(join(dir, name), counterpart.identity), counterpart };
+      const long = prefab[0] ?? (await makeSignerFolder(join(dir, "prefab"), counterpart.identity, longLedger()));
+      prefab[0] = long;
+      return { folder: await copySignerFolder(long, join(dir, name)), counterpart };
+    };
+    const prefab: SignerFolder[] = [];
+    const finish = async (made: SignerWorld): Promise<void> => {
+      tally.violated(`${world.name} ${seed}`, await made.close());
+      tally.withdrawals += made.counterpart.asked.length;
+      tally.paidOnce += made.counterpart.paidOnce;
+    };
+    const dry = await begin("dry");
+    const first = new SignerWorld(dry.folder.dir, dry.folder, dry.counterpart, random);
+    const points = world.kind === "shortWrites" ? [] : shuffled(random, await first.points(scene, which, orders));
+    let current = first;
+    // A segment begins once: each strike on that has a ledger of its own.
+    await strikeOn(world, seed, tally, async (place) => {
+      if (scene === "rotation") {
+        await finish(current);
+        const next = await begin(`world-${place}`);
+        current = new SignerWorld(next.folder.dir, next.folder, next.counterpart, random);
+      }
+      const fault = signerFault(world.kind, scene, points, random, place);
+      const count = scene === "start" ? 0 : 1 + Math.floor(random() * orders);
+      return { fault, hit: () => current.strike(scene, fault, count), violations: () => current.counterpart.violations };
+    });
+    await finish(current);
+    prefab[0]?.lock.release();
+    rmSync(dir, { recursive: true, force: true });
+  };
+}
+
+function longLedger(): readonly RecordBody[] {
+  // A control character takes six bytes in JSON: few records make a long file.
+  const detail = "\u0001".repeat(4_096);
+  return Array.from({ length: rotationAlarms }, () => ({ kind: "ALARM", code: "GATEWAY_BEHIND", detail }) as const);
+}
+
+const gatewayWorld: World["play"] = async (world, seed, tally) => {
+  const random = seeded(seed);
+  const made = await GatewayWorld.create(mkdtempSync(join(tmpdir(), "autowithdraw-faults-")), random);
+  const which = world.kind === "kills" ? "kill" : "error";
+  const points = world.kind === "shortWrites" ? [] : shuffled(random, await made.points(which, orders));
+  await strikeOn(world, seed, tally, async (place) => {
+    const point = points[place % points.length];
+    const aftermath = pick(random, aftermaths);
+    const fault: GatewayFault =
+      point === undefined
+        ? { kind: "short", bytes: 1 + Math.floor(random() * 12_000) }
+        : world.kind === "kills"
+          ? { kind: "kill", point, aftermath }
+          : { kind: "error", errno: world.kind === "eio" ? "EIO" : "ENOSPC", point, aftermath };
+    const count = 1 + Math.floor(random() * orders);
+    return { fault, hit: () => made.strike(fault, count), violations: () => made.agent.violations };
+  });
+  tally.violated(`${world.name} ${seed}`, await made.close());
+  tally.withdrawals += made.withdrawals;
+  tally.paidOnce += made.withdrawals;
+};
+
+const trioKills: World["play"] = async (world, seed, tally) => {
+  const trio = await Trio.create(seed, seeded(seed), tally);
+  try {
+    await trio.strike(world.count);
+  } finally {
+    await trio.close();
+  }
+};
+
+const trioRestores: World["play"] = async (world, seed, tally) => {
+  const random = seeded(seed);
+  const trio = await Trio.create(seed, random, tally);
+  try {
+    await trio.pairAgain();
+    const ledgers = Math.floor((world.count - 1) / 2);
+    for (let done = 0; done < ledgers; done += 1) await trio.restoreLedger();
+    for (let left = world.count - 1 - ledgers; left > 0; ) left -= await trio.restoreDatabases(left);
+  } finally {
+    await trio.close();
+  }
+};
+
+const ledgerRestores: World["play"] = async (world, seed, tally) => {
+  const random = seeded(seed);
+  for (let left = world.count; left > 0; ) {
+    const counterpart = new Counterpart(generateKeyPairSync("ed25519").privateKey);
+    left -= await restoreLedgers(mkdtempSync(join(tmpdir(), "autowithdraw-faults-")), counterpart, left, random, tally);
+    tally.violated(`${world.name} ${seed}`, counterpart.violations);
+    tally.withdrawals += counterpart.asked.length;
+    tally.paidOnce += counterpart.paidOnce;
+  }
+};
+
+const twins: World["play"] = async (world, seed, tally) => {
+  const random = seeded(seed);
+  for (let done = 0; done < world.count; done += 1) {
+    const counterpart = new Counterpart(generateKeyPairSync("ed25519").privateKey);
+    await runTwice(mkdtempSync(join(tmpdir(), "autowithdraw-faults-")), counterpart, random, tally);
+    tally.violated(`${world.name} ${seed}`, counterpart.violations);
+    tally.withdrawals += counterpart.asked.length;
+    tally.paidOnce += counterpart.paidOnce;
+  }
+};

@@ -1,0 +1,32 @@
+/**
+ * Tron's raw_data: refused with a code of the table, or read as tronweb reads it and written again
+ * as the same bytes.
+ */
+
+import { codes } from "../../../base/codes.ts";
+import { buildTransfer } from "../../../chains/tron/transaction.ts";
+import { payer, plain, token, transferBy } from "../../rig/tron-values.ts";
+import { must, type Target } from "../target.ts";
+import { judgeBytes } from "../tron-judged.ts";
+import { mutateRawData } from "../tron-mutations.ts";
+
+const seeds = [buildTransfer(plain), buildTransfer(token)];
+
+export const tron: Target = {
+  name: "tron",
+  words: ["type.googleapis.com/protocol.TransferContract", "type.googleapis.com/protocol.TriggerSmartContract"],
+  seeds,
+  make: (random) => mutateRawData(buildTransfer(transferBy(random, payer, random.chance(2))), seeds, random),
+  run(input) {
+    const code = judgeBytes(input);
+    must(code === "" || Object.hasOwn(codes, code), `${code} is not in the table of codes`);
+  },
+  shapes: {
+    zeros: { from: 500, of: (size) => new Uint8Array(size) },
+    numbers: { from: 100, of: (size) => new Uint8Array(size).fill(0xff) },
+    fields: {
+      from: 100,
+      of: (size) => Uint8Array.from({ length: 2 * size }, (_, at) => (at % 2 === 0 ? 8 * (1 + (at % 15)) : 1)),
+    },
+  },
+};

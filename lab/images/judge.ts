@@ -1,0 +1,262 @@
+/**
+ * The fate of an agent that starts on an image: opened by the real ledger, folded by the real core,
+ * greeted by a gateway whose database is at its true state, and pressed by a courier that asks for
+ * every signature there could be. An image may be refused, stopped by the gateway's echo, or
+ * recovered; a payment that the gateway has heard of is never forgotten.
+ */
+import { openLedger } from "../../agent/ledger/ledger.ts";
+import { isPastFile } from "../../agent/ledger/past.ts";
+import type { LedgerRecord } from "../../agent/ledger/records.ts";
+import { verifyLedger } from "../../agent/ledger/verify.ts";
+import { AgentError } from "../../base/fault.ts";
+import type { Head } from "../../protocol/messages.ts";
+import { MemoryDisk } from "../rig/ledger-disk.ts";
+import { testSeal } from "../rig/ledger-seal.ts";
+import { facts, Rig } from "../rig/signer-rig.ts";
+import { type Image, segmentFile } from "./image.ts";
+import { gatewayKey, type Moment, type Story } from "./story.ts";
+
+export type Fate = "recovered" | "refused" | "echoed";
+
+export interface Verdict {
+  readonly fate: Fate;
+  readonly violation: string | null;
+}
+
+export interface JudgeOptions {
+  /**
+   * False: the gateway says it holds whatever the agent has, as if there were no echo. To see what
+   * the echo is for.
+   */
+  readonly isEchoTrue?: boolean;
+}
+
+/** Says of each image what becomes of it. */
+export class Judge {
+  readonly #story: Story;
+  readonly #isEchoTrue: boolean;
+  /**
+   * The fate of the first `seq` records of a moment, if nothing else in the folder had changed.
+   */
+  readonly #prefixes = new Map<Moment, Map<number, Verdict>>();
+
+  constructor(story: Story, { isEchoTrue = true }: JudgeOptions = {}) {
+    this.#story = story;
+    this.#isEchoTrue = isEchoTrue;
+  }
+
+  judge(image: Image): Verdict {
+    try {
+      return this.#start(image);
+    } catch (error) {
+      const what = error instanceof Broken ? error.message : String(error);
+      return { fate: "refused", violation: `${image.name}, of record ${image.moment.head.seq}: ${what}` };
+    }
+  }
+
+  #start(image: Image): Verdict {
+    const { moment } = image;
+    const disk = MemoryDisk.over(image.files);
+    const opened = open(disk);
+    if (opened instanceof AgentError) {
+      assertSaysWhere(image, opened);
+      return { fate: "refused", violation: null };
+    }
+    for (const { seq, hash } of opened.records) must(this.#story.hashes[seq - 1] === hash, `record ${seq} was never written so`);
+    const head = opened.records.at(-1) as LedgerRecord;
+    assertTornKept(image, disk, opened.tornBytes);
+    const drive = (): Verdict =>
+      pressed(() => press(this.#story, moment, disk.files, head, this.#isEchoTrue ? moment.stored : head));
+    if (isChangedElsewhere(image)) {
+      assertVerifyFinds(image, disk);
+      return drive();
+    }
+    const known = this.#prefixes.get(moment) ?? new Map<number, Verdict>();
+    this.#prefixes.set(moment, known);
+    const verdict = known.get(head.seq) ?? drive();
+    known.set(head.seq, verdict);
+    return verdict;
+  }
+}
+
+/**
+ * A changed file of what is closed is found by whoever looks an order up in it: that ends the
+ * signer, as a refused start does.
+ */
+function pressed(press: () => Verdict): Verdict {
+  try {
+    return press();
+  } catch (error) {
+    if (!(error instanceof AgentError) || error.code !== "LEDGER_DAMAGED" || !isPastFile(String(error.context.file))) throw error;
+    return { fate: "refused", violation: null };
+  }
+}
+
+class Broken extends Error {}
+
+function must(condition: boolean, sentence: string): void {
+  if (!condition) throw new Broken(sentence);
+}
+
+function open(disk: MemoryDisk): ReturnType<typeof openLedger> | AgentError {
+  try {
+    return openLedger({ disk, seal: testSeal, clock: () => 0 });
+  } catch (error) {
+    if (error instanceof AgentError) return error;
+    throw new Broken(`opening threw ${String(error)}`);
+  }
+}
+
+/**
+ * The fault names a file that has changed or is gone, and the line where one line was changed in
+ * the newest segment.
+ */
+function assertSaysWhere({ moment, files, line }: Image, { code, message, context }: AgentError): void {
+  must(code === "LEDGER_DAMAGED" || code === "LEDGER_FORGED" || code === "LEDGER_MISSING", `refused with ${code}: ${message}`);
+  if (code === "LEDGER_MISSING") {
+    must((files.get(segmentFile(1))?.length ?? 0) === 0, "called missing although there is something");
+    return;
+  }
+  const { file } = context;
+  must(typeof file === "string" && message.includes(file), `the fault names no file: ${message}`);
+  const isNewest = file === segmentFile(moment.segment) && files.get(file) !== moment.files.get(file);
+  if (isNewest && line !== undefined) must(context.line === line, `line ${line} was changed, the fault says ${message}`);
+}
+
+/** The cut part is kept in a file of its own, and the rest is unchanged. */
+function assertTornKept({ files }: Image, disk: MemoryDisk, tornBytes: number): void {
+  if (tornBytes === 0) return;
+  for (const [name, before] of files) {
+    const after = disk.files.get(name);
+    if (after === before || (after === undefined && isPastFile(name))) continue;
+    const kept = disk.files.get(`torn-${name.slice(0, 8)}-${after?.length ?? 0}`);
+    const isWhole = after !== undefined && kept !== undefined && Buffer.concat([after, kept]).equals(before);
+    must(isWhole && kept.length === tornBytes, `${tornBytes} torn bytes of ${name} were not kept`);
+  }
+}
+
+/** Something beside the newest segment's end is not as it was: the fate is not that of a prefix. */
+function isChangedElsewhere({ moment, files }: Image): boolean {
+  const newest = Math.max(...[...files.keys()].map((name) => Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0)));
+  for (const [name, bytes] of moment.files) {
+    const segment = Number(/^(\d+)\.jsonl$/.exec(name)?.[1] ?? 0);
+    if (segment < newest && files.get(name) !== bytes && (segment > 0 || isPastFile(name))) return true;
+  }
+  return false;
+}
+
+/** A start does not read the old segments; `verify` does, and names the file. */
+function assertVerifyFinds({ moment, files }: Image, disk: MemoryDisk): void {
+  const isOther = [...moment.files].some(([name, bytes]) => {
+    const found = files.get(name);
+    return name.endsWith(".jsonl") && found !== undefined && found !== bytes && !Buffer.from(found).equals(bytes);
+  });
+  if (!isOther) return;
+  try {
+    verifyLedger(disk, testSeal);
+  } catch (error) {
+    must(error instanceof AgentError && /^LEDGER_(DAMAGED|FORGED)$/.test(error.code), `verify threw ${String(error)}`);
+    return;
+  }
+  must(isWholeChain(files, moment), "verify finds nothing in a folder that was changed");
+}
+
+/** An earlier day's folder verifies: nothing in it is wrong but its age. */
+function isWholeChain(files: ReadonlyMap<string, Uint8Array>, moment: Moment): boolean {
+  return [...files].every(([name, bytes]) => {
+    const now = moment.files.get(name);
+    return now === undefined || !name.endsWith(".jsonl") || Buffer.from(now).subarray(0, bytes.length).equals(bytes);
+  });
+}
+
+/** Starts the agent on what was found, greets it, and asks for everything. */
+function press(
+  story: Story,
+  moment: Moment,
+  files: Iterable<readonly [string, Uint8Array]>,
+  { seq, hash }: Head,
+  echo: Head | null,
+): Verdict {
+  const rig = new Rig({ found: MemoryDisk.over(files), gatewayKey });
+  rig.now = moment.nowMs;
+  rig.gateway.stored = echo === null ? null : { seq: echo.seq, hash: echo.hash };
+  rig.gateway.last = moment.last;
+  rig.gateway.texts.push(...moment.texts);
+  rig.gateway.epoch = moment.epoch;
+  const wasLocked = rig.core.locked !== null;
+  askForAll(rig);
+  must(signedSince(rig, seq).length === 0, "signed before the gateway greeted");
+  const greeting = rig.greet();
+  // A gateway that lacks something is told first.
+  if (rig.signer.run.telling !== null) rig.acknowledge();
+  // A ledger from before a recovery is of an epoch that is over: nobody greets it.
+  const isOver = greeting.code === "ADMISSION_OTHER_EPOCH";
+  if (rig.core.locked === null && !isOver) {
+    must(rig.signer.run.greeted, `neither greeted nor locked: ${greeting.code}`);
+    const isThere = echo === null || (seq >= echo.seq && (seq > echo.seq || hash === echo.hash));
+    must(isThere, `greeted at record ${seq}, the gateway holds ${echo?.seq}`);
+  }
+  goOn(rig);
+  const signed = signedSince(rig, seq);
+  if (rig.core.locked !== null || isOver) must(signed.length === 0, "signed although locked or not greeted");
+  assertNothingForgotten(story, moment, signed);
+  return { fate: (rig.core.locked === null && !isOver) || wasLocked ? "recovered" : "echoed", violation: null };
+}
+
+/**
+ * Every signature that could be asked for, the newest first: whoever came first before comes last
+ * now.
+ */
+function askForAll(rig: Rig): void {
+  for (const { transactionId, versions } of [...rig.core.book.open()].reverse()) {
+    rig.ask("sign", { transactionId, facts });
+    rig.ask("replace", { transactionId, above: Math.max(1, versions.length), facts });
+  }
+}
+
+/**
+ * The first counter once more, the jobs again from where the ledger stands, one that is new, and a
+ * full turn with the gateway.
+ */
+function goOn(rig: Rig): void {
+  const { gateway, core } = rig;
+  rig.ask("adopt", { chain: "local", slot: "5", witnesses: 2 });
+  gateway.job({ orderId: "after-the-image" }, rig.now);
+  for (let from = core.chain.sequence; from < gateway.texts.length; from += 10) {
+    rig.admit(gateway.jobs(gateway.texts.slice(from, from + 10)));
+  }
+  askForAll(rig);
+  if (core.locked !== null || !rig.signer.run.greeted) return;
+  rig.acknowledge();
+  askForAll(rig);
+}
+
+type Of<K extends LedgerRecord["kind"]> = Extract<LedgerRecord, { kind: K }>;
+
+/** Tokens bound or signed since the start. */
+function signedSince(rig: Rig, seq: number): readonly (Of<"INTENT"> | Of<"SIGNED">)[] {
+  rig.settle();
+  const { durableHead } = rig.signer.ledger;
+  const since = durableHead.seq > seq ? rig.signer.ledger.read(seq + 1, durableHead.seq) : [];
+  return since.filter((record): record is Of<"INTENT"> | Of<"SIGNED"> => record.kind === "INTENT" || record.kind === "SIGNED");
+}
+
+/**
+ * A withdrawal that the gateway knows was perhaps paid, so its slot belongs to no other, and it has
+ * no other slot.
+ */
+function assertNothingForgotten({ bound }: Story, { heardSeq }: Moment, signed: ReturnType<typeof signedSince>): void {
+  const heard = bound.filter(({ signedSeq }) => signedSeq <= heardSeq);
+  const owner = new Map(heard.map(({ token, transactionId }) => [token, transactionId]));
+  const tokenOf = new Map(heard.map(({ token, transactionId }) => [transactionId, token]));
+  for (const record of signed) {
+    if (record.kind !== "INTENT") continue;
+    const { transactionId } = record;
+    const token = `${record.network} ${record.account} ${record.slot}`;
+    must(
+      (owner.get(token) ?? transactionId) === transactionId,
+      `${token} was used by ${owner.get(token)}, now by ${transactionId}`,
+    );
+    must((tokenOf.get(transactionId) ?? token) === token, `${transactionId} has ${tokenOf.get(transactionId)}, now ${token}`);
+  }
+}

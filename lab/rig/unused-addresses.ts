@@ -1,0 +1,29 @@
+/**
+ * The watcher's look at the addresses that leave next, for a gateway without a watcher: every
+ * address is unused.
+ */
+
+import type { Service } from "../../gateway/service.ts";
+import { askAhead, lookAhead, newAheadMemory } from "../../gateway/watcher/ahead.ts";
+import { currenciesOf, type WatchedChain } from "../../gateway/watcher/chain.ts";
+
+/** Answers each order that waits for a look. Listens for as long as the gateway's signals do. */
+export function callAddressesUnused({ config, store, signals, log, clock, run }: Service): void {
+  const reader = {
+    balances: async (questions: readonly object[]) => questions.map(() => 0n),
+    wereUsed: async (accounts: readonly string[]) => accounts.map(() => false),
+  };
+  for (const [name, chain] of Object.entries(config.chains)) {
+    const { network } = chain;
+    const currencies = currenciesOf(chain, config.currencies);
+    const tokens = { confirmed: new Set<string>(), out: new Map<string, string>(), askedAt: null };
+    const watched = { name, network, reader, currencies, tokens, store, signals, log, clock, run } as unknown as WatchedChain;
+    const memory = newAheadMemory();
+    let last = Promise.resolve();
+    signals.on("look", (look) => {
+      if (look.network !== network) return;
+      askAhead(memory, look.account);
+      last = last.then(() => lookAhead(watched, memory, { number: Number.MAX_SAFE_INTEGER, hash: "" }));
+    });
+  }
+}

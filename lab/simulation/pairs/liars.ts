@@ -1,0 +1,347 @@
+/**
+ * Gateway and courier with one mind: they order what they like, ask for signatures, call dead, paid
+ * and ended what they like, tell times of their own, show again what was said before, and make
+ * orders for a recovery that never was. Their words are well formed as a rule; some are garbage.
+ */
+import type { CourierAnswers, CourierRequests, WithdrawalView } from "../../../agent/socket/verbs.ts";
+import { signJob } from "../../../protocol/envelope.ts";
+import type { Head, Job } from "../../../protocol/messages.ts";
+import type { RecoveryWithdrawal } from "../../../protocol/recovery.ts";
+import { kernel, note } from "../kernel/kernel.ts";
+import type { Owner } from "../kernel/scheduler.ts";
+import type { Machine } from "../world/agent.ts";
+import { LocalSocket } from "../world/local-socket.ts";
+import { namedReceiver, type Order, type Plan, receivers, twin } from "../world/plan.ts";
+import { begun, chainName, contract, gatewayKey, hot, network, stage } from "../world/setting.ts";
+import { waitingReceivers } from "../world/worlds.ts";
+import { fairFacts, falseFacts } from "./false-facts.ts";
+import { type Asked, FalseGateway } from "./false-gateway.ts";
+
+type Hello = CourierAnswers["hello"] & { readonly ok: boolean };
+type Said = Readonly<Record<string, unknown>> & { readonly ok: boolean };
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+/** Times that they claim, beside the true one. */
+const skewsMs = [0, 0, 0, 0, 0, 9 * minuteMs, -9 * minuteMs, 11 * minuteMs, 26 * hourMs] as const;
+/** Nobody acts for so long. */
+const leapsMs = [0, 0, 31_000, 31_000, 8 * minuteMs, 8 * minuteMs, 61 * minuteMs, 25 * hourMs] as const;
+const amounts = ["0.1", "0.1", "0.15", "0.2", "0.25", "0.3", "0.35", "0.36", "0.45", "0.5", "1.9", "2", "2.1", "49"] as const;
+/** Acts of two liars: those that bring a payment, and then anything. */
+const plain = ["order", "order", "order", "sign", "sign", "acknowledge", "acknowledge", "replace", "greet"] as const;
+const strange = ["callDead", "end", "recover", "adopt", "again", "garble", "wait"] as const;
+/** Their aim in one run, beside everything else. */
+const campaigns = [
+  [...plain, ...strange],
+  [...plain, ...strange],
+  [...plain, "cycle", "cycle", "cycle", "cycle", "wait"],
+  [...plain, "recover", "recover", "recover", "recover", "replace", "replace", "acknowledge"],
+] as const;
+type Act = (typeof campaigns)[number][number];
+const garbled = ["tell", "report", "decline", "observed", "account", "sing"] as const;
+
+export class Liars {
+  readonly gateway: FalseGateway;
+  readonly #machine: Machine;
+  readonly #plan: Plan;
+  readonly #owner: Owner = { name: "liars", isAlive: true, hasPromises: true };
+  readonly #seen: (message: never) => void;
+  readonly #frames: { readonly verb: "admit" | "release"; readonly frame: string }[] = [];
+  readonly #heads: Head[] = [];
+  readonly #dead = new Set<string>();
+  /** Withdrawals that they called ended. */
+  readonly ended = new Set<string>();
+  #socket: LocalSocket | null = null;
+  #greeted: object | null = null; // the signer's run that they greeted last
+  readonly #campaign = kernel.chance.pick("what they are after", campaigns);
+  #epoch = 1;
+  #orders = 0;
+  #epochs = 0; // epochs of recoveries that they began
+
+  constructor(machine: Machine, plan: Plan, seen: (message: never) => void) {
+    this.#machine = machine;
+    this.#plan = plan;
+    this.#seen = seen;
+    this.gateway = new FalseGateway(machine.id);
+  }
+
+  get #now(): number {
+    return begun + Math.floor(kernel.scheduler.nowMs);
+  }
+
+  /** The time that they tell now. */
+  get #at(): number {
+    return this.#now + kernel.chance.pick("they say that the time is", skewsMs);
+  }
+
+  /** One act of theirs, now. */
+  act(): void {
+    kernel.scheduler.after(1, this.#owner, () => {
+      this.#next().catch(() => {});
+    });
+  }
+
+  async #next(): Promise<void> {
+    const hello = await this.#hello();
+    if (hello === null) return;
+    // Without a greeting nothing is taken, so that mostly comes first.
+    const isNew = this.#machine.signer?.signer !== this.#greeted;
+    if (hello.epoch > this.#epoch) await this.#harvest(hello);
+    else if (isNew || (!hello.greeted && kernel.chance.below("greet it", 3) > 0)) await this.#greet(hello);
+    else await this.#act(hello, kernel.chance.pick("their act", this.#campaign));
+  }
+
+  async #act(hello: Hello, act: Act): Promise<void> {
+    const { chance, scheduler } = kernel;
+    note("they", act);
+    switch (act) {
+      case "greet":
+        return this.#greet(hello);
+      case "order":
+        return this.#order(hello);
+      case "sign":
+        for (const { transactionId, contract: token } of hello.open)
+          void this.#ask("sign", { transactionId, facts: this.#facts(token) });
+        return;
+      case "acknowledge":
+        return this.#acknowledge(hello);
+      case "replace":
+        for (const { transactionId, versions, contract: token } of hello.open)
+          void this.#ask("replace", { transactionId, above: Math.max(1, versions.length), facts: this.#facts(token) });
+        return;
+      case "callDead":
+        await this.#callDead(hello);
+        return this.#acknowledge(hello);
+      case "end":
+        await this.#end(hello);
+        return this.#acknowledge(hello);
+      case "recover":
+        return this.#recover(hello);
+      case "cycle":
+        return this.#cycle();
+      case "adopt": {
+        const slot = chance.pick("first slot", ["0", `${this.#plan.firstNonce}`, "3", "9"]);
+        await this.#ask("adopt", { chain: chainName, slot, witnesses: chance.between("witnesses", 1, 3) });
+        return;
+      }
+      case "again": {
+        const old = this.#frames[chance.below("what they show again", Math.max(1, this.#frames.length))];
+        if (old !== undefined) await this.#ask(old.verb, { frame: old.frame });
+        return;
+      }
+      case "garble":
+        await this.#ask(chance.pick("garbled", garbled), chance.pick("garbage", [{}, { after: 3 }, { transactionId: 7 }]));
+        return;
+      default:
+        scheduler.leap(chance.pick("they wait", leapsMs));
+    }
+  }
+
+  #facts(token: string): Readonly<Record<string, string>> {
+    const isFair = kernel.chance.below("fair facts", 3) > 0;
+    return isFair ? fairFacts(this.#now, token) : falseFacts(this.#now);
+  }
+
+  async #hello(): Promise<Hello | null> {
+    const said = (await this.#ask("hello", {})) as Hello | null;
+    if (said?.ok !== true || !Array.isArray(said.open)) return null;
+    this.gateway.epoch = said.epoch;
+    this.#heads.push(said.head);
+    return said;
+  }
+
+  /** The head that they say the gateway holds; another one than the ledger's locks it as a rule. */
+  #echo(hello: Hello): Head | null {
+    const { chance } = kernel;
+    const lie = chance.below("they lie about the ledger", 40);
+    if (lie === 0) return { seq: hello.head.seq + 3, hash: "ab".repeat(32) };
+    if (lie === 1) return null;
+    if (lie < 4) return this.#heads[chance.below("an older head", this.#heads.length)] ?? hello.head;
+    return hello.head;
+  }
+
+  async #greet(hello: Hello): Promise<void> {
+    this.#greeted = this.#machine.signer?.signer ?? null;
+    const frame = this.gateway.welcome(hello.nonce, this.#echo(hello), this.#at);
+    await this.#show("admit", frame);
+    if (kernel.chance.below("adopt at once", 2) === 0)
+      await this.#ask("adopt", { chain: chainName, slot: `${this.#plan.firstNonce}`, witnesses: 2 });
+  }
+
+  async #order(hello: Hello): Promise<void> {
+    for (let count = kernel.chance.between("orders at once", 1, 4); count > 0; count -= 1) this.gateway.order(this.#asked());
+    await this.#show("admit", this.gateway.jobs(this.#echo(hello), this.#at));
+    const open = (await this.#hello())?.open ?? [];
+    for (const { transactionId, state, contract: token } of open)
+      if (state === "approved") void this.#ask("sign", { transactionId, facts: this.#facts(token) });
+  }
+
+  /** A recovery was carried out: everything that it brought is to be signed, and more. */
+  async #harvest(hello: Hello): Promise<void> {
+    this.#epoch = hello.epoch;
+    await this.#greet(hello);
+    await this.#acknowledge(hello);
+    await this.#order(hello);
+    const open = (await this.#hello())?.open ?? [];
+    for (const { transactionId, versions, contract: token } of open) {
+      const facts = fairFacts(this.#now, token);
+      if (versions.length === 0) await this.#ask("sign", { transactionId, facts });
+      else await this.#ask("replace", { transactionId, above: versions.length, facts });
+    }
+    await this.#acknowledge(hello);
+  }
+
+  /** All that is out is called dead when its time is over, and something else is paid first. */
+  async #cycle(): Promise<void> {
+    kernel.scheduler.leap(8 * minuteMs);
+    const hello = await this.#hello();
+    if (hello === null) return;
+    await this.#greet(hello);
+    await this.#callDead(hello);
+    await this.#acknowledge(hello);
+    await this.#order(hello);
+    const again = await this.#hello();
+    for (const { transactionId, versions, contract: token } of again?.open ?? []) {
+      const above = Math.max(1, versions.length);
+      await this.#ask("replace", { transactionId, above, facts: fairFacts(this.#now, token) });
+    }
+    await this.#acknowledge(hello);
+  }
+
+  /** Something of their own, or an order of the shop, also with another content. */
+  #asked(): Asked {
+    const { chance } = kernel;
+    if (chance.below("a plain order", 2) === 0) return this.#plain();
+    const { orders, family } = this.#plan;
+    const isShops = chance.below("an order of the shop", 3) === 0;
+    const shops = isShops ? chance.pick("which order", orders) : null;
+    const issuedAt = this.#at;
+    const times = { issuedAt, expiresAt: issuedAt + chance.pick("their order runs out", [dayMs, dayMs, 40 * dayMs, 1_000, 1]) };
+    const named: readonly string[] = family === "evm" ? [...receivers, twin, namedReceiver] : waitingReceivers;
+    const isOther = shops === null || chance.below("with another content", 4) === 0;
+    const mode = chance.pick("mode", ["auto", "auto", "auto", "auto", "manual"] as const);
+    // The form of a job is its own, or no other one behind it is read.
+    const open = mode === "manual" ? "" : named[0];
+    const other = {
+      mode,
+      currency: chance.pick("currency", [stage.coin.id, "usdt", "usdt"]),
+      amount: chance.pick("amount", amounts),
+      address: chance.pick("to whom", [named[0], named[0], named[0], named[1], ...named, hot, contract, open]) ?? "",
+    };
+    const orderId = shops?.orderId ?? this.#orderId();
+    return { orderId, ...(isOther ? other : contentOf(shops)), ...times };
+  }
+
+  /** Amounts that policy lets through by itself. */
+  #plain(): Asked {
+    const { chance } = kernel;
+    const address = (this.#plan.family === "evm" ? receivers : waitingReceivers)[0];
+    const amount = chance.pick("a small amount", ["0.1", "0.15", "0.2", "0.2"]);
+    const times = { issuedAt: this.#now, expiresAt: this.#now + dayMs };
+    return { orderId: this.#orderId(), mode: "auto", currency: "usdt", amount, address, ...times };
+  }
+
+  #orderId(): string {
+    const { chance } = kernel;
+    if (this.#orders > 0 && chance.below("an id of before", 6) === 0) return `own-${chance.between("which id", 1, this.#orders)}`;
+    this.#orders += 1;
+    return `own-${this.#orders}`;
+  }
+
+  async #acknowledge(hello: Hello): Promise<void> {
+    const said = { ended: [...this.ended].slice(-64), dead: stage.family === "tron" ? [...this.#dead].slice(-64) : [] };
+    const head = (await this.#hello())?.head ?? hello.head;
+    if (head.seq > 0) await this.#show("release", this.gateway.ack(head, said, this.#at));
+  }
+
+  /** Both words of whatever is out, true or not. */
+  async #callDead({ open }: Hello): Promise<void> {
+    for (const { transactionId, versions } of open) {
+      const newest = versions.at(-1);
+      if (newest === undefined) continue;
+      this.#dead.add(newest.txHash);
+      const claim = { transactionId, stage: "dead", outcome: "", txHash: newest.txHash, block: 9, witnesses: 3 };
+      await this.#ask("observed", claim);
+    }
+  }
+
+  async #end({ open }: Hello): Promise<void> {
+    const { chance } = kernel;
+    for (const { transactionId, versions } of open) {
+      if (chance.below("which they call ended", 2) === 0) continue;
+      const txHash = versions[chance.below("by which version", Math.max(1, versions.length))]?.txHash ?? "ab".repeat(32);
+      // A lost withdrawal stops the signer, and there is nothing left to try.
+      const outcome = chance.pick("how it ended", ["paid", "paid", "reverted", "reverted", "cancelled"] as const);
+      await this.#ask("observed", { transactionId, stage: "final", outcome, txHash, block: 8 });
+      this.ended.add(transactionId);
+    }
+  }
+
+  async #recover(hello: Hello): Promise<void> {
+    const { chance } = kernel;
+    if (chance.below("they begin a recovery", 2) === 0) return;
+    this.#epochs += 1;
+    const count = chance.between("withdrawals in their order", 0, 6);
+    const withdrawals = new Map<string, RecoveryWithdrawal>();
+    for (const view of hello.open) if (view.slot !== "" && chance.below("they tell of it", 4) > 0) this.#tell(withdrawals, view);
+    for (let at = 0; at < count; at += 1) this.#invent(withdrawals, hello, at);
+    const all = [...withdrawals.values()];
+    const isEnded = chance.below("as ended", 4) === 0;
+    const top = BigInt(Math.max(0, ...all.map(({ slot }) => Number(slot))));
+    const next = chance.pick("next slot in their order", [top + 1n, top + 1n, 0n, top + 7n]);
+    const frame = this.gateway.recovery(hello.nonce, {
+      epoch: hello.epoch + chance.pick("their epoch", [1, 1, 2]),
+      held: chance.pick("they hold", [hello.head, hello.head, null, this.#heads[0] ?? null]),
+      accounts: chance.below("an account in it", 5) === 0 ? [] : [{ network, account: hot, next: `${next}` }],
+      ...{ spent: [], withdrawals: isEnded ? [] : all, ended: isEnded ? all : [], spends: [] },
+      at: this.#at,
+    });
+    await this.#show("admit", frame);
+  }
+
+  /** A withdrawal of the ledger, as it is or on another slot. */
+  #tell(into: Map<string, RecoveryWithdrawal>, { transactionId, address, slot, versions }: WithdrawalView): void {
+    const text = [...this.gateway.made].find((each) => (JSON.parse(each) as Job).transactionId === transactionId);
+    if (text === undefined || versions.length === 0) return;
+    const told = versions.map(({ txHash, feeMax, until }) => ({ txHash, feeMax, ...(until === undefined ? {} : { until }) }));
+    const isMoved = kernel.chance.below("on another slot", 8) === 0;
+    const place = { address, account: hot, slot: isMoved ? `${BigInt(slot) + 1n}` : slot };
+    into.set(transactionId, { job: text, signature: signJob(text, gatewayKey.privateKey), ...place, versions: told });
+  }
+
+  /** A withdrawal that nobody ever asked for, or one that was and has no slot here. */
+  #invent(into: Map<string, RecoveryWithdrawal>, hello: Hello, at: number): void {
+    const { chance } = kernel;
+    const asked = chance.below("a plain one", 3) > 0 ? this.#plain() : this.#asked();
+    const text = this.gateway.textOf(asked, chance.between("its place", 1, 9));
+    const { transactionId, address } = JSON.parse(text) as Job;
+    const from = BigInt(hello.accounts[0]?.nextSlot || this.#plan.firstNonce);
+    const slot = chance.below("below the next", 6) === 0 ? from - 1n : from + BigInt(at);
+    const until = stage.family === "tron" ? { until: this.#now + chance.pick("until", [1, -hourMs, 4 * minuteMs]) } : {};
+    const made = chance.bytes("a made-up hash", 32).toString("hex");
+    const txHash = stage.family === "tron" ? made : `0x${made}`;
+    const versions = [{ txHash, feeMax: chance.pick("a made-up fee", ["1000", "900000"]), ...until }];
+    if (slot < 0n) return;
+    into.set(transactionId, {
+      ...{ job: text, signature: signJob(text, gatewayKey.privateKey) },
+      ...{ address, account: hot, slot: `${slot}`, versions },
+    });
+  }
+
+  async #show(verb: "admit" | "release", frame: string): Promise<void> {
+    this.#frames.push({ verb, frame });
+    await this.#ask(verb, { frame });
+  }
+
+  #ask(verb: string, body: object): Promise<Said | null> {
+    if (this.#socket === null || this.#socket.isEnded)
+      this.#socket = new LocalSocket(this.#owner, this.#machine.signer, (message) => this.#seen(message as never));
+    const asked = this.#socket.request(verb as keyof CourierRequests, body as never) as Promise<Said>;
+    return asked.catch(() => null);
+  }
+}
+
+function contentOf({ mode, currency, amount, address }: Order): Pick<Asked, "mode" | "currency" | "amount" | "address"> {
+  return { mode, currency, amount, address };
+}

@@ -1,0 +1,26 @@
+/**
+ * Stands in for chains/tron/rpc.ts: the same door to one node, without HTTP, bytes and a provider's
+ * pace. The simulated node decides on each answer, and on silence.
+ */
+
+import { AgentError } from "../../../base/fault.ts";
+import type { Api, ApiOptions } from "../../../chains/tron/rpc.ts";
+import { kernel } from "../kernel/kernel.ts";
+
+export function createApi({ url }: ApiOptions): Api {
+  let isClosed = false;
+  return {
+    origin: url,
+    ask(path, fields, { isWrite = false }) {
+      const door = kernel.nodes.get(url);
+      if (isClosed || door === undefined) {
+        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the door to the node is closed", { path }));
+      }
+      return door.call(path, [fields], isWrite);
+    },
+    refusal: () => null,
+    close() {
+      isClosed = true;
+    },
+  };
+}

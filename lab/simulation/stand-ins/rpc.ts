@@ -1,0 +1,26 @@
+/**
+ * Stands in for chains/evm/rpc.ts: the same door to one node, without HTTP, batches and bytes. The
+ * simulated node decides on each answer, and on silence.
+ */
+
+import { AgentError } from "../../../base/fault.ts";
+import type { Rpc, RpcOptions } from "../../../chains/evm/rpc.ts";
+import type { Envelope } from "../../../chains/evm/rpc-envelope.ts";
+import { kernel } from "../kernel/kernel.ts";
+
+export function createRpc({ url }: RpcOptions): Rpc {
+  let isClosed = false;
+  return {
+    origin: url,
+    call(method, params, { isWrite = false }) {
+      const door = kernel.nodes.get(url);
+      if (isClosed || door === undefined) {
+        return Promise.reject(new AgentError("NODE_CLOSED", "none", "the door to the node is closed", { method }));
+      }
+      return door.call(method, params, isWrite) as Promise<Envelope>;
+    },
+    close() {
+      isClosed = true;
+    },
+  };
+}

@@ -1,0 +1,163 @@
+/**
+ * The simulated tree: the sources that a run reaches, compiled to a folder of their own, in which a
+ * handful of imports at the edges lead to stand-ins. The code between the edges is the product's
+ * own, word for word, or with one patch: an intended bug. Reads the sources, writes under
+ * dist/simulated.
+ */
+import { createHash } from "node:crypto";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
+import { fileURLToPath, pathToFileURL } from "node:url";
+import ts from "typescript";
+import type { Run } from "./run.ts";
+
+/** A change of one source file: `find` must be there exactly once. */
+export interface Patch {
+  readonly file: string; // from the root, as "agent/signer/acts/run.ts"
+  readonly find: string;
+  readonly replace: string;
+}
+
+const root = fileURLToPath(new URL("../../..", import.meta.url));
+const entry = "lab/simulation/run.ts";
+const trees = join(root, "dist", "simulated");
+
+interface StandIn {
+  readonly file?: string; // only in this one
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Everything else that the code imports is real. */
+const standIns: readonly StandIn[] = [
+  { from: "node:crypto", to: "lab/simulation/stand-ins/crypto.ts" },
+  { from: "tiny-secp256k1", to: "lab/simulation/stand-ins/curve.ts" },
+  { from: "ws", to: "lab/simulation/stand-ins/socket.ts" },
+  { file: "agent/ledger/disk.ts", from: "node:fs", to: "lab/simulation/stand-ins/files.ts" },
+  { file: "agent/ledger/disk.ts", from: "../files/trusted.ts", to: "lab/simulation/stand-ins/trusted.ts" },
+  { from: "../curve/account-node.ts", to: "lab/simulation/stand-ins/account-node.ts" },
+  { file: "chains/evm/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/stand-ins/rpc.ts" },
+  { file: "chains/tron/node-pool.ts", from: "./rpc.ts", to: "lab/simulation/stand-ins/api.ts" },
+  { file: "protocol/envelope.ts", from: "./point.ts", to: "lab/simulation/stand-ins/point.ts" },
+];
+
+const timers = "lab/simulation/stand-ins/timers.ts";
+const timerNames = [
+  "setTimeout",
+  "setInterval",
+  "setImmediate",
+  "clearTimeout",
+  "clearInterval",
+  "clearImmediate",
+  "performance",
+] as const;
+
+const importPattern = /(\bfrom\s*|\bimport\s*\(\s*|^\s*import\s+)(["'])([^"']+)\2/gm;
+
+interface Source {
+  readonly file: string;
+  readonly text: string; // compiled, its imports not yet turned
+}
+
+const compiled = new Map<string, Source>();
+
+function sourceOf(file: string, patch: Patch | null): Source {
+  const isPatched = patch?.file === file;
+  const known = compiled.get(file);
+  if (known !== undefined && !isPatched) return known;
+  const original = readFileSync(join(root, file), "utf8");
+  const source = { file, text: compile(isPatched ? patched(original, patch) : original, file) };
+  if (!isPatched) compiled.set(file, source);
+  return source;
+}
+
+function patched(text: string, { file, find, replace }: Patch): string {
+  const parts = text.split(find);
+  if (parts.length !== 2) throw new Error(`${file} holds the text to replace ${parts.length - 1} times: ${find}`);
+  return parts.join(replace);
+}
+
+/** A text is compiled once for all commands of a build; a new build has a new dist/. */
+function compile(text: string, file: string): string {
+  const name = createHash("sha256").update(`${ts.version}\n${text}`).digest("hex").slice(0, 32);
+  const place = join(trees, "compiled", `${name}.js`);
+  if (existsSync(place)) return readFileSync(place, "utf8");
+  const { outputText } = ts.transpileModule(text, {
+    fileName: file,
+    compilerOptions: { target: ts.ScriptTarget.ES2022, module: ts.ModuleKind.ESNext, verbatimModuleSyntax: true },
+  });
+  mkdirSync(dirname(place), { recursive: true });
+  const unfinished = `${place}.${process.pid}`;
+  writeFileSync(unfinished, outputText);
+  renameSync(unfinished, place);
+  return outputText;
+}
+
+const isOwn = (file: string): boolean => file.startsWith("simulation/");
+
+/** The target of an import: another source, or null for a package. */
+function targetOf(file: string, name: string): string | null {
+  const standIn = isOwn(file) ? undefined : standIns.find((one) => one.from === name && (one.file ?? file) === file);
+  if (standIn !== undefined) return standIn.to;
+  return name.startsWith(".") ? posix.join(posix.dirname(file), name) : null;
+}
+
+function relative(from: string, to: string): string {
+  const path = posix.relative(posix.dirname(from), to).replace(/\.ts$/, ".js");
+  return path.startsWith(".") ? path : `./${path}`;
+}
+
+/** The file as it stands in the tree, and what it leads to. */
+function turned({ file, text }: Source): { readonly text: string; readonly leads: readonly string[] } {
+  const leads: string[] = [];
+  const lead = (to: string): string => {
+    leads.push(to);
+    return relative(file, to);
+  };
+  let result = text.replace(importPattern, (whole, before: string, quote: string, name: string) => {
+    const to = targetOf(file, name);
+    return to === null ? whole : `${before}${quote}${lead(to)}${quote}`;
+  });
+  const used = isOwn(file) ? [] : timerNames.filter((name) => new RegExp(`(?<![.\\w])${name}\\b`).test(text));
+  if (used.length > 0) result = `import { ${used.join(", ")} } from "${lead(timers)}";\n${result}`;
+  return { text: result, leads };
+}
+
+/**
+ * Builds the tree, unless it is there already. @returns its folder
+ * @throws Error when the patch does not fit
+ */
+export function buildTree(patch: Patch | null = null): string {
+  const files = new Map<string, string>();
+  const waiting = [entry];
+  for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) {
+    if (files.has(file)) continue;
+    const { text, leads } = turned(sourceOf(file, patch));
+    files.set(file, text);
+    waiting.push(...leads);
+  }
+  if (patch !== null && !files.has(patch.file)) throw new Error(`no run reaches ${patch.file}`);
+  const hash = createHash("sha256");
+  for (const file of [...files.keys()].sort()) hash.update(`${file}\n${files.get(file)}\n`);
+  const folder = join(trees, hash.digest("hex").slice(0, 20));
+  if (existsSync(folder)) return folder;
+  const unfinished = `${folder}.${process.pid}`;
+  for (const [file, text] of files) {
+    const path = join(unfinished, file.replace(/\.ts$/, ".js"));
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, text);
+  }
+  try {
+    renameSync(unfinished, folder);
+  } catch (error) {
+    // Somebody else built the same meanwhile.
+    rmSync(unfinished, { recursive: true, force: true });
+    if (!existsSync(folder)) throw error;
+  }
+  return folder;
+}
+
+/** Loads a tree that was built. */
+export async function loadTree(folder: string): Promise<Run> {
+  return (await import(pathToFileURL(join(folder, entry.replace(/\.ts$/, ".js"))).href)) as Run;
+}

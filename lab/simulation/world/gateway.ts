@@ -1,0 +1,364 @@
+/**
+ * The gateway's machine: the real store, hub, watcher and withdrawals over one database in memory,
+ * whose commits are what a power failure leaves. The database is made once per process and emptied
+ * for each run.
+ */
+import { EventEmitter } from "node:events";
+import type { Server } from "node:http";
+import type { DatabaseSync } from "@photostructure/sqlite";
+import { AgentError } from "../../../base/fault.ts";
+import { compareMarks, marksOf } from "../../../gateway/deposits/ceilings.ts";
+import { requestDeposit } from "../../../gateway/deposits/deposits.ts";
+import { watchSkipped } from "../../../gateway/deposits/skipped-addresses.ts";
+import { startHub } from "../../../gateway/hub/hub.ts";
+import type { Operator } from "../../../gateway/operator/people.ts";
+import { pairAgent } from "../../../gateway/pairing/pairing.ts";
+import { createBoard } from "../../../gateway/prices/board.ts";
+import type { Service } from "../../../gateway/service.ts";
+import type { AddressMark, AddressMarks } from "../../../gateway/store/address-marks.ts";
+import { keepNativeCoins } from "../../../gateway/store/holdings.ts";
+import { createSignals } from "../../../gateway/store/signals.ts";
+import { type Store, storeOver, type Value } from "../../../gateway/store/store.ts";
+import { createSweeps } from "../../../gateway/sweeps/sweeps.ts";
+import { startWatcher } from "../../../gateway/watcher/watcher.ts";
+import { createWaiters } from "../../../gateway/withdrawals/waiters.ts";
+import { requestWithdrawal, type WithdrawalRequest } from "../../../gateway/withdrawals/withdrawals.ts";
+import { publicKeyHex } from "../../../protocol/envelope.ts";
+import { memoryMarks } from "../../rig/address-marks.ts";
+import { kernel, note } from "../kernel/kernel.ts";
+import type { Owner } from "../kernel/scheduler.ts";
+import { derivedAddresses } from "../sentences/sweeps.ts";
+import type { Machine } from "./agent.ts";
+import { logOf } from "./log.ts";
+import type { Network } from "./network.ts";
+import type { Plan } from "./plan.ts";
+import {
+  accounts,
+  begun,
+  gatewayConfig,
+  gatewayKey,
+  linkDeadMs,
+  merchant,
+  network,
+  pairedCurrencies,
+  stage,
+  wallet,
+} from "./setting.ts";
+import { Tables } from "./tables.ts";
+
+type Raw = InstanceType<typeof DatabaseSync>;
+
+const linkLimits = { helloMs: 3_000, beatMs: 6_000, resendMs: 8_000 };
+const pollMs = { evm: 5_000, tron: 10_000 } as const;
+
+/**
+ * A fault at a commit: the process dies before it or after it, or the disk fails and nobody knows.
+ */
+export type CommitVerdict = "fine" | "dies before" | "dies after" | "fails before" | "fails after";
+
+/** As pairing leaves them in the agent's row. */
+function rowAccounts() {
+  const [firstDerived = ""] = derivedAddresses();
+  return accounts.map(({ family, purpose, id }) => ({
+    ...{ family, purpose, id, firstAddress: purpose === "hot" ? id : firstDerived },
+  }));
+}
+
+const tables = new Tables();
+
+export interface GatewayOptions {
+  readonly plan: Plan;
+  readonly net: Network;
+  readonly verdict: () => CommitVerdict;
+  /** A commit is durable; these of the tables that tell of withdrawals were written to. */
+  readonly committed: (tables: ReadonlySet<string>) => void;
+  readonly thrown: (owner: Owner, error: unknown) => void;
+}
+
+type OtherColumn = "id" | "wallet" | "signerKey" | "linkKey" | "accounts" | "networks" | "currencies";
+
+export class Gateway {
+  readonly #options: GatewayOptions;
+  skewMs = 0;
+  owner: Owner | null = null;
+  service: Service | null = null;
+  #runs = 0;
+  #marks: ReadonlyMap<string, AddressMark> | null = null;
+  /** Signatures of a released agent, when it was released. */
+  #stored = 0;
+
+  constructor(options: GatewayOptions) {
+    this.#options = options;
+    tables.empty();
+    tables.prepare("INSERT INTO meta (name, value) VALUES ('schema', '1')").run();
+    tables.prepare("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Shop', 0)").run(merchant);
+  }
+
+  readonly clock = (): number => begun + Math.floor(kernel.scheduler.nowMs) + this.skewMs;
+
+  /** The view of a person at the database, outside every process. */
+  all<Row>(sql: string, ...values: readonly Value[]): readonly Row[] {
+    return tables.prepare(sql).all(...values) as Row[];
+  }
+
+  /** All signatures that the gateway was told of. */
+  txHashes(): ReadonlySet<string> {
+    return new Set(this.all<{ txHash: string }>("SELECT txHash FROM signatures").map(({ txHash }) => txHash));
+  }
+
+  get isInTransaction(): boolean {
+    return tables.isTransaction;
+  }
+
+  admit(machine: Machine, epoch: number): void {
+    tables
+      .prepare(
+        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(
+        ...[machine.id, merchant, wallet, epoch, publicKeyHex(machine.vault.signerKey), machine.linkKeyHex],
+        ...[JSON.stringify(rowAccounts()), JSON.stringify([network]), JSON.stringify(pairedCurrencies), this.clock()],
+      );
+  }
+
+  /** Another merchant is paired, as pairing leaves it. */
+  admitAs(merchant: string, row: Readonly<Record<OtherColumn, string>> & { readonly epoch: number }): void {
+    tables.prepare("INSERT INTO merchants (id, name, createdAt) VALUES (?, 'Other', 0)").run(merchant);
+    tables
+      .prepare(
+        `INSERT INTO agents (id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies, pairedAt)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      )
+      .run(
+        ...[row.id, merchant, row.wallet, row.epoch, row.signerKey, row.linkKey, row.accounts, row.networks, row.currencies],
+        this.clock(),
+      );
+  }
+
+  /**
+   * One command of the gateway's operator, in a process of its own beside the gateway's. Answers
+   * null when the database did not take it, or when it died before it could say; what it wrote may
+   * be there.
+   */
+  command<T>(act: (by: Operator) => T, answered: (said: T | null) => void): void {
+    const owner: Owner = { name: "operator", isAlive: true, hasPromises: false };
+    kernel.scheduler.after(1, owner, () => {
+      const random = (count: number): Uint8Array => kernel.chance.bytes("operator's random", count);
+      const run = this.service === null ? null : this.run;
+      let said: T | null = null;
+      try {
+        const store = this.#storeOf(owner, logOf(owner));
+        said = act({ store, gatewayKey, random, nowMs: this.clock(), run });
+      } catch (error) {
+        if (owner.isAlive && !(error instanceof AgentError)) throw error;
+        note("command failed", error instanceof AgentError ? error.code : "");
+      }
+      tables.rollback();
+      answered(owner.isAlive ? said : null);
+    });
+  }
+
+  /** Signatures of released agents are counted from here. */
+  keepReleased(): void {
+    this.#stored = this.#storedOfReleased();
+  }
+
+  /** Whether signatures of a released agent were stored since it was released. */
+  get servesReleased(): boolean {
+    return this.#storedOfReleased() > this.#stored;
+  }
+
+  #storedOfReleased(): number {
+    const sql = "SELECT count(*) AS n FROM signatures JOIN agents ON agents.id = signatures.agent WHERE releasedAt IS NOT NULL";
+    return this.all<{ n: number }>(sql)[0]?.n ?? 0;
+  }
+
+  start(): void {
+    const owner: Owner = { name: "gateway", isAlive: true, hasPromises: true };
+    this.owner = owner;
+    kernel.scheduler.after(0, owner, () => this.#run(owner));
+  }
+
+  /** The name of the process that runs, or ran last. */
+  get run(): string {
+    return `run ${this.#runs}`;
+  }
+
+  #run(owner: Owner): void {
+    this.#runs += 1;
+    const { plan, net } = this.#options;
+    const log = logOf(owner);
+    const store = this.#storeOf(owner, log);
+    store.onPoisoned(() => this.ends(owner));
+    const signals = createSignals();
+    const waiters = createWaiters(signals);
+    const config = gatewayConfig(plan);
+    const { clock, run } = this;
+    const server = new EventEmitter() as EventEmitter & Server;
+    const limits = { ...linkLimits, deadMs: linkDeadMs[stage.family] };
+    const marks = this.#openMarks(store);
+    startHub({ server, store, gatewayKey: gatewayKey.privateKey, signals, config, log, clock, limits, run, marks });
+    const { onPass } = createSweeps({ store, signals, config, log, clock, run });
+    const watching = { store, signals, config, log, clock, run, pollMs: pollMs[stage.family] };
+    const watcher = startWatcher(plan.deposits.length === 0 ? watching : { ...watching, onPass });
+    store.write((database) => keepNativeCoins(database, new Map([[network, stage.coin.id]])));
+    const confirmations = (id: string): number | null => watcher.confirmations(id);
+    const outOfService = (currency: string): string => watcher.outOfService().get(currency) ?? "";
+    const random = (count: number): Uint8Array => kernel.chance.bytes("gateway random", count);
+    const prices = createBoard(config, clock);
+    this.service = {
+      ...{ addressMarks: marks, readAt: (of: string) => watcher.readAt(of) },
+      ...{ config, store, signals, key: gatewayKey, log, clock, random, waiters, run },
+      ...{ confirmations, outOfService, prices },
+    };
+    net.listener = { owner, server };
+    note("gateway up");
+  }
+
+  /** The file beside the database: nothing here loses it. */
+  #openMarks(store: Store): AddressMarks {
+    const known = this.#marks;
+    store.write((database) => compareMarks(database, known, this.clock()));
+    while (store.write((database) => watchSkipped(database, 100, this.clock())) > 0);
+    const marks = memoryMarks(marksOf(store.database, known));
+    this.#marks = marks.kept;
+    return marks;
+  }
+
+  #storeOf(owner: Owner, log: ReturnType<typeof logOf>): Store {
+    const { verdict, committed } = this.#options;
+    const check = (): void => {
+      if (!owner.isAlive) throw new Error("a dead process reaches nothing");
+    };
+    const touched = new Set<string>();
+    const said = (): void => {
+      committed(touched);
+      touched.clear();
+    };
+    const commit = (): void => {
+      const fate = verdict();
+      const isDone = fate !== "dies before" && fate !== "fails before";
+      if (isDone) tables.exec("COMMIT");
+      else tables.rollback();
+      note("commit", fate);
+      if (isDone) said();
+      touched.clear();
+      if (fate === "fine") return;
+      if (fate.startsWith("dies")) this.ends(owner);
+      check();
+      throw Object.assign(new Error("disk I/O error: simulated"), { errcode: 10 });
+    };
+    const raw = {
+      prepare: (sql: string) => {
+        const statement = tables.prepare(sql);
+        return {
+          get: (...values: Value[]) => {
+            check();
+            return statement.get(...values);
+          },
+          all: (...values: Value[]) => {
+            check();
+            return statement.all(...values);
+          },
+          run: (...values: Value[]) => {
+            check();
+            const done = statement.run(...values);
+            touched.add(statement.writesTo);
+            if (!tables.isTransaction) said();
+            return done;
+          },
+        };
+      },
+      exec: (sql: string) => {
+        check();
+        if (sql === "COMMIT") commit();
+        else tables.exec(sql);
+      },
+      get isTransaction() {
+        return owner.isAlive && tables.isTransaction;
+      },
+      isOpen: true,
+      close: () => {},
+    };
+    return storeOver(raw as unknown as Raw, ":memory:", log);
+  }
+
+  /** The process is gone, with what it had not committed; another one is started. */
+  ends(owner: Owner, isHeard = true): void {
+    if (!owner.isAlive) return;
+    if (owner !== this.owner) {
+      owner.isAlive = false;
+      tables.rollback();
+      return;
+    }
+    note("gateway ends");
+    owner.isAlive = false;
+    tables.rollback();
+    this.owner = null;
+    this.service = null;
+    this.#options.net.listener = null;
+    this.#options.net.died(owner, isHeard);
+    kernel.scheduler.after(kernel.chance.between("gateway back", 100, 2_500), kernel.scheduler.world, () => {
+      if (this.owner === null) this.start();
+    });
+  }
+
+  backup(): ReturnType<Tables["backup"]> {
+    return tables.backup();
+  }
+
+  restore(rows: ReturnType<Tables["backup"]>): void {
+    if (this.owner !== null) this.ends(this.owner);
+    tables.restore(rows);
+  }
+
+  /**
+   * As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile.
+   */
+  pair(body: Uint8Array, answered: (answer: ReturnType<typeof pairAgent>) => void): void {
+    const { owner, service } = this;
+    if (owner === null || service === null) return;
+    kernel.scheduler.after(1, owner, () => {
+      try {
+        answered(pairAgent(service, body, { address: "127.0.0.1", unreadable: "" }));
+      } catch (error) {
+        if (!(error instanceof AgentError)) throw error;
+        note("pairing failed", error.code);
+      }
+    });
+  }
+
+  /**
+   * A deposit request; answers its address, and nothing when the process dies meanwhile.
+   */
+  askDeposit(body: Uint8Array, answered: (address: string) => void, whose = merchant): void {
+    const { owner, service } = this;
+    if (owner === null || service === null) return;
+    kernel.scheduler.after(1, owner, () => {
+      const told = requestDeposit(service, { merchant: whose, body, write: service.store.writeTogether }).then((answer) => {
+        if (answer.kind === "data") answered((JSON.parse(answer.body) as { address: string }).address);
+      });
+      told.catch((error: unknown) => {
+        if (error instanceof AgentError) note("request failed", error.code);
+        else this.#options.thrown(owner, error);
+      });
+    });
+  }
+
+  /**
+   * As the HTTP server would, in the gateway's own process; answers nothing when it dies meanwhile.
+   */
+  request(request: Omit<WithdrawalRequest, "write">, answered: (answer: object) => void): void {
+    const { owner, service } = this;
+    if (owner === null || service === null) return;
+    kernel.scheduler.after(1, owner, () => {
+      requestWithdrawal(service, { ...request, write: service.store.writeTogether }).then(answered, (error: unknown) => {
+        // The server answers 500 and the shop asks again: what the database did not take was never
+        // promised.
+        if (error instanceof AgentError) note("request failed", error.code);
+        else this.#options.thrown(owner, error);
+      });
+    });
+  }
+}

@@ -1,0 +1,126 @@
+/**
+ * The AF_UNIX socket between courier and signer without bytes: requests go to the signer's real
+ * verbs, answers and pushes come back in order. When either end dies the other hears of it, as the
+ * kernel would tell it.
+ */
+import type { SocketClient } from "../../../agent/socket/client.ts";
+import type { Answer, CourierAnswers, CourierRequests, Push, Request } from "../../../agent/socket/verbs.ts";
+import { AgentError } from "../../../base/fault.ts";
+import { kernel, note } from "../kernel/kernel.ts";
+import type { Owner } from "../kernel/scheduler.ts";
+
+const delayMs = 0.1;
+
+/** The listening end: a signer that is up. */
+export interface SignerDoor {
+  readonly owner: Owner;
+  readonly courierVerbs: (request: Request, answer: (answer: Answer) => void) => void;
+  readonly sockets: Set<LocalSocket>;
+}
+
+/** A request as its courier means it; what comes in its place. */
+export type Touched = (verb: string, body: object) => object;
+
+interface Waiting {
+  readonly resolve: (answer: never) => void;
+  readonly reject: (fault: AgentError) => void;
+}
+
+export class LocalSocket implements SocketClient<CourierRequests, CourierAnswers> {
+  readonly #owner: Owner;
+  readonly #door: SignerDoor | null;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #seen: (message: Answer | Push) => void;
+  readonly #touched: Touched;
+  #onPush: (push: Push) => void = () => {};
+  #onClose: (reason: AgentError) => void = () => {};
+  #ended: AgentError | null = null;
+  #nextId = 1;
+
+  /** `seen` is told of everything that leaves the signer; `touched` says what really goes in. */
+  constructor(
+    owner: Owner,
+    door: SignerDoor | null,
+    seen: (message: Answer | Push) => void,
+    touched: Touched = (_, body) => body,
+  ) {
+    this.#owner = owner;
+    this.#touched = touched;
+    this.#door = door?.owner.isAlive === true ? door : null;
+    this.#seen = seen;
+    this.#door?.sockets.add(this);
+    if (this.#door === null) kernel.scheduler.after(delayMs, owner, () => this.#end(closedFault("SOCKET_UNREACHABLE", "none")));
+  }
+
+  request<V extends keyof CourierRequests & string>(verb: V, body: CourierRequests[V]): Promise<never> {
+    const door = this.#door;
+    if (this.#ended !== null || door === null) return Promise.reject(closedFault("SOCKET_UNREACHABLE", "none"));
+    if (!this.#owner.isAlive) return new Promise(() => {});
+    const id = this.#nextId++;
+    const { scheduler } = kernel;
+    note(`asks ${verb}`, id);
+    scheduler.after(delayMs, door.owner, () => {
+      note(`hears ${verb}`, id);
+      door.courierVerbs({ id, verb, ...this.#touched(verb, body) }, (answer) => this.#answered(door, answer));
+    });
+    return new Promise((resolve, reject) => this.#waiting.set(id, { resolve, reject }));
+  }
+
+  /** From the signer; dropped when it died in the act. */
+  #answered(door: SignerDoor, answer: Answer): void {
+    if (!door.owner.isAlive) return;
+    this.#seen(answer);
+    if (!door.owner.isAlive) return;
+    note("answers", answer.ok ? "ok" : answer.code, () => `${answer.id} ${answer.ok ? "ok" : `${answer.code} ${answer.detail}`}`);
+    kernel.scheduler.after(delayMs, this.#owner, () => {
+      const waiting = this.#waiting.get(answer.id);
+      this.#waiting.delete(answer.id);
+      const { id: _id, ...rest } = answer;
+      waiting?.resolve(rest as never);
+    });
+  }
+
+  get isEnded(): boolean {
+    return this.#ended !== null;
+  }
+
+  push(message: Push): void {
+    if (this.#ended !== null) return;
+    this.#seen(message);
+    if (this.#door?.owner.isAlive !== true) return;
+    kernel.scheduler.after(delayMs, this.#owner, () => {
+      if (this.#ended === null) this.#onPush(message);
+    });
+  }
+
+  /** The signer's process ended. */
+  lost(): void {
+    kernel.scheduler.after(delayMs, this.#owner, () => this.#end(closedFault("SOCKET_CLOSED", "unknown")));
+  }
+
+  onPush(listener: (push: Push) => void): void {
+    this.#onPush = listener;
+  }
+
+  onClose(listener: (reason: AgentError) => void): void {
+    if (this.#ended !== null) listener(this.#ended);
+    else this.#onClose = listener;
+  }
+
+  close(): void {
+    this.#end(closedFault("SOCKET_CLOSED", "unknown"));
+  }
+
+  #end(reason: AgentError): void {
+    if (this.#ended !== null) return;
+    this.#ended = reason;
+    this.#door?.sockets.delete(this);
+    for (const { reject } of this.#waiting.values()) reject(reason);
+    this.#waiting.clear();
+    this.#onClose(reason);
+  }
+}
+
+function closedFault(code: "SOCKET_UNREACHABLE" | "SOCKET_CLOSED", effect: "none" | "unknown"): AgentError {
+  return new AgentError(code, effect, "the socket is closed: simulated");
+}

@@ -1,0 +1,42 @@
+/**
+ * Reads bytes back before they are sent, as the courier does with ethers, by the simulated chain's
+ * own reader.
+ */
+
+import type { CourierSettings } from "../../../agent/config/settings.ts";
+import type { ReadBack } from "../../../agent/courier/nodes/read-back.ts";
+import { isCancel, readRaw } from "./raw.ts";
+import { stage } from "./setting.ts";
+import { addressHex, readTransfer } from "./tron-raw.ts";
+
+type Settings = Pick<CourierSettings, "chains" | "currencies">;
+type Asked = Parameters<ReadBack>;
+
+export function readBack(settings: Settings): ReadBack {
+  const isSame = stage.family === "tron" ? saysTransfer : saysTransaction;
+  return (withdrawal, version) => Promise.resolve(isSame(settings, withdrawal, version) ? "" : "the bytes say something else");
+}
+
+/** The token that a withdrawal pays, "" for the coin. */
+function tokenOf({ currencies }: Settings, { mode, currency }: Asked[0]): string {
+  const { contract = "" }: { readonly contract?: string } = currencies[currency] ?? {};
+  return mode === "topup" ? "" : contract;
+}
+
+function saysTransaction(settings: Settings, withdrawal: Asked[0], version: Asked[1]): boolean {
+  const read = readRaw(version.raw ?? "");
+  if (read?.payment == null || read.hash !== version.txHash) return false;
+  const isPlaced = read.chainId === settings.chains[withdrawal.chain]?.chainId && `${read.nonce}` === withdrawal.slot;
+  if (!isPlaced || version.isCancel === true) return isPlaced && isCancel(read);
+  const { contract, receiver, units } = read.payment;
+  const token = tokenOf(settings, withdrawal).toLowerCase();
+  return contract === token && receiver === withdrawal.address.toLowerCase() && `${units}` === withdrawal.amountUnits;
+}
+
+function saysTransfer(settings: Settings, withdrawal: Asked[0], version: Asked[1]): boolean {
+  const read = readTransfer(version.raw ?? "");
+  if (read === null || read.hash !== version.txHash || read.owner !== addressHex(withdrawal.account)) return false;
+  const token = tokenOf(settings, withdrawal);
+  const isToken = read.contract === (token === "" ? "" : addressHex(token));
+  return isToken && read.receiver === addressHex(withdrawal.address) && `${read.units}` === withdrawal.amountUnits;
+}
