@@ -299,7 +299,7 @@ const rules: readonly Rule[] = [
   },
 ];
 
-/** Every entry of a receipt counts, whatever its note. */
+/** Every entry of a receipt counts, with any note. */
 function withoutNotes(): void {
   vi.spyOn(tronAnswers, "readReceipt").mockImplementation((value) => {
     const receipt = real.readReceipt(value);

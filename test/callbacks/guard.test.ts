@@ -36,7 +36,7 @@ afterEach(() => {
   connected.length = 0;
 });
 
-/** Listens on loopback and counts whoever comes. */
+/** Listens on loopback and counts the connections. */
 async function listener(): Promise<{ readonly port: number; readonly hits: () => number; close(): Promise<unknown> }> {
   let hits = 0;
   const server: Server = createServer((_request, response) => void response.writeHead(204).end());
@@ -52,8 +52,8 @@ async function listener(): Promise<{ readonly port: number; readonly hits: () =>
 }
 
 /**
- * A name server on loopback: `answers` names the IPv4 addresses of its next answers, the last one
- * for ever.
+ * A name server on loopback: `answers` names the IPv4 addresses of its next answers, and the last
+ * address stays.
  */
 async function nameServer(answers: readonly string[], v6 = ""): Promise<{ readonly at: string; asked: number; close(): void }> {
   const socket: UdpSocket = createSocket("udp4");

@@ -1,6 +1,6 @@
 /**
  * Batches that a node refuses, with any status and in any words: smaller batches follow, down to
- * one call, and the size that works is kept. A write is sent once whatever comes.
+ * one call, and the size that works is kept. A write is sent once in every case.
  */
 import { expect, describe as group, it } from "vitest";
 import type { FakeAnswer, RpcCall } from "../../lab/rig/fake-node.ts";

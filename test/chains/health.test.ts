@@ -63,7 +63,7 @@ describe("a chain", () => {
     expect(still.code).toBe("NODE_STALE");
     expect(still.words).toContain("http://a shows no new block for 150 s: its newest block is 655, of 13:47:30 UTC");
     expect(still.nodes.map(({ code }) => code)).toEqual(["NODE_STALE", "NODE_STALE"]);
-    // This machine's clock may be behind the chain's: the number alone tells then.
+    // This machine's clock may be behind the chain's: only the number counts then.
     expect(judge(up("http://a", head(655, -3_600_000, { stoodForMs: 31_000 }))).code).toBe("NODE_STALE");
     // A node that nobody asked has said nothing since.
     expect(judge(up("http://a", head(655, 150_000, { seenAgoMs: 140_000 }))).code).toBe("");

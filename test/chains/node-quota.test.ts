@@ -1,7 +1,7 @@
 /**
- * Refusals of providers that are asked too much: recognised in every shape, told in the provider's
- * own words, and kept to. Sources of the words: enviodev/hyperindex #715, xclud/web3dart #24,
- * latticexyz/mud #1522, a16z/zkdocs #9, namehash/ensnode #1022, iexbase/tron-api #171,
+ * Refusals of providers that are asked too much: they are recognised in every shape, shown in the
+ * provider's own words, and obeyed. Sources of the words: enviodev/hyperindex #715, xclud/web3dart
+ * #24, latticexyz/mud #1522, a16z/zkdocs #9, namehash/ensnode #1022, iexbase/tron-api #171,
  * rpc-plane #18, RequestNetwork #1606.
  */
 import { describe, expect, it } from "vitest";

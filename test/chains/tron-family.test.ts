@@ -1,6 +1,6 @@
 /**
  * chains/tron behind the offline door: networks, ordinals, the offer and its costs, waiting, and
- * what is told beside the bytes.
+ * the facts that go with the bytes.
  */
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * The fee that the watcher tells for a payment on Tron, against the stand-in for java-tron: the
- * gateway keeps so much back before it orders a sweep.
+ * The watcher's fee for a payment on Tron, against the stand-in for java-tron: the gateway keeps
+ * this amount back before it orders a sweep.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import { createWatcher, type TronWatcher } from "../../chains/tron/node-watcher.ts";

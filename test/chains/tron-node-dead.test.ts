@@ -239,7 +239,7 @@ group("halts, branches, lag and lies, at random", () => {
           if (chance.chance(6))
             chain.replace(1 + chance.below(4), { kept: chance.pick(["all", "none"] as const), empty: chance.below(2) });
           for (const front of fronts) front.suffer({});
-          // One of three at a time: two that lie alike are believed.
+          // One of three at a time, because two equal lies would decide.
           chance
             .pick(fronts)
             .suffer(chance.pick([{}, { lagBlocks: 3 }, { lies: [chance.pick<Lie>(lies)] }, { status: 500, share: 0.2 }]));

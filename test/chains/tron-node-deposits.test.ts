@@ -30,7 +30,7 @@ let town: Town;
 let watcher: TronWatcher;
 
 const patient = { timeoutMs: 10_000, patienceMs: 20_000 };
-/** For nodes that are told to hang: nobody has to wait for them. */
+/** A short time for nodes that hang on order: nobody has to wait for them. */
 const hasty = { timeoutMs: 300, patienceMs: 600 };
 
 function watch(times = patient): TronWatcher {

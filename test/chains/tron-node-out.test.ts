@@ -60,7 +60,7 @@ group("a provider of Tron that is out", () => {
     town.node.fronts[1]!.suffer({ isCut: true });
     const facts = () => expect(door.facts(payer.address)).rejects.toMatchObject({ code: "NODE_UNREACHABLE" });
     await facts();
-    // One node's failure ends the question; the other node's own may be heard a moment later.
+    // One node's failure ends the question; the other node's may come a moment later.
     await until(() => second().outForMs !== null);
     const { outForMs } = second();
     await new Promise((done) => setTimeout(done, 300));

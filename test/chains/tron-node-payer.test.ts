@@ -1,7 +1,6 @@
 /**
- * The questions of whoever pays on Tron, against the stand-in for java-tron: facts, energy,
- * activation, places, verdicts, what a broadcast's answer is worth, and the independent reading of
- * signed bytes.
+ * The questions of a payer on Tron, against the stand-in for java-tron: facts, energy, activation,
+ * places, verdicts, the worth of a broadcast's answer, and the independent reading of signed bytes.
  */
 import { afterEach, expect, describe as group, it } from "vitest";
 import type { Payment } from "../../chains/family.ts";

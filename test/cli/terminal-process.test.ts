@@ -1,7 +1,7 @@
 /**
- * Questions on a real terminal, through the program itself: only the whole word yes lets anything
- * happen, and whoever leaves by another way has changed nothing, reads why on a line of its own,
- * and gets the exit code of a clear no.
+ * Questions on a real terminal, through the program itself: only the complete word yes lets
+ * anything happen. Every other way out changes nothing, prints the reason on a line of its own, and
+ * has the exit code of a clear no.
  */
 import { randomBytes } from "node:crypto";
 import { appendFileSync, mkdtempSync, rmSync } from "node:fs";

@@ -46,7 +46,7 @@ describe("text of others", () => {
 });
 
 describe("every program, given words of others", () => {
-  /** Both streams. The arguments are as good a way in as any: whoever names a file chooses them. */
+  /** Both streams. The arguments are a way in as well: the author of a file chooses its name. */
   const printed = (launcher: string, ...args: string[]): string => {
     const { stdout, stderr } = spawnSync(process.execPath, [join(projectRoot, launcher), ...args], { encoding: "utf8" });
     return stdout + stderr;

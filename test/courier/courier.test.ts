@@ -105,7 +105,7 @@ describe("a withdrawal", () => {
   it("the courier tells each connection that its greeting was taken, with nothing else to say", async () => {
     const rig = await rigOn();
     await until(() => rig.gateway.statements.some(({ isGreeted }) => isGreeted));
-    // The account's first nonce is told by itself; after that there is nothing new.
+    // The account's first nonce is reported by itself; then there is nothing new.
     await until(() => rig.signer.core.heads.acked.seq > 1 && rig.signer.core.outbox.size === 0);
     await rig.gateway.stop();
     const before = rig.gateway.statements.length;

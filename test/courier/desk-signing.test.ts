@@ -181,7 +181,7 @@ describe("asking for a signature", () => {
     const [ask, ...more] = only(gasFor(driver, 1), "ask");
     expect(more).toEqual([]);
     expect(ask).toMatchObject({ verb: "sign", body: { transactionId: idOf(1), facts: { gasLimit: "21000" } } });
-    // Prices were too high: what the call costs is asked for anew once the answer is old.
+    // Prices were too high: the estimate is asked for again when the answer is old.
     driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));
     expect(asked(driver.block(11))).toEqual(["sign:1"]);
     driver.feed(refused("sign", 1, "POLICY_FEE_ABOVE_WITHDRAWAL"));

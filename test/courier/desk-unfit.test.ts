@@ -1,4 +1,4 @@
-/** The desk and a token whose contract counts otherwise than config.json says. */
+/** The desk and a token whose contract has other decimals than config.json. */
 import { describe, expect, it } from "vitest";
 import { createDesk, step } from "../../agent/courier/desk/desk.ts";
 import { factsOf, helloOf, token, viewOf } from "../support/desk-views.ts";

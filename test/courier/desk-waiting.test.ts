@@ -1,6 +1,6 @@
 /**
- * The desk where versions end by waiting: when the nodes are asked whether one is dead, what is
- * told, when another is asked for, and random worlds with halts and lost answers.
+ * The desk on a chain where versions end by waiting: the time of the question for a death, the
+ * reports, the request for another version, and random worlds with halts and lost answers.
  */
 import { describe, expect, it } from "vitest";
 import type { VersionView } from "../../agent/socket/verbs.ts";

@@ -16,7 +16,7 @@ interface Line {
   readonly body: { readonly of?: string; readonly bodies?: readonly { readonly transactionId: string }[] };
 }
 
-/** Hands before a signer that answers each line as the test says. */
+/** Hands in front of a signer with the test's answer to each line. */
 function handsBefore(answer: (line: Line) => unknown) {
   const lines: Line[] = [];
   const events: DeskEvent[] = [];

@@ -1,7 +1,7 @@
 /**
  * The commands of examples/testnets/README.md, in the page's order, up to a withdrawal that is
  * final: gateway, agent and shop are processes, and a local chain with the chain id of Sepolia
- * stands in for Sepolia. Tron Nile is left out, as the page tells for one network alone.
+ * stands in for Sepolia. Tron Nile is left out, in the way that the page describes for one network.
  */
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";

@@ -25,7 +25,7 @@ let rig: PutBackRig;
 /** Payments to the address of `anna`, which the database forgot. */
 let lost = "";
 
-/** A database was put back between an order and its payment; the shop has asked again since. */
+/** A database was restored between an order and its payment; the shop has asked again since. */
 beforeEach(async () => {
   rig = new PutBackRig();
   await rig.begin();

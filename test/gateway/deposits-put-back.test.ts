@@ -1,5 +1,5 @@
 /**
- * A database put back between every two steps of a deposit: no address belongs to two orders, no
+ * A database restored between every two steps of a deposit: no address belongs to two orders, no
  * order is completed by another's payment, and every unit that came is in a list. Reports of the
  * same kind: btcpayserver/btcpayserver #3817 (an image was put back, and invoices had used
  * addresses), bitcoin/bitcoin #3791 and #9741 (an old wallet file gives old addresses again) and

@@ -70,7 +70,8 @@ describe("/docs", () => {
         expect(shown.columns).toContain("px"); // the style sheet is in force
         expect(asked.filter((place) => place !== "data:,")).toEqual([`${gateway.url}/docs`, `${gateway.url}/docs/style.css`]);
       } finally {
-        // With its children, which would go on writing into the profile: they are of its group.
+        // The children end with it, because they would go on writing into the profile: all are of
+        // its group.
         if (browser.pid !== undefined && browser.exitCode === null) process.kill(-browser.pid, "SIGKILL");
         await new Promise((resolve) =>
           browser.exitCode === null && browser.signalCode === null ? browser.once("exit", resolve) : resolve(0),
@@ -90,8 +91,8 @@ interface Message {
 }
 
 /**
- * Opens `url` in the browser; gives what is to be seen, and whatever was logged or refused as an
- * error.
+ * Opens `url` in the browser; returns the visible text, and everything that was logged or refused
+ * as an error.
  */
 async function look(browser: ChildProcess, url: string) {
   const place = await new Promise<string>((resolve, reject) => {

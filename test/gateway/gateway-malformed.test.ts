@@ -18,7 +18,7 @@ import { many } from "../support/shop.ts";
 
 const lines: { readonly level: string | number; readonly event: string }[] = [];
 let gateway: TestGateway;
-/** Each request by all but the token that every one has anew. */
+/** Each request by all its parts except the token, which is new in every request. */
 const sent = new Set<string>();
 let before: Readonly<Record<string, number>> = {};
 

@@ -73,7 +73,7 @@ async function askReady(headers: Readonly<Record<string, string>> = {}) {
   return { status: answer.status, named: (wanted: string): Check | undefined => checks.find(({ name }) => name === wanted) };
 }
 
-/** The chain's check, once it says so. */
+/** Waits until the chain's check has these words, and returns its state. */
 async function chainSays(words: RegExp): Promise<{ readonly status: number; readonly ok: boolean; readonly detail: string }> {
   for (let tries = 0; tries < 200; tries += 1) {
     const { status, named } = await askReady();
@@ -125,7 +125,8 @@ it("/ready says which of three nodes is out and since when, while the chain is r
     const since = Date.parse(`${day}T${words.exec(detail)?.[1]}.999Z`);
     expect(since).toBeGreaterThanOrEqual(before - 1);
     expect(since).toBeLessThanOrEqual(Date.now() + 1_000);
-    // A stranger, for whom a proxy on this machine asks, reads no address and no word of a node.
+    // An unauthenticated client, for whom a proxy on this machine asks, reads no address and no
+    // word of a node.
     const { named } = await askReady({ "x-forwarded-for": "203.0.113.5" });
     expect(named("chain local")?.detail).toMatch(/^2 of 3 nodes answer; node 1 cannot be reached since [0-9:]{8} UTC$/);
     others[0]!.isDown = false;

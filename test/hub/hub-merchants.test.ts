@@ -36,7 +36,7 @@ describe("a hash that another merchant's agent named first", () => {
 describe("an agent that says that the database lacks what it knows", () => {
   const awaits = (id: string): number => readAgent(db.store, id).awaitsCeiling;
 
-  /** The first merchant's agent, heard in this run unless told, and another one's link. */
+  /** The first merchant's agent, heard in this run by default, and another merchant's link. */
   async function both(isHeard: boolean) {
     const other = pairAgent(db.store, "b");
     if (isHeard) {

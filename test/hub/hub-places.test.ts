@@ -1,6 +1,6 @@
 /**
- * Places on the hub for connections without a hello: nobody's silence keeps an agent off, from
- * whatever address block it comes.
+ * Places on the hub for connections without a hello: silent connections from any address block do
+ * not keep an agent off.
  */
 import { beforeEach, describe, expect, it } from "vitest";
 import { addressBlock } from "../../gateway/auth/rate.ts";

@@ -291,7 +291,7 @@ describe("the recovered ledger", () => {
     begin();
     const order = orderName();
     const said = saying();
-    // The database was put back to before that, and its operator orders a recovery.
+    // The database was restored to before that, and its operator orders a recovery.
     db.store.database.run("DELETE FROM recoveries");
     db.store.database.run("UPDATE agents SET epoch = 2, headSeq = 1, headHash = ? WHERE id = ?", headAt(1).hash, keys.id);
     begin();
@@ -379,7 +379,7 @@ describe("a job that was lost", () => {
       { sequence: 1, hash: jobHashOf(text), text },
     ]);
     expect(readAgent(db.store, keys.id)).toMatchObject({ jobSequence: 1, jobHash: jobHashOf(text) });
-    // Told once more, nothing changes.
+    // A repeat changes nothing.
     agent.state(statementOf(keys.id, 3, [askedFor()]));
     await agent.next("ack");
     expect(db.store.database.all("SELECT sequence FROM jobs")).toHaveLength(1);

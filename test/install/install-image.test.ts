@@ -1,7 +1,7 @@
 /**
- * `install --root` on real files: the program whole, readable for everybody whatever the umask,
- * kept when it is run again, mended when a file of it is gone, exchanged by an upgrade. Users and
- * systemctl need a machine with systemd and are not part of it.
+ * `install --root` on real files: the program is complete, readable for everybody with any umask,
+ * kept when the command runs again, corrected when a file is gone, exchanged by an upgrade. Users
+ * and systemctl need a machine with systemd and are not part of it.
  */
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";

@@ -98,7 +98,7 @@ describe("systemd units", () => {
     for (const [unit, codes] of Object.entries(final)) {
       expect(values(unit, "Restart"), unit).toEqual(["always"]);
       expect(values(unit, "RestartPreventExitStatus"), unit).toEqual([codes]);
-      // systemd repeats a failed ExecStartPre= whatever it ended with.
+      // systemd repeats a failed ExecStartPre= with any exit code.
       expect(values(unit, "ExecStartPre"), unit).toEqual([]);
       expect(values(unit, "Type"), unit).toEqual(["notify"]);
       expect(Number(values(unit, "WatchdogSec")[0]), unit).toBeGreaterThanOrEqual(60);

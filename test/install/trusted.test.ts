@@ -1,5 +1,5 @@
 /**
- * Whose files and folders the product believes: kind, owner, mode and links, each with a twin that
+ * The files and folders that the product trusts: kind, owner, mode and links, each with a twin that
  * differs in one thing and is taken. Owners need root: without it those tests are skipped loudly.
  */
 import {

@@ -27,7 +27,10 @@ const opened = (frame: string) => {
   return parseStatement(openEnvelope(Buffer.from(frame, "base64"), { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
 };
 
-/** The gateway stores what `rig` says beyond `after`; gives the head it would acknowledge. */
+/**
+ * The gateway stores the reports of `rig` beyond `after`; returns the head that it would
+ * acknowledge.
+ */
 function store(rig: Rig, after: number) {
   const { frames } = rig.ask("report", { after });
   const by = { isOwn: () => false, tellsGreeting: () => true, run: "run", nowMs: 1 };

@@ -82,7 +82,7 @@ function faultOf(act: () => unknown): AgentError {
 }
 
 /**
- * Without root's right to read everything; whoever is not root loses the file's own bits instead.
+ * Runs `act` without root's right to read everything; for another user the file loses its own bits.
  */
 function asAnotherUser<T>(path: string, act: () => T): T {
   const isRoot = process.geteuid?.() === 0;

@@ -10,7 +10,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { projectRoot } from "../../lab/rig/rig.ts";
 
 let copy = "";
-/** A clone as it comes: no packages, no build; npm is a program that says so and fails. */
+/** A fresh clone: no packages, no build; npm is a program that prints so and fails. */
 beforeAll(() => {
   copy = mkdtempSync(join(tmpdir(), "aw-launchers-"));
   for (const path of [

@@ -142,8 +142,8 @@ describe("a ledger that does not open", () => {
   });
 
   /**
-   * A line as another version with the wallet's key might write it: closed rightly, whatever it
-   * says.
+   * A line as another version with the wallet's key might write it: closed rightly, with any
+   * content.
    */
   const forge = (seq: number, prev: string, at: number, fields: string): string => {
     const covered = `{"seq":${seq},"prev":"${prev}","at":${at},${fields}`;

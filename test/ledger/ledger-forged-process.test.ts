@@ -1,6 +1,6 @@
 /**
  * Real processes on a paired server into which somebody wrote while crypto was down: nothing
- * starts, and nothing is begun anew.
+ * starts, and no new ledger begins.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";

@@ -155,7 +155,7 @@ describe.skipIf(spawnSync("strace", ["-V"]).status !== 0)("as the kernel sees it
     const made = (file: string): string[] => [`write ${file}.tmp`, `fsync ${file}.tmp`, `rename ${file}`, "fsync plain"];
     expect(calls).toEqual([
       ...made("00000001.jsonl"),
-      // Opened: whatever an earlier process left is durable before it is believed.
+      // An open makes the records of an earlier process durable before they count.
       "fsync 00000001.jsonl",
       "fsync plain",
       "write 00000001.jsonl",

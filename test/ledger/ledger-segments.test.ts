@@ -34,7 +34,7 @@ describe("segments", () => {
     const { ledger: again, checkpoint, records } = reopen(disk);
     expect(records[0]?.kind).toBe("CHECKPOINT");
     expect((checkpoint as { folded: number }).folded).toBe((records[0]?.seq ?? 0) - 1);
-    // Old hashes and records are found in whatever segment they stand.
+    // Old hashes and records are found in every segment.
     for (const each of all) {
       expect(ledger.hashAt(each.seq)).toBe(each.hash);
       expect(again.hashAt(each.seq)).toBe(each.hash);

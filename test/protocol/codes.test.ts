@@ -1,7 +1,7 @@
 /**
  * The table of codes and docs/errors.md say the same, row for row and in the same order, and every
  * code is used somewhere. `npx vitest run test/protocol/codes.test.ts -u` writes the tables of the
- * document anew.
+ * document again.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -10,8 +10,8 @@ import { describe, expect, it } from "vitest";
 import { type Code, codes } from "../../base/codes.ts";
 
 /**
- * Codes that would not be, if no ledger and no database could ever be put back, copied or lost.
- * Codes that an attack or a defect needs as well, such as LEDGER_FORGED, HUB_SLOT_REUSED or
+ * Codes that exist only because a ledger or a database can be restored, copied or lost. Codes that
+ * an attack or a defect needs as well, such as LEDGER_FORGED, HUB_SLOT_REUSED or
  * CHAIN_SLOT_FOREIGN, are not among them.
  */
 const forRecovery: readonly Code[] = [

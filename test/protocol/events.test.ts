@@ -1,7 +1,7 @@
 /**
  * The tables of events and docs/events.md say the same, row for row; every event is used by a log
  * call of its process, at its level, and no log call names another. `npx vitest run
- * test/protocol/events.test.ts -u` writes the tables of the document anew.
+ * test/protocol/events.test.ts -u` writes the tables of the document again.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,7 +1,7 @@
 /**
- * Each reader of text that strangers write takes time in proportion to its length, whatever the
- * text is: a megabyte of each hostile shape. Measured by the ratio of two sizes, four times apart,
- * so that a slow machine changes nothing; a square would be sixteen times as slow.
+ * Each reader of foreign text takes time in proportion to the length, for every text: a megabyte of
+ * each hostile shape. Measured by the ratio of two sizes, four times apart, so that a slow machine
+ * changes nothing; a square would be sixteen times as slow.
  */
 import { expect, describe as group, it } from "vitest";
 import { readRequest } from "../../agent/signer/sockets/line-server.ts";
@@ -48,7 +48,7 @@ const orders = { address: "optional", tag: true, fiat: true } as const;
 const behindProxy = addressReader(["127.0.0.1"]);
 const forwarded = (text: string): unknown =>
   behindProxy({ socket: { remoteAddress: "127.0.0.1" }, headers: { "x-forwarded-for": text } } as never);
-/** Each of them in turn, whatever the ones before say. */
+/** Each reader in turn, also after a refusal of one before. */
 const each =
   (...all: readonly ((text: string) => unknown)[]) =>
   (text: string): void => {

@@ -1,7 +1,7 @@
 /**
- * RFC 8259 against the strict parser, beside the loop over vectors in protocol.test.ts: every text
- * of json-grammar.json is judged by JSON.parse too, so that a group says truly whether the grammar
- * refuses a text or only we do. As text and as bytes it ends alike.
+ * RFC 8259 against the strict parser, next to the loop over vectors in protocol.test.ts: JSON.parse
+ * judges every text of json-grammar.json too, so that a group shows if the grammar refuses a text
+ * or only this parser. As text and as bytes it ends alike.
  */
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";

@@ -1,7 +1,7 @@
 /**
  * Metrics, alert rules and dashboard belong together: every metric they name is served by a live
  * courier or gateway, docs/events.md names them all, and Prometheus' own tool reads them. `npx
- * vitest run test/protocol/monitoring.test.ts -u` writes the document's table anew.
+ * vitest run test/protocol/monitoring.test.ts -u` writes the document's table again.
  */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";

@@ -19,7 +19,7 @@ const held = (subject: string, afterMs = 0): Condition => ({
   ...{ event: "withdrawal-held", subject, message: "waits", context: { amount: "1" }, afterMs },
 });
 
-/** Looks at the times given, each with its conditions; gives what was told at each. */
+/** Looks at the times given, each with its conditions; returns the notices of each. */
 function looks(
   ...steps: readonly (readonly [nowMs: number, conditions: readonly Condition[], unknown?: readonly Condition["event"][]])[]
 ): readonly (readonly string[])[] {

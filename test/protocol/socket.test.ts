@@ -61,7 +61,7 @@ async function raw(path: string): Promise<Socket> {
   return socket;
 }
 
-/** Everything a socket says until it is closed by the other end. */
+/** Everything that a socket sends until the other end closes it. */
 async function allOf(socket: Socket): Promise<string> {
   const chunks: Buffer[] = [];
   socket.on("data", (chunk) => chunks.push(chunk));

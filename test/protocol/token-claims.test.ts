@@ -1,5 +1,5 @@
 /**
- * Forged signatureTokens over real HTTP, part three: what a token says. Every token is truly
+ * Forged signatureTokens over real HTTP, part three: the claims of a token. Every token is truly
  * signed; its claims are wrong in one thing, or it is used for another request, beyond its key's
  * rights, or a second time. Sources: RFC 7519 section 4.1, RFC 8725 sections 3.8 to 3.10;
  * docs/api.md, The token.

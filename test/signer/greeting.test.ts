@@ -55,7 +55,7 @@ describe("that the greeting was taken", () => {
       { greeted: "1".repeat(64), after: told.seq, previous: told.hash, head: told, entries: [] },
     ]);
     expect(welcomed(rig, "2").ok).toBe(true);
-    // Nobody was told so much: it falls back to what is acknowledged.
+    // Nothing so new was reported, so the word falls back to the acknowledged head.
     const { acked: held } = rig.core.heads;
     expect(report(rig, rig.core.heads.head.seq + 9).at(-1)).toMatchObject({ greeted: "2".repeat(64), head: held });
   });

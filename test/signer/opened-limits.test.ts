@@ -20,7 +20,7 @@ const eth = 10n ** 18n;
 const perHour = 5n * eth;
 const perDay = 10n * eth;
 
-/** A row of an order that no ledger ever heard of. */
+/** A row of an order that is in no ledger. */
 function invented(rig: Rig, slot: number | bigint, change: Partial<Job> = {}): RecoveryWithdrawal {
   rig.gateway.job({ currency: "eth", amount: "1", address: other, ...change }, rig.now);
   const job = rig.gateway.texts.pop()!;

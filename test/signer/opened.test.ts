@@ -45,7 +45,7 @@ describe("an agent that went back", () => {
     expect(plan.accounts).toMatchObject([{ ledgerNext: "6", gatewayNext: "7", next: "7" }]);
     expect(kinds().at(kinds().indexOf("OPENED"))).toBe("OPENED");
     expect(both.rig.ask("hello")).toMatchObject({ greeted: true, locked: "" });
-    // Policy said yes again by itself; a dearer version goes out on the same slot.
+    // Policy approved again by itself; a version with a higher fee goes out on the same slot.
     expect(both.rig.show(lost)).toMatchObject({ state: "released", slot: "6", code: "" });
     expect(both.rig.ask("replace", { transactionId: lost, above: 1, facts: dearer })).toMatchObject({ ok: true });
     both.acknowledge();
@@ -121,7 +121,7 @@ describe("an agent that went back", () => {
     both.complete(open);
     restore(both.rig, copy);
     both.connect();
-    // Ended is final: the chain counts it before the gateway says so.
+    // An end is final: the chain counts it before the gateway reports it.
     both.rig.ask("account", { chain: "local", slot: "7", witnesses: 2 });
     expect(both.recover()).toMatchObject({ kept: 0, left: 1 });
     expect(both.rig.core.book.stateOf(paid)).toBe("paid");
@@ -424,7 +424,8 @@ describe("both sides that went back", () => {
     both.sayYes(true);
     both.connect();
     rig.now += 1_000;
-    // Asked for while the gateway has not heard the opened ledger: it waits there for its place.
+    // The order comes while the gateway has no word of the opened ledger, and waits there for its
+    // place.
     const again = both.order("paid");
     both.acknowledge();
     rig.now += 1_000;

@@ -1,7 +1,7 @@
 /**
- * Limits where a slot excludes, held against signed bytes: whatever is ordered, made dearer,
- * stopped in the middle and waited for, what blocks can still take of the bytes is within hour and
- * day. Four faults of the windows, each of which the bytes show. Reported for such software:
+ * Limits on a chain where a slot excludes, held against signed bytes: after any order, higher fee,
+ * stop or wait, the amount that blocks can still take from the bytes is within hour and day. Four
+ * faults of the windows, each of which the bytes show. Reported for such software:
  * ElusionPDX/Ze3o-Reports #12 (a day's limit passed by smaller amounts), celo-org/celo-monorepo
  * #4895 (one that held on one way out alone).
  */

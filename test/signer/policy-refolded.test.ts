@@ -46,8 +46,8 @@ describe("folded again", () => {
 
 describe("in an opened ledger", () => {
   /**
-   * Opened when one was confirmed once, another bound and a third delayed; the gateway has heard of
-   * it.
+   * The ledger is opened when one withdrawal was confirmed once, another bound and a third delayed;
+   * the gateway has the opened ledger's word.
    */
   function opened(): { readonly rig: Rig; readonly held: string; readonly bound: string; readonly delayed: string } {
     const rig = withPolicy({ twoApproversAbove: "10", newDestination: { delayMinutes: 60 } });

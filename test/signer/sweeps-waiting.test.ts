@@ -1,6 +1,7 @@
 /**
- * A sweep and its top-up where waiting alone excludes: no version of one is begun while the other
- * may still come into a block, whatever the courier asks for, and neither waits without end.
+ * A sweep and its top-up on a chain where only waiting excludes: no version of one is begun while
+ * the other may still come into a block, for every request of the courier, and neither waits
+ * without end.
  */
 import { describe, expect, it } from "vitest";
 import { depositsOf } from "../../agent/signer/policy/own.ts";
@@ -42,7 +43,7 @@ const offerFor = (rig: WaitingRig, { transactionId }: Named) => ({
 
 const sign = (rig: WaitingRig, one: Named) => rig.ask("sign", offerFor(rig, one));
 
-/** The courier tells an end on chain; the gateway says the same at its next acknowledgement. */
+/** The courier reports an end on chain; the gateway confirms it in its next acknowledgement. */
 function paid(rig: WaitingRig, { transactionId }: Named): void {
   const seen = { stage: "final", outcome: "paid", txHash: rig.hashOf(transactionId), block: 7 };
   expect(rig.ask("observed", { transactionId, ...seen })).toMatchObject({ ok: true });

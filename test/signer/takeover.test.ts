@@ -1,7 +1,7 @@
 /**
- * When another server may take an agent's place: once the gateway that runs has heard the agent,
- * whose signer alone knows whether the database lacks a payment; or unheard, and then whoever pairs
- * begins with a recovery.
+ * The time at which another server may take an agent's place: when the running gateway has the word
+ * of the agent, because only the agent's signer knows if the database lacks a payment; or without
+ * it, and then the next server begins with a recovery.
  */
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -41,7 +41,7 @@ describe("an agent counts as heard", () => {
     link.db.store.database.run("UPDATE agents SET headSeq = ?, headHash = ?", seq, headAt(seq).hash);
   /** The signer's word on a taken greeting, with nothing new in it. */
   const word = (greeted: string, seq = 3): Statement => statementOf(link.keys.id, seq, [], { greeted });
-  /** Says it over the connection it names, and waits for the answer. */
+  /** Sends it over the connection that it names, and waits for the answer. */
   const saysSo = async (agent: Agent, seq = 3): Promise<void> => {
     agent.state(word(agent.nonce, seq));
     await agent.next("ack");

@@ -1,6 +1,7 @@
 /**
  * Nothing stays stuck: a person's `replace`, `cancel`, `pause` and `resume`, and bytes that are
- * kept until the gateway's signed word that a withdrawal ended, whatever a courier tells.
+ * kept until the gateway's signed word on the end of a withdrawal, against every report of a
+ * courier.
  */
 import { Transaction } from "ethers";
 import { describe, expect, it } from "vitest";

@@ -12,8 +12,8 @@ function deadOf(rig: WaitingRig, id: string): readonly unknown[] {
 }
 
 /**
- * Opened by the order, and greeted: policy has judged anew what the order keeps, and the gateway
- * has said again which versions are dead.
+ * The order opens the ledger, and the greeting follows: policy has judged the kept withdrawals
+ * again, and the gateway has called the same versions dead again.
  */
 function opened(rig: WaitingRig, contents: Contents): void {
   recovered(rig, contents);

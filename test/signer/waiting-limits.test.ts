@@ -1,9 +1,9 @@
 /**
- * Limits where versions end by waiting: each version that can still be paid counts, whatever
- * gateway and courier say together. The sums are held against the bytes that left the signer, read
- * by code that is not ours. A second attempt that pays again: SatoshiPortal/bullbitcoin-mobile
- * #2601, peanutprotocol/peanut-ui #2619; one that waits for the first one's end: zodl-inc/
- * zodl-project #88.
+ * Limits on a chain where versions end by waiting: each version that can still be paid counts,
+ * against every lie that gateway and courier agree on. The sums are held against the bytes that
+ * left the signer, read by code that is not ours. A second attempt that pays again:
+ * SatoshiPortal/bullbitcoin-mobile #2601, peanutprotocol/peanut-ui #2619; one that waits for the
+ * first one's end: zodl-inc/ zodl-project #88.
  */
 import { describe, expect, it } from "vitest";
 import { readRules } from "../../agent/signer/policy/rules.ts";
@@ -30,7 +30,7 @@ function limitedRig(
   return waitingRig({ settings: { ...waitingSettings, policy: { trx: example, usdt } }, ...options });
 }
 
-/** Bytes that left the signer; signed when the ledger says so. */
+/** Bytes that left the signer; the time of signing is that of their record in the ledger. */
 function signedBytes(rig: WaitingRig): readonly SignedBytes[] {
   const atOf = new Map(rig.records().flatMap((record) => (record.kind === "SIGNED" ? [[record.raw, record.at] as const] : [])));
   return [...rig.left].map((raw) => {

@@ -1,6 +1,6 @@
 /**
- * For tests that start programs of dist/: says when there is no build, and beside a failure when
- * the build may be the reason.
+ * For tests that start programs of dist/: fails without a build, and names an old build next to a
+ * failure as the possible reason.
  */
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { afterEach, beforeAll } from "vitest";

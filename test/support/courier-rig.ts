@@ -1,6 +1,6 @@
 /**
- * A courier between real neighbours: a whole signer in memory behind a real socket, a gateway on
- * loopback that keeps the rules of the link, and whatever nodes the test names. Each neighbour can
+ * A courier between real neighbours: a complete signer in memory behind a real socket, a gateway on
+ * loopback that keeps the rules of the link, and the nodes that the test names. Each neighbour can
  * be taken away and brought back.
  */
 import { createPublicKey } from "node:crypto";
@@ -238,7 +238,7 @@ export class CourierRig {
     this.asked.push(verb);
     this.signer.now = Date.now();
     if (verb === "adopt") {
-      // The chain is one for all tests, so the account was used before: a person says yes at once.
+      // All tests share the chain, so the account was used before: a person says yes at once.
       const said = this.signer.begin(String(body.slot), Number(body.witnesses));
       answer(this.tamper(verb, { ...said, id } as unknown as Answer));
       return;

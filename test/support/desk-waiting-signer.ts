@@ -101,7 +101,7 @@ export class WaitingSigner {
     return "";
   }
 
-  /** The gateway looks at the chain as well, late, and says what is dead there. */
+  /** The gateway looks at the chain as well, late, and reports the deaths there. */
   hearGateway(): void {
     for (const payment of this.open) {
       const said = payment.versions.filter(({ isReleased, dead }) => isReleased && dead !== "gateway" && dead !== "both");

@@ -99,7 +99,10 @@ export class WorldChain {
     return balance;
   }
 
-  /** One more block: whoever pays the fee, in order of nonce, and income now and then. */
+  /**
+   * Makes one more block: it takes the payments with a sufficient fee, in order of nonce, and
+   * income now and then.
+   */
   mine(): void {
     const { isFaulty } = this.#luck;
     this.baseFee = (this.baseFee * BigInt(80 + Math.floor(this.#luck.random() * 41))) / 100n;

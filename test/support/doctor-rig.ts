@@ -179,13 +179,13 @@ export class DoctorRig {
     Object.assign(this, change);
   }
 
-  /** A courier that says something else than a healthy one. */
+  /** A courier whose reports differ from a healthy one's. */
   courier(change: Partial<NonNullable<SignerStatus["courier"]>>): void {
     const { courier } = this.status;
     if (courier !== null) this.status = { ...this.status, courier: { ...courier, ...change } };
   }
 
-  /** `config` names the file, as a person must where no signer says which. */
+  /** `config` names the file, as a person must when no signer does. */
   async run(config?: string): Promise<Report> {
     const json: string[] = [];
     const plain: string[] = [];

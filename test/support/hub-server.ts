@@ -45,10 +45,7 @@ export function eachTestItsHub(): void {
   });
 }
 
-/**
- * `run` names the process that the hub runs in; a proxy of `trustProxy` says where a connection
- * comes from.
- */
+/** `run` names the process of the hub; a proxy of `trustProxy` gives the origin of a connection. */
 export async function start(limits: Partial<LinkLimits> = {}, run = "first run", trustProxy: string[] = []): Promise<void> {
   server = createServer((_request, response) => response.end());
   await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));

@@ -31,7 +31,7 @@ export interface LinkGatewayOptions {
   port?: number;
   /** Signs the challenge; another key plays an impostor. */
   challengeKey?: KeyPair;
-  /** False: says nothing at all. */
+  /** False: sends nothing at all. */
   challenges?: boolean;
   /** Changes the welcome, or gives a whole frame in its place; null sends none. */
   welcome?: (welcome: Welcome) => Welcome | Uint8Array | null;

@@ -182,8 +182,8 @@ export const firstNonce: FirstSlotView = {
 };
 
 /**
- * An order that tells a restored ledger of two payments under way; somebody paid two more that
- * nobody remembers.
+ * An order that brings a restored ledger two payments under way; somebody paid two more that nobody
+ * remembers.
  */
 export const recoveryPlan: RecoveryPlan = {
   digest: "d1".repeat(32),

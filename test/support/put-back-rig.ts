@@ -1,5 +1,5 @@
 /**
- * A gateway that takes deposits beside a scripted chain, whose database may be put back while the
+ * A gateway that takes deposits beside a scripted chain, whose database may be restored while the
  * rest of the world goes on: real store, real file of addresses, real watcher.
  */
 import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
@@ -140,7 +140,7 @@ export class PutBackRig {
     return { address, reason, code };
   }
 
-  /** Asks until an address comes, as a shop does that is told to come again. */
+  /** Asks until an address comes, as a shop does after the answer to come again. */
   async orderSoon(orderId: string): Promise<string> {
     let got = await this.order(orderId);
     for (let round = 0; round < 200 && got.address === ""; round += 1) {

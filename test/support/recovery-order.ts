@@ -55,7 +55,7 @@ export function orderOf(text: string): { orderId: string; currency: string; amou
   return { orderId, currency, amount };
 }
 
-/** One part of an order for the run under way; all of it unless told otherwise. */
+/** One part of an order for the run under way; by default the complete order. */
 export function orderFrame(rig: Rig, contents: Contents, change: Partial<Recovery> = {}, key?: KeyObject): Uint8Array {
   const base = { agent: agentId, wallet: rig.keys.wallet, epoch: rig.core.paired.epoch + 1, answers: rig.nonce };
   const order = recoveryNameOf("", { ...base, ...contents, ...change, at: 0 });
@@ -63,7 +63,7 @@ export function orderFrame(rig: Rig, contents: Contents, change: Partial<Recover
   return sealEnvelope("recovery", part, key ?? rig.gateway.key);
 }
 
-/** The disk as it is, to be put back later. */
+/** The disk as it is, to be restored later. */
 export function backup(rig: Rig): MemoryDisk {
   rig.settle();
   return MemoryDisk.of(rig.disk.files);
@@ -88,7 +88,9 @@ export function shown(rig: Rig, both = false): RecoveryPlan {
   return answer.plan;
 }
 
-/** Offered, shown and done; the gateway knows of the new epoch and has heard nothing of it yet. */
+/**
+ * The order is offered, shown and done; the gateway knows the new epoch and has no word of it yet.
+ */
 export function recovered(rig: Rig, contents: Contents, change: Partial<Recovery> = {}, both = false): RecoveryPlan {
   offer(rig, contents, change);
   const plan = shown(rig, both);

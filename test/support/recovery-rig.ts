@@ -1,5 +1,5 @@
 /**
- * A whole system of real processes whose agent or gateway is put back to an earlier day, and the
+ * A complete system of real processes whose agent or gateway is restored to an earlier day, and the
  * commands that recover it.
  */
 import { execFileSync, spawnSync } from "node:child_process";

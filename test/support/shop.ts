@@ -25,7 +25,7 @@ export function eachTestItsGateway(): void {
   afterEach(() => gateway.close());
 }
 
-/** Goes on with an empty gateway of other settings: the usual ones unless told. */
+/** Goes on with an empty gateway of other settings; the usual ones by default. */
 export async function anotherGateway(change: object = {}): Promise<void> {
   await gateway.close();
   gateway = await startTestGateway(change);
@@ -72,7 +72,9 @@ export function heard(): void {
   db().run("UPDATE agents SET heard = ? WHERE releasedAt IS NULL", gateway.operator.run);
 }
 
-/** Releases the live agent as an operator does once it was heard, whatever is open with it. */
+/**
+ * Releases the live agent as an operator does after the agent was heard, with any open withdrawals.
+ */
 export function release(): ReturnType<typeof releaseAgent> {
   heard();
   return releaseAgent(gateway.operator, agentRow().id, "open");

@@ -85,7 +85,7 @@ export class SignerAndGateway {
     this.#opened += 1;
     copyFileSync(join(this.#folder, name), this.#path());
     this.store = openStore(this.#path(), silentLog);
-    // Another life of the gateway: nobody is heard by it yet.
+    // Another life of the gateway: it has no agent's word yet.
     this.store.database.run("UPDATE agents SET heard = ''");
   }
 
@@ -174,7 +174,7 @@ export class SignerAndGateway {
     return plan;
   }
 
-  /** A connection as far as it gets: greeted, told, acknowledged, and what is open delivered. */
+  /** Connects as far as possible: greets, reports, acknowledges, and delivers the open jobs. */
   meet(): AnyAnswer | null {
     const answer = this.connect();
     this.acknowledge();
@@ -184,7 +184,7 @@ export class SignerAndGateway {
     return answer;
   }
 
-  /** The same up to the yes: the gateway hears nothing of it yet. */
+  /** The same up to the yes: the gateway receives nothing of it yet. */
   sayYes(both = false, above = 0): RecoveryPlan {
     this.store.write((database) => beginRecovery(database, this.agent, above, this.rig.now));
     this.connect();

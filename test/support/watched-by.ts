@@ -8,7 +8,7 @@ import { type DepositMemory, scanDeposits } from "../../gateway/watcher/deposits
 import { type GatewayDatabase, silentLog } from "../../lab/rig/gateway-database.ts";
 import { currency } from "./watched-chain.ts";
 
-/** A test's facts of its chain; the native coin "eth" alone unless told. */
+/** A test's facts of its chain; by default only the native coin "eth". */
 export interface Watched {
   readonly db: GatewayDatabase;
   readonly network: string;

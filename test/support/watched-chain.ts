@@ -35,7 +35,7 @@ export let keys: AgentKeys;
 export let chain: FakeChain;
 export let nodes: ChainNode[];
 export let watcher: Watcher | null = null;
-/** The withdrawals and deposits that the watcher said had changed, in order. */
+/** The withdrawals and deposits that the watcher reported as changed, in order. */
 export let told: string[];
 export const clock = { nowMs: 5_000 };
 

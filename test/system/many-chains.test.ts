@@ -153,7 +153,8 @@ it("payouts on ten chains go on at the same pace while two are down, and status 
 
   const says = (code: string, { name, anvil }: Network): string => `${code}: no node of chain ${name} can be used: ${anvil.url} `;
   const wanted = { "own-two": says("NODE_UNREACHABLE", ownTwo), polygon: says("NODE_TIMEOUT", polygon) };
-  // A first question that fails is told in the node's own words; a node that stays away is judged.
+  // The failure of a first question is shown in the node's own words; a node that stays away is
+  // judged.
   const notOk = await until("both named", 60_000, async () => {
     const chains = await chainsNow();
     expect(chains).toHaveLength(12);

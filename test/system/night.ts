@@ -69,7 +69,7 @@ export class Night {
     return this.agentOn.run(["autowithdraw", "status", ...words]);
   }
 
-  /** Waits until `status` ends with `code` and says `words`. */
+  /** Waits until `status` ends with `code` and prints `words`. */
   async says(code: number, words: RegExp, timeoutMs = 60_000): Promise<string> {
     let last: Ended = { code: null, output: "" };
     const look = async (): Promise<string | undefined> => {
@@ -83,7 +83,7 @@ export class Night {
     return this.says(0, /everything works/);
   }
 
-  /** Orders once; the answer may say no, or that nobody heard. */
+  /** Orders once; the answer may be a no, or that nobody answered. */
   async order(amount: string): Promise<Order> {
     const [whole = "0", rest = ""] = amount.split(".");
     const wei = BigInt(whole) * ether + BigInt(rest.padEnd(18, "0"));

@@ -1,6 +1,6 @@
 /**
  * An operator's night on a bare Debian 12: release archive, install, pairing, payments, a reboot,
- * and everything that goes wrong at night. Each fault ends as its document says, `status` names it,
+ * and everything that goes wrong at night. Each fault ends as in its document, `status` names it,
  * and no order is paid twice or above the limit of the moment.
  */
 import { randomBytes } from "node:crypto";

@@ -280,8 +280,8 @@ const hostile: readonly Command[] = [
 ];
 
 /**
- * The gateway or the courier says what can only be so if somebody went back in time or signs with
- * the same key; the signer must lock and stay so.
+ * The gateway or the courier sends a message that is possible only if somebody restored an earlier
+ * state or signs with the same key; the signer must lock and stay so.
  */
 const forks: readonly Command[] = [
   ({ rig }) =>

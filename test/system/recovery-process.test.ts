@@ -1,5 +1,5 @@
 /**
- * Real processes put back to an earlier day, by the steps of docs/recovering.md: everything is paid
+ * Real processes restored to an earlier day, by the steps of docs/recovering.md: everything is paid
  * once.
  */
 import { rmSync } from "node:fs";

@@ -1,5 +1,5 @@
 /**
- * A state folder put back to an earlier day: the agent locks itself before it signs again
+ * A state folder restored to an earlier day: the agent locks itself before it signs again
  * (invariant 6).
  */
 import { execFileSync } from "node:child_process";

@@ -60,7 +60,7 @@ describe("another server", () => {
     expect(await world.balance(receiver(0x43))).toBe(tenth);
     expect(await transactionCount(rig.anvil.url, rig.hotAddress)).toBe(3);
 
-    // One that was heard is released without more ado.
+    // An agent that was heard is released without more ado.
     await until("it is heard and released", waitMs, async () =>
       world!.gatewayOutcome("agents", "release", next).exitCode === 0 ? true : undefined,
     );

@@ -18,7 +18,7 @@ let height = 10;
 let arriving = 0;
 
 const blockAt = (number: number): BlockId => ({ number, hash: `hash ${number}` });
-/** So many units at a block, whoever asks. */
+/** The units at a block, for every account. */
 const unitsAt = (number: number): bigint => BigInt(number * 100);
 
 function chainWith(isNewestAlone: boolean): WatchedChain {
