@@ -1,6 +1,6 @@
 /**
- * `npm run check`: format and lint, types, walls, SQL. Runs all of them and fails when one failed,
- * so that one run shows everything.
+ * `npm run check`: format and lint, types, walls, SQL, words, prose. Runs all of them and fails if
+ * one fails, so that one run shows everything.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -14,6 +14,7 @@ const checks = [
   ["walls", [join(root, "scripts", "walls.js")]],
   ["SQL in the store alone", [join(root, "scripts", "sql.js")]],
   ["words of a family of chains", [join(root, "scripts", "words.js")]],
+  ["prose", [join(root, "scripts", "prose.js")]],
 ];
 const failed = [];
 for (const [name, args] of checks) {

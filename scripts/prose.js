@@ -2,15 +2,18 @@
  * Measures the prose of comments, pages and test titles. The gate: in no room one sentence in a
  * hundred begins with a word that is no subject (what, who, where, of, whoever, whatever). Pronouns
  * a sentence are printed and have no gate. `--list FOLDER` prints the sentences that break the
- * gate's rule, with file and line. A second argument names another root, for the test.
+ * gate's rule, with file and line, and `--rooms` the figures of each room. A last argument names
+ * another root, for the test.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import ts from "typescript";
 
-const listedFolder = process.argv[2] === "--list" ? (process.argv[3] ?? "") : undefined;
-const rootGiven = listedFolder === undefined ? process.argv[2] : process.argv[4];
+const isByRoom = process.argv.includes("--rooms");
+const words = process.argv.slice(2).filter((word) => word !== "--rooms");
+const listedFolder = words[0] === "--list" ? (words[1] ?? "") : undefined;
+const rootGiven = listedFolder === undefined ? words[0] : words[2];
 const root = resolve(rootGiven ?? fileURLToPath(new URL("..", import.meta.url)));
 
 const skipped = new Set(["node_modules", "dist", ".git", ".cache", "release", "vectors", "corpora"]);
@@ -153,7 +156,7 @@ for (const [room, row] of [...rooms].sort(([a], [b]) => (a < b ? -1 : 1))) {
   const each = `${(row.pronouns / row.sentences).toFixed(2)} pronouns a sentence`;
   const line = `${room.padEnd(20)} ${row.sentences} sentences, ${row.opened} with a wrong opener, ${each}`;
   if (row.sentences >= gatedFrom && row.opened * 100 >= row.sentences) broken.push(line);
-  if (listedFolder === undefined && process.argv.includes("--rooms")) process.stdout.write(`${line}\n`);
+  if (listedFolder === undefined && isByRoom) process.stdout.write(`${line}\n`);
 }
 if (listedFolder === undefined) {
   for (const line of broken) process.stderr.write(`prose: ${line}\n`);

@@ -93,7 +93,7 @@ function compile(text: string, file: string): string {
   return outputText;
 }
 
-const isOwn = (file: string): boolean => file.startsWith("simulation/");
+const isOwn = (file: string): boolean => file.startsWith("lab/simulation/");
 
 /** The target of an import: another source, or null for a package. */
 function targetOf(file: string, name: string): string | null {

@@ -37,7 +37,7 @@ const beneath = [
   "cli/launch/stamp.js",
   "dist/.built",
 ];
-const papers = ["LICENSE", "README.md", "config.example.json"];
+const papers = ["CHANGELOG.md", "LICENSE", "README.md", "SECURITY.md", "config.example.json"];
 
 /** The copied files by their paths from the root, sorted. */
 export function releaseFiles(root: string): readonly string[] {

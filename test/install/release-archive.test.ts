@@ -159,8 +159,10 @@ describe("the archive", () => {
         ),
     );
     expect(outside.sort()).toEqual([
+      "CHANGELOG.md",
       "LICENSE",
       "README.md",
+      "SECURITY.md",
       "autowithdraw.js",
       "cli/launch/launch.js",
       "cli/launch/packages.js",

@@ -17,7 +17,7 @@ import { startsTheBuild } from "../support/built.ts";
 
 startsTheBuild();
 
-const dist = fileURLToPath(new URL("../../dist/simulation/", import.meta.url));
+const dist = fileURLToPath(new URL("../../dist/lab/simulation/", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "simulation-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
