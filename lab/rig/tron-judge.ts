@@ -5,6 +5,7 @@
 import { createRequire } from "node:module";
 import { TronWeb, utils } from "tronweb";
 import type { Transfer } from "../../chains/tron/raw-data.ts";
+import { leadsBeyond, type Nested } from "./protobuf-lengths.ts";
 
 interface BinaryReader {
   nextField(): boolean;
@@ -66,8 +67,12 @@ interface RawData {
   readonly auths: readonly unknown[];
 }
 
-/** As tronweb turns the bytes into JSON; throws where it cannot. */
+/** raw → contract (11) → parameter, an Any (2) → its value (2), which tronweb decodes as well. */
+const messages: Nested = { 11: { 2: { 2: {} } }, 9: {} };
+
+/** The bytes as tronweb turns them into JSON. @throws Error if it cannot, or would read on too long */
 export function jsonByTronweb(rawData: Uint8Array): RawData {
+  if (leadsBeyond(rawData, messages)) throw new Error("a length leads beyond its message");
   const hex = hexOf(rawData);
   for (const type of ["TransferContract", "TriggerSmartContract"]) {
     try {

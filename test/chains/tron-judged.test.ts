@@ -3,8 +3,11 @@
  * transfers, and bent bytes. SEED=<number> replays them.
  */
 import { expect, describe as group, it } from "vitest";
-import { judgeMutations, judgeTransfers } from "../../lab/fuzz/tron-judged.ts";
+import { buildTransfer } from "../../chains/tron/transaction.ts";
+import { judgeBytes, judgeMutations, judgeTransfers } from "../../lab/fuzz/tron-judged.ts";
 import { seedsOfRun } from "../../lab/rig/seeded.ts";
+import { readByTronweb } from "../../lab/rig/tron-judge.ts";
+import { plain } from "../../lab/rig/tron-values.ts";
 
 const seed = seedsOfRun(1)[0]!;
 
@@ -24,5 +27,19 @@ group("Tron transfers against tronweb", () => {
     expect(refusedThoughRead).toBeGreaterThan(800);
     const wanted = ["ADDRESS_ZERO", "TRANSACTION_CALL", "TRANSACTION_FIELD", "TRANSACTION_PROTOBUF", "TRANSACTION_TYPE"];
     expect(Object.keys(byCode).sort()).toEqual(wanted);
+  });
+
+  it("bytes with a length that leads beyond its message are refused at once, by us and by the judge", () => {
+    // A type URL of 12 billion bytes: Google's reader alone went on for many minutes.
+    const endless = Buffer.from(
+      "0a02a8e3220800000000000000e940cdc7f599ca0f5a69080112650ab9d199ca2d747970652e676f6f676c65617069732e636f6d2f" +
+        "70726f746f636f6c2e5472616e73666572436f6e747261637412340a154141986cec46c5a580422064e6babc1a050b46a3e6121541" +
+        "c40d7e57bee52fd4f752095cc7c1cbf016c26c6318b0c9d89e2c70b0b9d199ca0f",
+      "hex",
+    );
+    expect(judgeBytes(endless)).toBe("TRANSACTION_PROTOBUF");
+    expect(() => readByTronweb(endless)).toThrow("a length leads beyond its message");
+    // The twin: the same field with its true length.
+    expect(readByTronweb(buildTransfer(plain)).payer).toBe(plain.payer);
   });
 });
