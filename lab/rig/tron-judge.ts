@@ -70,7 +70,7 @@ interface RawData {
 /** raw → contract (11) → parameter, an Any (2) → its value (2), which tronweb decodes as well. */
 const messages: Nested = { 11: { 2: { 2: {} } }, 9: {} };
 
-/** The bytes as tronweb turns them into JSON. @throws Error if it cannot, or would read on too long */
+/** The bytes as JSON by tronweb. @throws Error if it cannot read them, or would read on too long */
 export function jsonByTronweb(rawData: Uint8Array): RawData {
   if (leadsBeyond(rawData, messages)) throw new Error("a length leads beyond its message");
   const hex = hexOf(rawData);
