@@ -9,8 +9,9 @@ export interface Nested {
 }
 
 /**
- * True if a length leads beyond the bytes of its message, here or in a nested one. Lengths are taken
- * modulo 2^32, as Google's reader takes them. False as well for other bytes that are no protobuf.
+ * True if a length leads beyond the bytes of its message, here or in a nested one. Lengths are
+ * taken modulo 2^32, as Google's reader takes them. False as well for other bytes that are no
+ * protobuf.
  */
 export function leadsBeyond(bytes: Uint8Array, nested: Nested): boolean {
   for (let at = 0; at < bytes.length; ) {
