@@ -10,12 +10,12 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
  */
 const longest = [
   "system/operators-night",
+  "system/simulation",
   "system/many-chains", // it compares two paces: next to others that mostly wait
   "system/recovery-process",
   "system/deposits",
   "system/crash",
   "system/sweeps-process",
-  "system/simulation",
   "pairing/pairing",
   "system/takeover-process",
   "system/tron-payouts-process",
@@ -37,6 +37,11 @@ const longest = [
   "ledger/ledger-forged-process",
   "system/model",
   "install/install-image",
+  "gateway/gateway-process",
+  "install/release-archive",
+  "ledger/ledger-damage",
+  "examples/testnets-process",
+  "system/walls",
 ].map((name) => fileURLToPath(new URL(`test/${name}.test.ts`, import.meta.url)));
 
 for (const file of longest) if (!existsSync(file)) throw new Error(`vitest.config.ts names ${file}, which is not there`);
