@@ -54,10 +54,7 @@ function descriptor(text: string): number {
   return Number(text);
 }
 
-/**
- * Returns the command with its options; the manual reads them too.
- * @public
- */
+/** Returns the command with its options; the manual reads them too. */
 export function cryptoCommand(): Command {
   return new Command("crypto")
     .usage("[options]")
@@ -309,7 +306,6 @@ function leaveWords(options: Options, verdict: Verdict): void {
 /**
  * The complete program. Resolves with the exit code: 0 for an ordered end, 2 for wrong usage or
  * configuration, 4 for a lock, 70 for a bug, 1 otherwise.
- * @public
  */
 export async function main(argv: readonly string[]): Promise<number> {
   emptyCoreDumps(); // This process holds encKey too.

@@ -3,17 +3,9 @@
  * and launcher and commands read them. Pure.
  */
 
-/** @public */
 export const installedConfig = "/etc/autowithdraw/config.json";
-/** @public */
 export const installedCredential = "/etc/autowithdraw/encKey.cred";
-/**
- * The state folder.
- * @public
- */
+/** The state folder. */
 export const installedState = "/var/lib/autowithdraw";
-/**
- * Contains a folder for each role, made by systemd.
- * @public
- */
+/** Contains a folder for each role, made by systemd. */
 export const installedRuntime = "/run/autowithdraw";

@@ -11,13 +11,9 @@ import { replaceFile } from "./files/replace-file.ts";
 import type { StateFolder } from "./files/state-folder.ts";
 import { installedRuntime, installedState } from "./installed.ts";
 
-/** @public */
 export type LastWordsRole = "both" | "signer" | "courier";
 
-/**
- * Contains no secret, because messages of faults contain none.
- * @public
- */
+/** Contains no secret, because messages of faults contain none. */
 export interface LastWords {
   readonly role: LastWordsRole;
   readonly code: string; // from base/codes.ts, or BUG
@@ -35,7 +31,6 @@ const fileIn = (folder: string, role: LastWordsRole): string => join(folder, `la
 /**
  * Replaces the role's older last words. Mode 0644; creates the folder if it is missing. Never
  * throws.
- * @public
  */
 export function writeLastWords(folder: string, words: LastWords): void {
   const { role, code, message, hint, at } = words;
@@ -48,10 +43,7 @@ export function writeLastWords(folder: string, words: LastWords): void {
   }
 }
 
-/**
- * Removes the role's last words. Never throws; a second call or a missing folder is harmless.
- * @public
- */
+/** Removes the role's last words. Never throws; a second call or a missing folder is harmless. */
 export function removeLastWords(folder: string, role: LastWordsRole): void {
   try {
     rmSync(fileIn(folder, role), { force: true });
@@ -63,7 +55,6 @@ export function removeLastWords(folder: string, role: LastWordsRole): void {
 /**
  * Returns the folder for a launcher's last words: $RUNTIME_DIRECTORY, which the units keep after an
  * end, else `run/` of the state folder.
- * @public
  */
 export function lastWordsFolder(state: StateFolder, env: Readonly<Record<string, string | undefined>>): string {
   const [given = ""] = (env.RUNTIME_DIRECTORY ?? "").split(":");
@@ -73,7 +64,6 @@ export function lastWordsFolder(state: StateFolder, env: Readonly<Record<string,
 /**
  * Returns all last words about a state folder, newest first; for the installed one also those of
  * the units.
- * @public
  */
 export function readLastWords(state: StateFolder): readonly LastWords[] {
   const found = roles.map((role) => readOne(state.run, role));

@@ -6,7 +6,6 @@
 import type { CodeRow } from "./code-row.ts";
 import { gatewayCodes } from "./codes-gateway.ts";
 
-/** @public */
 // biome-ignore format: a table, one row a line
 export const codes = {
   // JSON, amounts, envelopes, pairing (protocol)
@@ -351,5 +350,4 @@ export const codes = {
   ...gatewayCodes,
 } as const satisfies Record<string, CodeRow>;
 
-/** @public */
 export type Code = keyof typeof codes;

@@ -4,7 +4,6 @@
  * `notify` and `alerts` stand in alerts/notices/table.ts. Pure.
  */
 
-/** @public */
 export type Level = "debug" | "info" | "warn" | "error";
 
 /** Meaning and advice are for the operator. */
@@ -14,10 +13,7 @@ const table = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly
 
 const nothing = "nothing";
 
-/**
- * The events of signer, courier and the launcher `crypto`.
- * @public
- */
+/** The events of signer, courier and the launcher `crypto`. */
 export const agentEvents = table({
   // signer
   "signer-ready": ["signer", "info", "keystore and ledger are open, both sockets listen", nothing],
@@ -181,10 +177,7 @@ export const agentEvents = table({
   stopped: ["crypto", "info", "crypto ended as it was told", nothing],
 });
 
-/**
- * The events of the gateway.
- * @public
- */
+/** The events of the gateway. */
 export const gatewayEvents = table({
   bug: ["gateway", "error", "a bug; the process ends and is started again", "report it with the version and the line"],
   "command-fault": ["gateway", "error", "the gateway could not start, see `hint`", "do what `hint` says"],
@@ -368,5 +361,4 @@ export const gatewayEvents = table({
   "notice-dropped": ["gateway", "error", "an event was given up: too many failures, or too many waiting", "mend `alerts`"],
 });
 
-/** @public */
 export type AgentEvent = keyof typeof agentEvents;

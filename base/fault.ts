@@ -8,21 +8,16 @@ import type { Code } from "./codes.ts";
 /**
  * Says if the outside act happened. none: the caller may try again. done: the caller goes on.
  * unknown: the caller must look before anything else.
- * @public
  */
 export type Effect = "none" | "done" | "unknown";
 
-/**
- * An expected no. Only its code crosses a wire.
- * @public
- */
+/** An expected no. Only its code crosses a wire. */
 export interface Refusal {
   readonly ok: false;
   readonly code: Code;
   readonly detail?: string; // for the operator; never a secret
 }
 
-/** @public */
 export function refuse(code: Code, detail?: string): Refusal {
   return detail === undefined ? { ok: false, code } : { ok: false, code, detail };
 }
@@ -30,7 +25,6 @@ export function refuse(code: Code, detail?: string): Refusal {
 /**
  * The world failed. `context` is safe to print: never a key, seed, mnemonic, passphrase or API
  * secret.
- * @public
  */
 export class AgentError extends Error {
   readonly code: Code;
@@ -55,7 +49,6 @@ export class AgentError extends Error {
 /**
  * Returns the same fault with the file or folder in front of its message. Returns any other error
  * unchanged, and so a fault that already names the path.
- * @public
  */
 export function aboutFile(path: string, error: unknown): unknown {
   if (!(error instanceof AgentError) || error.message.includes(path)) return error;
@@ -63,10 +56,7 @@ export function aboutFile(path: string, error: unknown): unknown {
   return new AgentError(code, effect, `${path}: ${message}`, context, { cause });
 }
 
-/**
- * Returns the result of `act`. A fault that `act` throws names the file or folder.
- * @public
- */
+/** Returns the result of `act`. A fault that `act` throws names the file or folder. */
 export function namingFile<T>(path: string, act: () => T): T {
   try {
     return act();
@@ -75,18 +65,12 @@ export function namingFile<T>(path: string, act: () => T): T {
   }
 }
 
-/**
- * A bug. Nothing catches it: the process ends with status 70.
- * @public
- */
+/** A bug. Nothing catches it: the process ends with status 70. */
 export class Bug extends Error {
   override readonly name = "Bug";
 }
 
-/**
- * Throws a Bug when `condition` is false.
- * @public
- */
+/** Throws a Bug when `condition` is false. */
 export function invariant(condition: unknown, message: string): asserts condition {
   if (!condition) throw new Bug(message);
 }
@@ -94,7 +78,6 @@ export function invariant(condition: unknown, message: string): asserts conditio
 /**
  * The reason for which the system refused, as a term that an operator can look up. It is the
  * error's code (ENOENT, EADDRINUSE) if there is one, and else its message.
- * @public
  */
 export function reasonOf(cause: unknown): string {
   if (!(cause instanceof Error)) return String(cause);

@@ -9,7 +9,6 @@ import { visible } from "./visible.ts";
 /**
  * `error`: the program does not work in this state, or keys or money are at risk. `warning`: the
  * program works, but the operator should change something.
- * @public
  */
 export interface Finding {
   readonly code: Code;
@@ -21,7 +20,6 @@ export interface Finding {
 /**
  * Makes a finding, with the table's hint if `hint` is left out. Makes both texts safe to print,
  * because an answer of a node or the name of a file may be part of them.
- * @public
  */
 export function finding(code: Code, severity: Finding["severity"], what: string, hint: string = codes[code][4]): Finding {
   return { code, severity, what: visible(what), hint: visible(hint) };
@@ -30,7 +28,6 @@ export function finding(code: Code, severity: Finding["severity"], what: string,
 /**
  * Makes a finding from a fault. The hint is the fault's own or else the table's, with the fault's
  * path instead of `<file>`.
- * @public
  */
 export function faultFound({ code, message, context }: AgentError, severity: Finding["severity"] = "error"): Finding {
   const tableHint = codes[code][4].replace("<file>", String(context.path ?? "<file>"));
@@ -40,7 +37,6 @@ export function faultFound({ code, message, context }: AgentError, severity: Fin
 /**
  * Returns the result of `act`. If `act` throws a fault, returns null and adds a finding. Throws
  * every other error again.
- * @public
  */
 export function orFinding<T>(findings: Finding[], act: () => T): T | null {
   try {
@@ -52,10 +48,7 @@ export function orFinding<T>(findings: Finding[], act: () => T): T | null {
   }
 }
 
-/**
- * Formats the finding as one line without a newline: `error CODE: problem; hint: command`.
- * @public
- */
+/** Formats the finding as one line without a newline: `error CODE: problem; hint: command`. */
 export function findingLine({ code, severity, what, hint }: Finding): string {
   return `${severity} ${code}: ${what}; hint: ${hint}`;
 }

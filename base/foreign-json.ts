@@ -9,11 +9,9 @@ import { AgentError } from "./fault.ts";
 /**
  * `long`: integers of sixteen digits and more become text, other numbers stay numbers. `all`: every
  * number becomes the text in which it was written.
- * @public
  */
 export type NumbersAsText = "long" | "all";
 
-/** @public */
 export interface ForeignLimits {
   readonly valuesMax: number; // commas and brackets outside of strings
 }
@@ -27,16 +25,12 @@ const [minus, zero, nine] = [0x2d, 0x30, 0x39];
 /**
  * @throws SyntaxError for a text that is no JSON; AgentError JSON_ITEMS above `valuesMax` (default
  * two million)
- * @public
  */
 export function parseForeign(text: string, asText: NumbersAsText, limits: Partial<ForeignLimits> = {}): unknown {
   return JSON.parse(quoteNumbers(text, asText, limits));
 }
 
-/**
- * The text with its numbers in quotes, not parsed. Throws the same faults except SyntaxError.
- * @public
- */
+/** The text with its numbers in quotes, not parsed. Throws the same faults except SyntaxError. */
 export function quoteNumbers(
   text: string,
   asText: NumbersAsText,

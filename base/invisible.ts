@@ -9,7 +9,6 @@ import { AgentError } from "./fault.ts";
 /**
  * A character that does not show. `at` is the position of its first byte in the text, `character`
  * its position counted in characters from 1.
- * @public
  */
 export interface Invisible {
   readonly name: string; // "a no-break space (U+00A0)"
@@ -57,7 +56,6 @@ const kinds: readonly (readonly [first: number, last: number, name: string])[] =
 /**
  * The first invisible character of a UTF-8 text, null without one. The space, the tab and the line
  * ends count as visible. Linear in the length.
- * @public
  */
 export function findInvisible(bytes: Uint8Array): Invisible | null {
   let character = 0;
@@ -76,7 +74,6 @@ export function findInvisible(bytes: Uint8Array): Invisible | null {
  * an address or a name. `label` stands in front of the position, such as "config.json, ". Bytes
  * outside UTF-8 are left to the parser.
  * @throws AgentError CONFIG_INVISIBLE with line and column
- * @public
  */
 export function assertVisible(text: Uint8Array, label: string): void {
   const unseen = isUtf8(text) ? findInvisible(text) : null;
@@ -90,7 +87,6 @@ export function assertVisible(text: Uint8Array, label: string): void {
 /**
  * The number of bytes of a byte order mark in front of a text: 3 or 0. Windows editors write this
  * mark; RFC 8259 section 8.1 lets a reader pass over it.
- * @public
  */
 export function markLength(bytes: Uint8Array): number {
   return bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
@@ -99,7 +95,6 @@ export function markLength(bytes: Uint8Array): number {
 /**
  * Describes the first space, line end or invisible character of a text that must have only visible
  * ones, with its position, such as "a space at the end". "" if there is none.
- * @public
  */
 export function oddityOf(bytes: Uint8Array): string {
   const blank = bytes.findIndex((byte) => byte === 0x20 || (byte >= 0x09 && byte <= 0x0d));

@@ -6,17 +6,12 @@
  */
 import { AgentError, invariant } from "./fault.ts";
 
-/**
- * A parsed value. Objects have no prototype.
- * @public
- */
+/** A parsed value. Objects have no prototype. */
 export type JsonValue = null | boolean | number | string | readonly JsonValue[] | JsonObject;
-/** @public */
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
 
-/** @public */
 export interface JsonLimits {
   readonly bytesMax: number; // size of the complete text as UTF-8
   readonly depthMax: number; // objects and lists around a value, 1 … 64
@@ -25,10 +20,7 @@ export interface JsonLimits {
   readonly stringBytesMax: number; // size of one string or key as UTF-8, escapes resolved
 }
 
-/**
- * The limits of the protocol; a caller may widen single ones.
- * @public
- */
+/** The limits of the protocol; a caller may widen single ones. */
 export const jsonLimits: JsonLimits = { bytesMax: 65536, depthMax: 16, keysMax: 64, itemsMax: 1024, stringBytesMax: 4096 };
 
 const depthCeiling = 64;
@@ -46,7 +38,6 @@ const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  * @throws AgentError JSON_TOO_LARGE, JSON_UTF8, JSON_SYNTAX, JSON_NUMBER, JSON_STRING,
  * JSON_SURROGATE, JSON_DEPTH, JSON_ITEMS, JSON_DUPLICATE_KEY, JSON_FORBIDDEN_KEY; context `at` is
  * the position in UTF-16 units.
- * @public
  */
 export function parseJson(input: string | Uint8Array, limits?: Partial<JsonLimits>): JsonValue {
   const bounds = limits === undefined ? jsonLimits : { ...jsonLimits, ...limits };

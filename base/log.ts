@@ -29,12 +29,9 @@ type Say<E> = (context: Context<E>, message: string) => void;
  */
 type EventLog<T extends Table> = { readonly [L in Level]: Say<NamesAt<T, L>> };
 
-/** @public */
 export type AgentLog = EventLog<typeof agentEvents>;
-/** @public */
 export type GatewayLog = EventLog<typeof gatewayEvents>;
 
-/** @public */
 export type ProcessName = "signer" | "courier" | "gateway" | "crypto";
 
 /** Longest text of a context; longer ones are cut. */
@@ -44,7 +41,6 @@ const digits: Readonly<Record<string, number>> = { debug: 7, info: 6, warn: 4, e
 /**
  * A line for a process without a pino logger, without a newline at its end. The form's own keys
  * replace equal keys of the context.
- * @public
  */
 export function logLine(
   form: {
@@ -63,10 +59,7 @@ export function logLine(
   return JSON.stringify({ ...own, ...Object.fromEntries(cut) });
 }
 
-/**
- * Options by which pino writes the same form. `clock` in Unix milliseconds.
- * @public
- */
+/** Options by which pino writes the same form. `clock` in Unix milliseconds. */
 export function lineOptions(process: ProcessName, clock: () => number) {
   return {
     base: { process },
@@ -76,10 +69,7 @@ export function lineOptions(process: ProcessName, clock: () => number) {
   };
 }
 
-/**
- * The journal's prefix for a level: `<3>` to `<7>`. An unknown level counts as an error.
- * @public
- */
+/** The journal's prefix for a level: `<3>` to `<7>`. An unknown level counts as an error. */
 export function priorityOf(level: unknown): string {
   return `<${digits[String(level)] ?? 3}>`;
 }
@@ -87,10 +77,7 @@ export function priorityOf(level: unknown): string {
 /** Pino writes the level first. */
 const levelPattern = /^\{"level":"(debug|info|warn|error)"/;
 
-/**
- * Puts the priority in front of a line of pino.
- * @public
- */
+/** Puts the priority in front of a line of pino. */
 export function withPriority(line: string): string {
   return priorityOf(levelPattern.exec(line)?.[1]) + line;
 }
@@ -99,7 +86,6 @@ export function withPriority(line: string): string {
  * True if this device and inode are the stream that the service manager connected to the journal.
  * `variable` is $JOURNAL_STREAM. Its presence proves nothing, because a child with another stderr
  * inherits the variable too.
- * @public
  */
 export function isJournalStream(
   variable: string | undefined,

@@ -5,14 +5,10 @@
  * Pure. Sources: execvp(3), file-hierarchy(7).
  */
 
-/**
- * Folders that only root may change; the last is NixOS's.
- * @public
- */
+/** Folders that only root may change; the last is NixOS's. */
 export const systemPath = "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
 
 /**
  * The complete environment for a program of the system, so no other variable of ours reaches it.
- * @public
  */
 export const systemEnvironment = { PATH: systemPath, LC_ALL: "C" } as const;

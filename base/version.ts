@@ -3,11 +3,7 @@
  * package.json.
  */
 
-/** @public */
 export const version = "0.1.0";
 
-/**
- * The line that `--version` prints in all programs.
- * @public
- */
+/** The line that `--version` prints in all programs. */
 export const programVersion = `autowithdraw ${version}`;

@@ -7,26 +7,17 @@ import type { JsonValue } from "./json.ts";
 
 const unseen = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
-/**
- * The same text with U+FFFD instead of every control, format and line-breaking character.
- * @public
- */
+/** The same text with U+FFFD instead of every control, format and line-breaking character. */
 export function visible(text: string): string {
   return text.replace(unseen, "\ufffd");
 }
 
-/**
- * As `visible`, for a text of several lines. The line ends stay.
- * @public
- */
+/** As `visible`, for a text of several lines. The line ends stay. */
 export function visibleLines(text: string): string {
   return text.replace(unseen, (found) => (found === "\n" ? found : "\ufffd"));
 }
 
-/**
- * The same JSON value with every text in it made visible, members' names too.
- * @public
- */
+/** The same JSON value with every text in it made visible, members' names too. */
 export function visibleAll<T>(answer: T): T {
   return cleaned(answer as JsonValue) as T;
 }
@@ -41,7 +32,6 @@ function cleaned(value: JsonValue): JsonValue {
 /**
  * Formats a path as one argument of a shell command, for a hint that an operator copies. Null for a
  * path with characters that do not show.
- * @public
  */
 export function shellWord(path: string): string | null {
   if (/^[\w@%+=:,./-]+$/.test(path)) return path;

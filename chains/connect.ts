@@ -13,7 +13,6 @@ import { lookAtNode as lookAtTronNode, blockHashAt as tronBlockHashAt } from "./
 import { createPayer as createTronPayer } from "./tron/node-payer.ts";
 import { createWatcher as createTronWatcher } from "./tron/node-watcher.ts";
 
-/** @public */
 export interface NodesOptions {
   readonly chain: ConfiguredChain & { readonly nodes: readonly string[]; readonly confirmations: number | "finalized" };
   readonly tokens: readonly PaidToken[]; // whose balances count
@@ -56,26 +55,17 @@ const doors: Readonly<Record<FamilyName, Doors>> = {
   },
 };
 
-/**
- * For the courier. @throws NODE_URL
- * @public
- */
+/** For the courier. @throws NODE_URL */
 export function openPayer(options: NodesOptions): PayerNodes {
   return doors[options.chain.family].payer(options);
 }
 
-/**
- * For the gateway's watcher. @throws NODE_URL
- * @public
- */
+/** For the gateway's watcher. @throws NODE_URL */
 export function openWatcher(options: Pick<NodesOptions, "chain" | "log">): WatcherNodes {
   return doors[options.chain.family].watcher(options);
 }
 
-/**
- * Looks at one node. Rejects only for bugs.
- * @public
- */
+/** Looks at one node. Rejects only for bugs. */
 export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
   return doors[question.chain.family].lookAtNode(question);
 }
@@ -83,7 +73,6 @@ export function lookAtNode(question: NodeQuestion): Promise<NodeView> {
 /**
  * The hash of a block that all nodes of a chain should share, "" if this node does not give one.
  * Rejects only for bugs.
- * @public
  */
 export function blockHashAt(question: BlockQuestion, number: number): Promise<string> {
   return doors[question.chain.family].blockHashAt(question, number);

@@ -7,15 +7,11 @@ import { evm } from "./evm/family.ts";
 import { type ConfiguredChain, type Family, type FamilyName, familyNames, type Waiting } from "./family.ts";
 import { tron } from "./tron/family.ts";
 
-/** @public */
 export const families: Readonly<Record<FamilyName, Family>> = { evm, tron };
 
 const byNamespace = new Map<string, Family>(Object.values(families).map((family) => [family.namespace, family]));
 
-/**
- * The family of a network that came from outside; undefined for an unknown network.
- * @public
- */
+/** The family of a network that came from outside; undefined for an unknown network. */
 export function findFamily(network: string): Family | undefined {
   return byNamespace.get(network.slice(0, network.indexOf(":")));
 }
@@ -23,7 +19,6 @@ export function findFamily(network: string): Family | undefined {
 /**
  * The family of a network that our own table, or a record of ours, names. An unknown network is a
  * bug.
- * @public
  */
 export function familyOf(network: string): Family {
   const family = findFamily(network);
@@ -31,10 +26,7 @@ export function familyOf(network: string): Family {
   return family;
 }
 
-/**
- * The exclusion by expiry of a network's family; null if a slot excludes a second payment.
- * @public
- */
+/** The exclusion by expiry of a network's family; null if a slot excludes a second payment. */
 export function waitingOf(network: string): Waiting | null {
   const { exclusion } = familyOf(network);
   return exclusion.kind === "waiting" ? exclusion : null;
@@ -44,7 +36,6 @@ export function waitingOf(network: string): Waiting | null {
  * True if the gateway's service named a chain's nodes. `nodesFrom` of config.json decides. Without
  * this line the answer is true for chains with exclusion by expiry: there a second payment needs
  * statements of both gateway and nodes, which then have one source.
- * @public
  */
 export function isNodesOfGateway({ family, nodesFrom }: Pick<ConfiguredChain, "family" | "nodesFrom">): boolean {
   return nodesFrom === undefined ? families[family].exclusion.kind === "waiting" : nodesFrom === "gateway";
@@ -53,25 +44,18 @@ export function isNodesOfGateway({ family, nodesFrom }: Pick<ConfiguredChain, "f
 /**
  * The families of these networks, each only once, in the order of their table. An unknown network
  * is a bug.
- * @public
  */
 export function familiesOf(networks: readonly string[]): readonly FamilyName[] {
   const found = new Set(networks.map((network) => familyOf(network).name));
   return familyNames.filter((name) => found.has(name));
 }
 
-/**
- * A family by a name that came from outside; undefined for an unknown name.
- * @public
- */
+/** A family by a name that came from outside; undefined for an unknown name. */
 export function familyNamed(name: string): Family | undefined {
   return Object.hasOwn(families, name) ? families[name as FamilyName] : undefined;
 }
 
-/**
- * The name of a configured chain's network, CAIP-2.
- * @public
- */
+/** The name of a configured chain's network, CAIP-2. */
 export function networkOf(chain: ConfiguredChain): string {
   return families[chain.family].networkOf(chain);
 }
@@ -79,7 +63,6 @@ export function networkOf(chain: ConfiguredChain): string {
 /**
  * Reads an address whose network is not known yet, as the first family that accepts it. Refuses
  * with ADDRESS_*.
- * @public
  */
 export function parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal {
   let closest: Refusal = refuse("ADDRESS_FORMAT");
@@ -91,10 +74,7 @@ export function parseAddress(text: string): { readonly ok: true; readonly addres
   return closest;
 }
 
-/**
- * The last of these slots, all of one network.
- * @public
- */
+/** The last of these slots, all of one network. */
 export function farthestSlot(network: string, slots: readonly [string, ...string[]]): string {
   const { compare } = familyOf(network).slots;
   return slots.reduce((far, slot) => (compare(slot, far) > 0 ? slot : far));
@@ -102,7 +82,6 @@ export function farthestSlot(network: string, slots: readonly [string, ...string
 
 /**
  * The term for the slots of these networks: the chains' own term if they share one, else "slot".
- * @public
  */
 export function slotWord(networks: Iterable<string>): string {
   const words = new Set([...networks].map((network) => familyOf(network).slots.word));
@@ -110,10 +89,7 @@ export function slotWord(networks: Iterable<string>): string {
   return words.size === 1 && only !== undefined ? only : "slot";
 }
 
-/**
- * A slot for the operator, with the chain's own term.
- * @public
- */
+/** A slot for the operator, with the chain's own term. */
 export function saySlot(network: string, slot: string): string {
   return familyOf(network).slots.say(slot);
 }

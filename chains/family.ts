@@ -6,25 +6,15 @@
  */
 import type { Refusal } from "../base/fault.ts";
 
-/**
- * Every family, in the order in which a wallet lists its accounts.
- * @public
- */
+/** Every family, in the order in which a wallet lists its accounts. */
 export const familyNames = ["evm", "tron"] as const;
 
-/** @public */
 export type FamilyName = (typeof familyNames)[number];
 
-/**
- * A chain's id in its family's only spelling, as `readChainId` returned it.
- * @public
- */
+/** A chain's id in its family's only spelling, as `readChainId` returned it. */
 export type ChainId = number | string;
 
-/**
- * A chain as a configuration names it.
- * @public
- */
+/** A chain as a configuration names it. */
 export interface ConfiguredChain {
   readonly family: FamilyName;
   readonly chainId: ChainId;
@@ -32,28 +22,16 @@ export interface ConfiguredChain {
   readonly nodesFrom?: NodesFrom;
 }
 
-/**
- * The party that named a chain's nodes: the service in its gateway's file, or the merchant.
- * @public
- */
+/** The party that named a chain's nodes: the service in its gateway's file, or the merchant. */
 export type NodesFrom = "gateway" | "own";
 
-/**
- * The fees of one attempt, in the family's own fields: decimal strings.
- * @public
- */
+/** The fees of one attempt, in the family's own fields: decimal strings. */
 export type Facts = Readonly<Record<string, string>>;
 
-/**
- * The fee market at one moment, on which a chain's nodes agree, in the family's own fields.
- * @public
- */
+/** The fee market at one moment, on which a chain's nodes agree, in the family's own fields. */
 export type Price = Readonly<Record<string, bigint>>;
 
-/**
- * A payment on its slot. Addresses canonical, amounts in base units.
- * @public
- */
+/** A payment on its slot. Addresses canonical, amounts in base units. */
 export interface Payment {
   readonly network: string; // CAIP-2
   readonly account: string;
@@ -66,14 +44,10 @@ export interface Payment {
 /**
  * The content of unsigned bytes. `account` is "" if the bytes name no sender. `feeMaxUnits` is the
  * most that the transaction can cost, in units of the fee coin.
- * @public
  */
 export type Description = Payment & { readonly facts: Facts; readonly feeMaxUnits: bigint };
 
-/**
- * The recorded values of unsigned bytes. `describe` takes only those that stand in no byte.
- * @public
- */
+/** The recorded values of unsigned bytes. `describe` takes only those that stand in no byte. */
 export interface Told {
   readonly network: string; // CAIP-2
   readonly account: string; // paying address
@@ -81,13 +55,11 @@ export interface Told {
   readonly facts: Facts;
 }
 
-/** @public */
 export type Described = { readonly ok: true; readonly description: Description } | Refusal;
 
 /**
  * An earlier attempt, and the most that it may cost. The facts are not known for an attempt that
  * only the gateway described.
- * @public
  */
 export interface PricedVersion {
   readonly txHash: string; // "" until signed
@@ -98,7 +70,6 @@ export interface PricedVersion {
 /**
  * The slots of an account. Each excludes all transactions made for it except one. A slot has only
  * one spelling, of at most 160 characters.
- * @public
  */
 export interface Slots {
   /** The first slot of an account that never paid. */
@@ -125,7 +96,6 @@ export interface Slots {
  * The exclusion of a second payment on a chain without slots. The first attempt is void if the
  * chain's own time is past its end and no block has it. Times are milliseconds since 1970, all by
  * the chain.
- * @public
  */
 export interface Waiting {
   readonly kind: "waiting";
@@ -147,14 +117,12 @@ export interface Waiting {
 /**
  * The exclusion of a second payment: by a slot, which the chain gives to only one transaction, or
  * by expiry, which waits until the first attempt is void.
- * @public
  */
 export type Exclusion = { readonly kind: "slot" } | Waiting;
 
 /**
  * The fees that an operator types, each in the chain's own unit: the most per unit of work, the
  * tip, and the work. Undefined leaves a figure to the program.
- * @public
  */
 export interface TypedFees {
   readonly maxFee?: string | undefined;
@@ -163,7 +131,6 @@ export interface TypedFees {
   readonly dataFee?: string | undefined; // billed in addition to the work, if the chain does so
 }
 
-/** @public */
 export interface Fees {
   readonly decimal: number; // decimals of the coin that pays fees
   readonly tipDecimal: number; // decimals of the usual unit for tips
@@ -200,10 +167,7 @@ export interface Fees {
   rows(facts: Facts, before: Facts | null, beforeName: string): readonly (readonly [name: string, text: string])[];
 }
 
-/**
- * Replaces earlier attempts of a slot by offering more.
- * @public
- */
+/** Replaces earlier attempts of a slot by offering more. */
 export interface Bidding {
   /**
    * The rule for a replacement, which nodes take instead of all earlier attempts: at least the
@@ -228,10 +192,7 @@ export interface Bidding {
   ): { readonly ok: true; readonly facts: readonly Facts[] } | Refusal;
 }
 
-/**
- * The payment that a link asks a wallet for. Addresses canonical, the amount above zero.
- * @public
- */
+/** The payment that a link asks a wallet for. Addresses canonical, the amount above zero. */
 export interface PaymentLink {
   readonly network: string; // CAIP-2
   readonly contract: string; // the token, "" for the native coin
@@ -239,10 +200,7 @@ export interface PaymentLink {
   readonly units: bigint; // base units
 }
 
-/**
- * A family of chains, without a network. Every function is deterministic.
- * @public
- */
+/** A family of chains, without a network. Every function is deterministic. */
 export interface Family {
   readonly name: FamilyName;
   readonly namespace: string; // namespace of its networks' names, CAIP-2
@@ -279,7 +237,6 @@ export interface Family {
  * Derivation paths of keys on secp256k1 under a seed, all of BIP-44. An account's node is
  * m/44'/coinType'/N', and every key lies below such a node, unhardened. Sources: BIP-32, BIP-44,
  * SLIP-44.
- * @public
  */
 export interface KeyPaths {
   readonly coinType: number;
@@ -288,19 +245,13 @@ export interface KeyPaths {
   readonly deposits: readonly number[]; // below the node of an account for deposits, in front of the index
 }
 
-/**
- * `number` is N of the node's path.
- * @public
- */
+/** `number` is N of the node's path. */
 export interface KeyAccount {
   readonly purpose: NamedAccount["purpose"];
   readonly number: number;
 }
 
-/**
- * The public half of an account's node.
- * @public
- */
+/** The public half of an account's node. */
 export interface PublicNode {
   readonly publicKey: Uint8Array; // 33 bytes
   readonly chainCode: Uint8Array; // 32 bytes
@@ -311,7 +262,6 @@ export interface PublicNode {
 
 /**
  * The transactions of a family, as bytes. Only the signer needs them, and the curve that they load.
- * @public
  */
 export interface Transactions {
   /** Unsigned bytes. @throws TRANSACTION_FIELD, or ADDRESS_*, when a field is out of range */
@@ -337,10 +287,7 @@ export interface Transactions {
   ): { readonly raw: Uint8Array; readonly txHash: string };
 }
 
-/**
- * Transactions that use a slot up and pay nothing.
- * @public
- */
+/** Transactions that use a slot up and pay nothing. */
 export interface Cancels {
   /** @throws as `build` */
   build(slot: Pick<Payment, "network" | "account" | "slot">, facts: Facts): Uint8Array;
@@ -350,14 +297,12 @@ export interface Cancels {
 /**
  * An account for other parties: hot by its address, deposits by the text from which its addresses
  * are derived.
- * @public
  */
 export interface NamedAccount {
   readonly purpose: "hot" | "deposits";
   readonly id: string;
 }
 
-/** @public */
 export interface Accounts {
   addressOf(publicKey: Uint8Array): string;
   /** The id of an account for deposits, by its node. */

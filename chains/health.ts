@@ -8,7 +8,6 @@ import type { ConfiguredChain } from "./family.ts";
 import type { HeadView, NodeStatus } from "./nodes.ts";
 import { chainPresets } from "./presets.ts";
 
-/** @public */
 export interface NodeHealth {
   readonly url: string; // scheme, host and port only
   readonly code: Code | ""; // "" for a node without a problem, or not asked yet
@@ -20,7 +19,6 @@ export interface NodeHealth {
   readonly headAgeMs: number | null; // age of its newest block when last shown, by that block's own time
 }
 
-/** @public */
 export interface ChainHealth {
   readonly code: Code | ""; // the reason why the chain cannot be used, "" if it can
   readonly words: string; // a sentence for the operator; "" with the code ""
@@ -46,10 +44,7 @@ const blockMsMax = 60_000;
 const outMsMin = 5_000;
 const dayMs = 72_000_000;
 
-/**
- * The usual time between two blocks by the preset of this network; null if it has no preset.
- * @public
- */
+/** The usual time between two blocks by the preset of this network; null if it has no preset. */
 export function presetBlockMs({ family, chainId }: Pick<ConfiguredChain, "family" | "chainId">): number | null {
   const isIt = ({ lines }: { readonly lines: { readonly family: string; readonly chainId: number | string } }): boolean =>
     lines.family === family && `${lines.chainId}` === `${chainId}`;
@@ -59,7 +54,6 @@ export function presetBlockMs({ family, chainId }: Pick<ConfiguredChain, "family
 /**
  * The greatest age of a head. `blockMs` is the preset's, else an estimate by heads, null for
  * neither.
- * @public
  */
 export function headLimitMs(blockMs: number | null): number {
   return Math.max(limitMsMin, blocksMax * (blockMs ?? blockMsUnknown));
@@ -68,7 +62,6 @@ export function headLimitMs(blockMs: number | null): number {
 /**
  * Judges the nodes of `chain` together. `blockMs` is the preset's, null for none; `nowMs` in Unix
  * milliseconds.
- * @public
  */
 export function healthOf(chain: string, blockMs: number | null, nodes: readonly NodeStatus[], nowMs: number): ChainHealth {
   const best = newest(nodes);
@@ -170,10 +163,7 @@ const clauses: Readonly<Record<string, string>> = {
   NODE_WRONG_CHAIN: "serves another chain",
 };
 
-/**
- * A time for the operator, in UTC: the time of day, with the date if it is not about today.
- * @public
- */
+/** A time for the operator, in UTC: the time of day, with the date if it is not about today. */
 export function clockTime(atMs: number, nowMs: number): string {
   const text = new Date(atMs).toISOString();
   const time = `${text.slice(11, 19)} UTC`;

@@ -31,7 +31,6 @@ const otherWays: Readonly<Record<string, string>> = {
 /**
  * An error if too few nodes are left for a needed question, so that the service stops; otherwise
  * warnings. `nowMs` in Unix milliseconds; `lagCode` is for a node behind the others.
- * @public
  */
 export function nodeFindings(
   name: string,

@@ -5,10 +5,7 @@
 import type { Code } from "../base/codes.ts";
 import type { ConfiguredChain } from "./family.ts";
 
-/**
- * A node as it did lately.
- * @public
- */
+/** A node as it did lately. */
 export interface NodeStatus {
   readonly url: string; // scheme, host and port only
   readonly ok: boolean;
@@ -21,7 +18,6 @@ export interface NodeStatus {
 /**
  * The newest head of one node and its movement. `seenAgoMs` and `stoodForMs` are by a clock that
  * never runs back, `atMs` by the chain's own.
- * @public
  */
 export interface HeadView {
   readonly number: number;
@@ -32,19 +28,13 @@ export interface HeadView {
   readonly blockMs: number | null; // time between two blocks by its heads; null before the head rose
 }
 
-/**
- * Receives events of a chain's nodes, for logs and metrics. Fields hold no secret.
- * @public
- */
+/** Receives events of a chain's nodes, for logs and metrics. Fields hold no secret. */
 export type NodeLog = (
   event: "node-failed" | "node-recovered" | "node-wrong-chain" | "node-outlier" | "entry-unknown",
   fields: Readonly<Record<string, string | number>>,
 ) => void;
 
-/**
- * One node to be examined without others.
- * @public
- */
+/** One node to be examined without others. */
 export interface NodeQuestion {
   readonly chain: ConfiguredChain & { readonly confirmations: number | "finalized" };
   readonly url: string;
@@ -52,10 +42,7 @@ export interface NodeQuestion {
   readonly timeoutMs: number; // time limit of one exchange
 }
 
-/**
- * The result for one node. `code` is "" for a node that serves the right chain and answered.
- * @public
- */
+/** The result for one node. `code` is "" for a node that serves the right chain and answered. */
 export interface NodeView {
   readonly url: string; // scheme, host and port only
   readonly code: Code | "";
@@ -67,10 +54,7 @@ export interface NodeView {
   readonly tokens: readonly TokenView[];
 }
 
-/**
- * A question of payments or deposits that a node does not answer.
- * @public
- */
+/** A question of payments or deposits that a node does not answer. */
 export interface Lack {
   readonly question: string; // name of the question, such as "a balance at the final block"
   readonly neededBy: "payments" | "deposits" | "both";
@@ -82,7 +66,6 @@ export interface Lack {
 /**
  * The decimals that a contract names. -1 if it answers with no number of decimals, or does not
  * answer, and so is no token.
- * @public
  */
 export interface TokenView {
   readonly contract: string;

@@ -11,16 +11,12 @@ import type { NodeStatus } from "./node-view.ts";
 
 export type { HeadView, Lack, NodeLog, NodeQuestion, NodeStatus, NodeView, TokenView } from "./node-view.ts";
 
-/** @public */
 export interface BlockId {
   readonly number: number;
   readonly hash: string;
 }
 
-/**
- * A chain at one block, for every withdrawal there.
- * @public
- */
+/** A chain at one block, for every withdrawal there. */
 export interface BlockFacts {
   readonly number: number;
   readonly finalNumber: number;
@@ -40,29 +36,20 @@ export interface BlockFacts {
   readonly accountHasCode: boolean;
 }
 
-/**
- * A token for payments, and the decimals that it should have.
- * @public
- */
+/** A token for payments, and the decimals that it should have. */
 export interface PaidToken {
   readonly contract: string;
   readonly decimal: number;
 }
 
-/**
- * A transaction's place in the chain.
- * @public
- */
+/** A transaction's place in the chain. */
 export interface Place {
   readonly txHash: string;
   readonly block: number;
   readonly blockHash: string;
 }
 
-/**
- * Doubtful: some nodes show the transaction, but too few of them.
- * @public
- */
+/** Doubtful: some nodes show the transaction, but too few of them. */
 export interface Found {
   readonly place: Place | null;
   readonly isDoubtful: boolean;
@@ -71,7 +58,6 @@ export interface Found {
 /**
  * The end of one of the attempts asked for. `cancelled`: a zero payment to the account itself
  * succeeded. `moved`: the attempt succeeded but is not the one payment that was asked for.
- * @public
  */
 export interface Verdict {
   readonly outcome: "paid" | "reverted" | "moved" | "cancelled";
@@ -82,7 +68,6 @@ export interface Verdict {
 /**
  * The closed slots of an account on chain: the counts at the head, with the mempool, and at the
  * final block.
- * @public
  */
 export interface Counters {
   readonly latest: bigint;
@@ -106,7 +91,6 @@ export interface Counters {
  * - expired: the attempt's end is past, by the chain time of this node
  * - unsent: surely no node has received them
  * - unknown: any other answer
- * @public
  */
 export type BroadcastOutcome =
   | "accepted"
@@ -118,7 +102,6 @@ export type BroadcastOutcome =
   | "unsent"
   | "unknown";
 
-/** @public */
 export interface BroadcastAnswer {
   readonly outcome: BroadcastOutcome;
   readonly text: string; // the node's own text, cut and cleaned, for the operator
@@ -131,25 +114,18 @@ export interface BroadcastAnswer {
   readonly node?: string; // the node with this text: scheme, host and port
 }
 
-/**
- * A signed attempt whose inclusion is asked for.
- * @public
- */
+/** A signed attempt whose inclusion is asked for. */
 export interface SignedVersion {
   readonly txHash: string;
   readonly isCancel: boolean;
 }
 
-/** @public */
 export interface Watched {
   readonly status: () => readonly NodeStatus[];
   readonly close: () => void;
 }
 
-/**
- * The questions of payments.
- * @public
- */
+/** The questions of payments. */
 export interface PayerNodes extends Watched {
   /** The newest block, from one node. */
   tip(): Promise<BlockId>;
@@ -175,10 +151,7 @@ export interface PayerNodes extends Watched {
   broadcast(raw: string): Promise<BroadcastAnswer>;
 }
 
-/**
- * An attempt that may be void: no block takes it after the chain time `untilMs`.
- * @public
- */
+/** An attempt that may be void: no block takes it after the chain time `untilMs`. */
 export interface DeadQuestion {
   readonly txHash: string;
   readonly untilMs: number; // chain time, milliseconds since 1970
@@ -187,7 +160,6 @@ export interface DeadQuestion {
 /**
  * Void: no block has any of these attempts and none can take one any more, as `witnesses` nodes
  * agree. Only the chain's own time counts.
- * @public
  */
 export interface Death {
   readonly isDead: boolean;
@@ -196,25 +168,17 @@ export interface Death {
   readonly witnesses: number;
 }
 
-/**
- * All attempts that were released on one slot.
- * @public
- */
+/** All attempts that were released on one slot. */
 export interface PlaceQuestion {
   readonly slot: string;
   readonly txHashes: readonly string[];
 }
 
-/** @public */
 export type WantedPayment = Pick<Payment, "contract" | "destination" | "amountUnits">;
 
-/** @public */
 export type PaidFrom = WantedPayment & Pick<Payment, "account">;
 
-/**
- * The expected content of an attempt, to compare its bytes with.
- * @public
- */
+/** The expected content of an attempt, to compare its bytes with. */
 export interface Said {
   readonly payment: Payment;
   readonly facts: Facts | null;
@@ -225,24 +189,17 @@ export interface Said {
 /**
  * Reads signed bytes without any code of their builder. Returns "" if their content is `said`, else
  * the difference. Throws for bytes that are no transaction.
- * @public
  */
 export type IndependentReading = (raw: string, said: Said) => Promise<string>;
 
-/**
- * A final transaction that ended a withdrawal.
- * @public
- */
+/** A final transaction that ended a withdrawal. */
 export interface Ending {
   readonly txHash: string;
   readonly block: number;
   readonly feeUnits: bigint; // its cost, in units of the fee coin
 }
 
-/**
- * The end of a withdrawal, as the watcher judges it by all its attempts.
- * @public
- */
+/** The end of a withdrawal, as the watcher judges it by all its attempts. */
 export type Judgement =
   | { readonly kind: "completed"; readonly final: Ending }
   | {
@@ -254,10 +211,7 @@ export type Judgement =
   | { readonly kind: "confirming"; readonly txHash: string; readonly block: number }
   | { readonly kind: "waiting" };
 
-/**
- * A block as the watcher reads it. Only the family's own questions use its content.
- * @public
- */
+/** A block as the watcher reads it. Only the family's own questions use its content. */
 export interface WatchedBlock extends BlockId {
   readonly parentHash: string;
   readonly content: unknown;
@@ -266,7 +220,6 @@ export interface WatchedBlock extends BlockId {
 /**
  * A payment in a block. `index` is its index among the payments of one transaction, -1 for the
  * native coin.
- * @public
  */
 export interface SeenPayment {
   readonly txHash: string;
@@ -278,10 +231,7 @@ export interface SeenPayment {
   readonly blockHash: string;
 }
 
-/**
- * A transaction of an account on its slot, and the receiver that it names.
- * @public
- */
+/** A transaction of an account on its slot, and the receiver that it names. */
 export interface Spend {
   readonly account: string;
   readonly slot: string; // "" if the chain has none
@@ -296,7 +246,6 @@ export interface Spend {
 /**
  * The questions of the gateway's watcher. With `isAgreed` the answer needs enough nodes; otherwise
  * one node's answer shows progress.
- * @public
  */
 export interface WatcherNodes extends Watched {
   tip(): Promise<BlockId>;
@@ -352,23 +301,18 @@ export interface WatcherNodes extends Watched {
   pass(final: BlockId): WatcherPass;
 }
 
-/**
- * A question for a balance: of a token's contract, or "" for the native coin.
- * @public
- */
+/** A question for a balance: of a token's contract, or "" for the native coin. */
 export interface BalanceQuestion {
   readonly account: string;
   readonly contract: string;
 }
 
-/** @public */
 export interface AddressBook {
   readonly size: number;
   has(address: string): boolean;
   all(): Iterable<string>;
 }
 
-/** @public */
 export interface WatcherPass {
   /** Judges a withdrawal by all its attempts, oldest first. */
   judge(payment: Payment, txHashes: readonly string[]): Promise<Judgement>;

@@ -8,31 +8,23 @@ import { evmCurrencies } from "./presets/evm-currencies.ts";
 import type { ChainPreset, CurrencyPreset } from "./presets/preset.ts";
 import { tronChains, tronCurrencies } from "./presets/tron.ts";
 
-/** @public */
 export const chainPresets: Readonly<Record<string, ChainPreset>> = { ...evmChains, ...tronChains };
 
-/** @public */
 export const currencyPresets: Readonly<Record<string, CurrencyPreset>> = { ...evmCurrencies, ...tronCurrencies };
 
-/** @public */
 export function findChainPreset(name: string): ChainPreset | undefined {
   return Object.hasOwn(chainPresets, name) ? chainPresets[name] : undefined;
 }
 
-/** @public */
 export function findCurrencyPreset(name: string): CurrencyPreset | undefined {
   return Object.hasOwn(currencyPresets, name) ? currencyPresets[name] : undefined;
 }
 
-/**
- * The lines that differ from the preset.
- * @public
- */
+/** The lines that differ from the preset. */
 export function linesBeside(preset: JsonObject, lines: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(lines).filter(([name, value]) => preset[name] !== value));
 }
 
-/** @public */
 export interface Expanding {
   /** The lines that the configuration's own readers know. Other lines of a preset are left out. */
   readonly chainLines: readonly string[];
@@ -44,7 +36,6 @@ export interface Expanding {
   readonly wrong: (path: string, problem: string, known: readonly string[], given: string) => Error;
 }
 
-/** @public */
 export interface Expanded {
   readonly chains: JsonObject;
   readonly currencies: JsonObject;
@@ -57,7 +48,6 @@ export interface Expanded {
  * Adds the lines of each named preset under the lines given next to it. Leaves all other errors of
  * an entry to the configuration's reader.
  * @throws the fault that `wrong` makes
- * @public
  */
 export function expandPresets(chains: JsonObject, currencies: JsonObject, options: Expanding): Expanded {
   const { chainLines, currencyLines, wrong } = options;

@@ -9,7 +9,6 @@ import { readBack as tronReadBack } from "./tron/node-read-back.ts";
 
 const readings: Readonly<Record<FamilyName, IndependentReading>> = { evm: readBack, tron: tronReadBack };
 
-/** @public */
 export function readBackOf(family: FamilyName): IndependentReading {
   return readings[family];
 }

@@ -12,7 +12,6 @@ const transactions: Readonly<Record<FamilyName, Transactions>> = { evm: evmTrans
 /**
  * The transactions of a network that our own table, or a record of ours, names. An unknown network
  * is a bug.
- * @public
  */
 export function transactionsOf(network: string): Transactions {
   return transactions[familyOf(network).name];

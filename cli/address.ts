@@ -23,7 +23,6 @@ interface Funded {
 /**
  * @throws AgentError STATE_NOT_PAIRED, COMMAND_CURRENCY; COMMAND_RIGHT when this user may neither
  * read the folder nor ask the signer
- * @public
  */
 export async function showAddress(
   state: StateFolder,

@@ -12,7 +12,6 @@ import { askOperator } from "./operator.ts";
 import { fields, type Terminal } from "./terminal.ts";
 import { typed } from "./typed.ts";
 
-/** @public */
 export interface AdoptOptions {
   readonly yes?: string | undefined; // the slot that was shown
   readonly address?: string | undefined; // for deposits, the address of a sweep
@@ -22,7 +21,6 @@ export interface AdoptOptions {
 /**
  * @throws AgentError with the signer's code for a no; COMMAND_USAGE, COMMAND_DECLINED,
  * COMMAND_DAEMON_AWAY
- * @public
  */
 export async function adopt(state: StateFolder, chain: string, options: AdoptOptions, terminal: Terminal): Promise<number> {
   const of = options.address === undefined ? { chain } : { chain, address: options.address };

@@ -6,47 +6,31 @@ import type { VersionView, WithdrawalView } from "../agent/socket/verbs.ts";
 import { familyOf } from "../chains/families.ts";
 import { formatAmount } from "../protocol/amount.ts";
 
-/** @public */
 export const ownCoin = "the chain's own coin";
 
 type Amount = Pick<WithdrawalView, "mode" | "amount" | "currency">;
 
-/**
- * The amount that a withdrawal pays, within a sentence.
- * @public
- */
+/** The amount that a withdrawal pays, within a sentence. */
 export function sumWords({ mode, amount, currency }: Amount): string {
   return mode === "topup" ? `${amount} of ${ownCoin}` : `${amount} ${currency}`;
 }
 
-/**
- * The same, and for a top-up the sweep that it pays for.
- * @public
- */
+/** The same, and for a top-up the sweep that it pays for. */
 export function amountWords(one: Amount): string {
   return one.mode === "topup" ? `${sumWords(one)}, for a sweep of ${one.currency}` : sumWords(one);
 }
 
-/**
- * The mark of a withdrawal that moves money inside the wallet; "" for a payment to a receiver.
- * @public
- */
+/** The mark of a withdrawal that moves money inside the wallet; "" for a payment to a receiver. */
 export function modeMark({ mode }: Pick<WithdrawalView, "mode">): string {
   return mode === "sweep" ? " (sweep)" : mode === "topup" ? " (top-up)" : "";
 }
 
-/**
- * A fee in the coin that the network's fees are paid in.
- * @public
- */
+/** A fee in the coin that the network's fees are paid in. */
 export function feeWords(units: bigint, network: string): string {
   return `${formatAmount(units, familyOf(network).fees.decimal)} of ${ownCoin}`;
 }
 
-/**
- * The most that an attempt can cost.
- * @public
- */
+/** The most that an attempt can cost. */
 export function feeMaxWords({ feeMax }: VersionView, network: string): string {
   return feeWords(BigInt(feeMax), network);
 }

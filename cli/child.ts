@@ -13,10 +13,7 @@ import { systemEnvironment } from "../base/system-path.ts";
 /** A backup's manifest names each file of its ledger. */
 const answerCharactersMax = 16 * 1024 * 1024;
 
-/**
- * A fault of a child, as it crosses to its parent.
- * @public
- */
+/** A fault of a child, as it crosses to its parent. */
 export interface ChildFault {
   readonly ok: false;
   readonly code: Code;
@@ -28,7 +25,6 @@ export interface ChildFault {
 /**
  * The command that starts a process without a network here, e.g. `unshare --net --`; null if the
  * machine permits neither form. Sources: unshare(1), network_namespaces(7).
- * @public
  */
 export function withoutNetwork(): readonly string[] | null {
   for (const command of [
@@ -45,7 +41,6 @@ export function withoutNetwork(): readonly string[] | null {
  * Starts the program `name` (a path from this folder, without its ending), gives it the parts and
  * returns its answer. Wipes the framed copies; the caller owns the parts.
  * @throws the fault that `ended` makes of a child without an answer
- * @public
  */
 export async function askChild(
   name: string,
@@ -79,7 +74,6 @@ export async function askChild(
 /**
  * As `askChild`, in a process without network, for a child that answers `ok` or a ChildFault.
  * @throws AgentError the child's own; COMMAND_CHILD
- * @public
  */
 export async function askClosedChild<T extends { readonly ok: true }>(name: string, parts: readonly Uint8Array[]): Promise<T> {
   const what = name.replace(/^\.\//, "");

@@ -12,16 +12,12 @@ const bytesMax = 1_048_576;
 const namesMax = 4_096;
 const secretNames = ["mnemonic", "apiKey", "encKey"];
 
-/** @public */
 export interface SecretCopy {
   readonly path: string;
   readonly secrets: readonly string[]; // names, at least one
 }
 
-/**
- * The copies next to config.json that hold a secret, as far as this user may look.
- * @public
- */
+/** The copies next to config.json that hold a secret, as far as this user may look. */
 export function secretCopies(config: string): readonly SecretCopy[] {
   const folder = dirname(config);
   let names: readonly string[] = [];
@@ -39,7 +35,6 @@ export function secretCopies(config: string): readonly SecretCopy[] {
 /**
  * True if editors, operators or package managers give a copy this name: name~, .name.swp, #name#,
  * name.bak, name (1), name-old.
- * @public
  */
 export function isCopyOf(name: string, original: string): boolean {
   if (name === original) return false;
@@ -61,7 +56,6 @@ export function isCopyOf(name: string, original: string): boolean {
  * The names of the secrets in a file, found by their keys. Empty if the path is not a plain file,
  * null for a file that cannot be read. Follows no link and waits for no pipe, because another user
  * may have put either there.
- * @public
  */
 export function secretsIn(path: string): readonly string[] | null {
   try {

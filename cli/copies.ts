@@ -18,7 +18,6 @@ import { type EncKeyOptions, encKeyInUse } from "./enc-key.ts";
 import { askOperator } from "./operator.ts";
 import { fields, moment, type Terminal, withProgress } from "./terminal.ts";
 
-/** @public */
 export interface BackupOptions extends EncKeyOptions {
   readonly withoutKeys?: boolean | undefined;
   readonly check?: boolean | undefined;

@@ -17,7 +17,6 @@ import type { Terminal } from "./terminal.ts";
 import { typed } from "./typed.ts";
 import { describe, statusIfAny } from "./withdrawals.ts";
 
-/** @public */
 export interface DecideOptions {
   readonly yes?: boolean | undefined;
   readonly as?: string | undefined;
@@ -25,7 +24,6 @@ export interface DecideOptions {
   readonly json?: boolean | undefined;
 }
 
-/** @public */
 export async function approve(
   state: StateFolder,
   transactionId: string,
@@ -53,7 +51,6 @@ export async function approve(
   return done(answer.withdrawal, answer.wait, options, terminal);
 }
 
-/** @public */
 export async function refuse(
   state: StateFolder,
   transactionId: string,
@@ -83,7 +80,6 @@ const closed: readonly WithdrawalView["state"][] = ["paid", "reverted", "lost", 
  * The name that stands in the ledger. A user of the socket may give any name: it is only a claim,
  * and `show` says so.
  * @throws AgentError COMMAND_USAGE
- * @public
  */
 export function approverOf({ as }: Pick<DecideOptions, "as">, terminal: Terminal): string {
   const name = as ?? terminal.user;

@@ -13,7 +13,6 @@ import { type EncKey, encKeyInDescriptor, encKeyInFile, encKeyTyped, findEncKey 
 import { AgentError, reasonOf } from "../base/fault.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** @public */
 export interface EncKeyOptions {
   readonly config?: string | undefined;
   readonly encKeyFile?: string | undefined;
@@ -24,7 +23,6 @@ export interface EncKeyOptions {
  * The encKey in use; the caller wipes it. Does not look into a config.json that no option named and
  * that does not exist.
  * @throws AgentError ENCKEY_MISSING, CONFIG_*
- * @public
  */
 export async function encKeyInUse(options: EncKeyOptions, terminal: Terminal): Promise<EncKey> {
   const credentials = process.env.CREDENTIALS_DIRECTORY;
@@ -56,14 +54,12 @@ function openConfig(named: string | undefined, privateFolder: string | undefined
   }
 }
 
-/** @public */
 export interface NewEncKeyOptions {
   readonly newEncKeyFile?: string | undefined;
   readonly newEncKeyFd?: number | undefined;
   readonly makeEncKey?: string | undefined; // file for the new encKey
 }
 
-/** @public */
 export interface NewEncKey {
   readonly bytes: Uint8Array;
   /** The absolute path of its file; null if it was typed or came over a descriptor. */
@@ -74,7 +70,6 @@ export interface NewEncKey {
 /**
  * @throws AgentError COMMAND_USAGE unless there is exactly one place, or none and an operator who
  * can type it
- * @public
  */
 export function assertOneNewKey({ newEncKeyFile, newEncKeyFd, makeEncKey }: NewEncKeyOptions, { isInteractive }: Terminal): void {
   const given = [newEncKeyFile, newEncKeyFd, makeEncKey].filter((each) => each !== undefined).length;
@@ -89,7 +84,6 @@ export function assertOneNewKey({ newEncKeyFile, newEncKeyFd, makeEncKey }: NewE
  * The new encKey; the caller wipes it. A key that is made here is on disk before this returns,
  * because a keystore sealed under a lost key would be lost.
  * @throws AgentError COMMAND_USAGE, ENCKEY_MISSING, CONFIG_*
- * @public
  */
 export async function newEncKey(options: NewEncKeyOptions, terminal: Terminal): Promise<NewEncKey> {
   const { newEncKeyFile, newEncKeyFd, makeEncKey } = options;

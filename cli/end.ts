@@ -18,7 +18,6 @@ import { describe } from "./withdrawals.ts";
 
 const wordsWidth = 62;
 
-/** @public */
 export interface EndOptions {
   readonly yes?: boolean | undefined;
   readonly as?: string | undefined;
@@ -27,7 +26,6 @@ export interface EndOptions {
 
 /**
  * @throws AgentError COMMAND_*, WITHDRAWAL_*, UNSTICK_*, SIGNER_*
- * @public
  */
 export async function end(state: StateFolder, transactionId: string, options: EndOptions, terminal: Terminal): Promise<number> {
   const approver = approverOf(options, terminal);

@@ -16,16 +16,12 @@ import { isReadOnly } from "../agent/ledger/disk.ts";
 import { AgentError } from "../base/fault.ts";
 import { systemEnvironment } from "../base/system-path.ts";
 
-/**
- * A unit as `systemctl show` gives it: its properties by name, e.g. ActiveState.
- * @public
- */
+/** A unit as `systemctl show` gives it: its properties by name, e.g. ActiveState. */
 export type UnitView = Readonly<Record<string, string>>;
 
 /**
  * config.json as far as this user may look. `digest` as of agent/config/digest.ts; `changedAtMs` in
  * Unix milliseconds.
- * @public
  */
 export type ConfigOnDisk =
   | { readonly is: "read"; readonly digest: string }
@@ -34,10 +30,7 @@ export type ConfigOnDisk =
   | { readonly is: "gone" }
   | { readonly is: "unseen" }; // this user may not look into its folder
 
-/**
- * The view as one object, so tests can give their own.
- * @public
- */
+/** The view as one object, so tests can give their own. */
 export interface Machine {
   /** True if the service manager starts and stops the agent on this state folder. */
   isUnderUnits(state: StateFolder): boolean;
@@ -58,10 +51,7 @@ const systemctl = ["/usr/bin/systemctl", "/bin/systemctl"];
 const properties = "Id,ActiveState,SubState,Result,ExecMainStatus,NRestarts,StatusText,StateChangeTimestamp";
 const unitsMs = 3_000;
 
-/**
- * This machine.
- * @public
- */
+/** This machine. */
 export const thisMachine: Machine = {
   isUnderUnits: (state) =>
     state.root === installedState && unitFolders.some((folder) => existsSync(`${folder}/crypto-signer.service`)),
@@ -85,7 +75,6 @@ export const thisMachine: Machine = {
 /**
  * Parses the output of `systemctl show`: blocks of NAME=VALUE, separated by empty lines. Keyed by
  * unit; a block without Id is skipped.
- * @public
  */
 export function unitsIn(text: string): ReadonlyMap<string, UnitView> {
   const units = new Map<string, UnitView>();

@@ -288,10 +288,7 @@ function completionCommand(run: Run, root: () => Command): Command {
     );
 }
 
-/**
- * Every command with its options, for the manual and completion; runs nothing.
- * @public
- */
+/** Every command with its options, for the manual and completion; runs nothing. */
 export function commandTree(): Command {
   const nothing: World = { run: async () => {}, ended: () => {}, terminal: { out: () => {} }, machine: thisMachine };
   return program(nothing);
@@ -328,10 +325,7 @@ function program({ run, ended, terminal, machine }: World): Command {
   return root;
 }
 
-/**
- * Runs one command line; resolves with its exit code.
- * @public
- */
+/** Runs one command line; resolves with its exit code. */
 export async function runCommand(argv: readonly string[], terminal: Terminal, machine: Machine = thisMachine): Promise<number> {
   let exitCode: number = exitCodes.fine;
   const fail = (error: unknown, isJson: boolean): void => {
@@ -373,10 +367,7 @@ function usage(message: string): AgentError {
   return new AgentError("COMMAND_USAGE", "none", words === "(outputHelp)" ? "no command given" : words);
 }
 
-/**
- * The entry point of autowithdraw.js.
- * @public
- */
+/** The entry point of autowithdraw.js. */
 export function main(argv: readonly string[]): Promise<number> {
   return runCommand(argv, processTerminal());
 }

@@ -23,7 +23,6 @@ const verifyTimeoutMs = 600_000;
  * Asks the signer.
  * @throws AgentError with the signer's own code for a no; COMMAND_DAEMON_AWAY with the reason as
  * far as it is known, COMMAND_RIGHT, STATE_NOT_PAIRED, SOCKET_*
- * @public
  */
 export async function askOperator<V extends OperatorVerb>(
   state: StateFolder,

@@ -16,7 +16,6 @@ import { chainWords, codeIn, declinedIn, remedyIn } from "./status/problems.ts";
 import { momentHere } from "./terminal.ts";
 import { typed } from "./typed.ts";
 
-/** @public */
 export interface Outlook {
   readonly verdict: "goes on" | "waits for a person" | "waits" | "STUCK" | "ended well" | "ended, nothing paid" | "FAILED";
   readonly why: string;
@@ -43,10 +42,7 @@ const daySeconds = 86_400;
  */
 const soonMs = 15_000;
 
-/**
- * Without `status` only the withdrawal is judged.
- * @public
- */
+/** Without `status` only the withdrawal is judged. */
 export function outlookOf(judged: Judged): Outlook {
   const { one, status, spends } = judged;
   const slot = slotWord([one.network]);

@@ -12,14 +12,12 @@ import { askOperator } from "./operator.ts";
 import type { Terminal } from "./terminal.ts";
 import { typed } from "./typed.ts";
 
-/** @public */
 export interface PauseOptions {
   readonly yes?: boolean | undefined;
   readonly as?: string | undefined;
   readonly json?: boolean | undefined;
 }
 
-/** @public */
 export async function pause(
   state: StateFolder,
   act: "pause" | "resume",

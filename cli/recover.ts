@@ -22,7 +22,6 @@ import { readProgress } from "./pair/progress.ts";
 import { spendsOfPlan, unknownOf, unmatchedWords } from "./spends.ts";
 import { fields, moment, type Terminal, table, withProgress } from "./terminal.ts";
 
-/** @public */
 export interface RecoverOptions extends EncKeyOptions {
   readonly yes?: string | undefined;
   readonly both?: boolean | undefined;
@@ -34,7 +33,6 @@ export interface RecoverOptions extends EncKeyOptions {
 /**
  * @throws AgentError with the signer's code for a no; COMMAND_USAGE, COMMAND_DECLINED,
  * COMMAND_DAEMON_AWAY, STATE_*
- * @public
  */
 export async function recover(state: StateFolder, options: RecoverOptions, terminal: Terminal): Promise<number> {
   if (options.newLedger === true && options.finish === true) {

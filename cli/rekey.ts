@@ -18,7 +18,6 @@ import { askClosedChild } from "./child.ts";
 import { assertOneNewKey, type EncKeyOptions, encKeyInUse, type NewEncKey, type NewEncKeyOptions, newEncKey } from "./enc-key.ts";
 import { fields, type Terminal } from "./terminal.ts";
 
-/** @public */
 export interface RekeyOptions extends EncKeyOptions, NewEncKeyOptions {
   readonly json?: boolean | undefined;
 }

@@ -7,10 +7,7 @@ import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
 import { familyOf, farthestSlot, slotWord } from "../chains/families.ts";
 import { table } from "./terminal.ts";
 
-/**
- * Final transactions of the account that no withdrawal explains.
- * @public
- */
+/** Final transactions of the account that no withdrawal explains. */
 export function spendsTable(spends: readonly SpendView[], columns: number | undefined): string {
   const rows = spends.map((one) => [
     ...[one.network, one.slot, String(one.block), one.receiver, one.contract || "the chain's own coin", one.units, one.txHash],
@@ -18,10 +15,7 @@ export function spendsTable(spends: readonly SpendView[], columns: number | unde
   return `${table(["network", slotWord(spends.map(({ network }) => network)), "block", "paid to", "token", "base units", "txHash"], rows, columns)}\n`;
 }
 
-/**
- * The outgoing transactions that may have paid the withdrawal above them; "" for none.
- * @public
- */
+/** The outgoing transactions that may have paid the withdrawal above them; "" for none. */
 export function spendsOf(spends: readonly SpendView[], columns: number | undefined): string {
   return spends.length === 0 ? "" : `\none of these may have paid it:\n${spendsTable(spends, columns)}`;
 }
@@ -29,7 +23,6 @@ export function spendsOf(spends: readonly SpendView[], columns: number | undefin
 /**
  * The outgoing transactions that may have paid a withdrawal. `isCompared` is false if the hold is
  * over, or its state is unknown, so an empty list proves nothing.
- * @public
  */
 export interface Compared {
   readonly spends: readonly SpendView[];
@@ -39,7 +32,6 @@ export interface Compared {
 /**
  * True if the signer still holds every withdrawal to compare it with the reported outgoing
  * transactions.
- * @public
  */
 export function isHolding(status: Pick<SignerStatus, "recovery"> | null): boolean {
   return status?.recovery === "RECOVERY_HOLD";
@@ -48,7 +40,6 @@ export function isHolding(status: Pick<SignerStatus, "recovery"> | null): boolea
 /**
  * The state on chain for a waiting withdrawal, if transactions are listed or a recovery holds it;
  * else "".
- * @public
  */
 export function chainWords({ code }: Pick<WithdrawalView, "code">, { spends, isCompared }: Compared): string {
   if (spends.length > 0) return `the chain shows ${countOf(spends)} that may have paid it, below`;
@@ -58,10 +49,7 @@ export function chainWords({ code }: Pick<WithdrawalView, "code">, { spends, isC
     : "its spends are listed no more: look for its receiver in a block explorer";
 }
 
-/**
- * The same as a first action; "" for nothing.
- * @public
- */
+/** The same as a first action; "" for nothing. */
 export function compareWords(one: Pick<WithdrawalView, "code">, compared: Compared): string {
   const { spends } = compared;
   if (spends.length === 1) return "first compare it with the spend below, which may have paid it; then ";
@@ -77,7 +65,6 @@ function countOf(spends: readonly SpendView[]): string {
 /**
  * The list under the accounts of a plan: the transactions that both sides forgot, apart from those
  * that only the gateway reported.
- * @public
  */
 export function spendsOfPlan({ accounts, spends }: RecoveryPlan, columns: number | undefined): string {
   const firstOf = new Map(accounts.map((one) => [one.network, firstUnknownOf(one)]));
@@ -96,7 +83,6 @@ export function spendsOfPlan({ accounts, spends }: RecoveryPlan, columns: number
 /**
  * Transactions without an explanation on either side, which may have paid something that both sides
  * forgot. "" for none.
- * @public
  */
 export function unknownOf({ accounts, both, spends }: RecoveryPlan): string {
   const lines = accounts.map((account) => {
@@ -124,10 +110,7 @@ function firstUnknownOf({ network, ledgerNext, gatewayNext }: RecoveryAccountVie
   return farthestSlot(network, [ledgerNext || first, gatewayNext || first]);
 }
 
-/**
- * The facts for an operator before the hold ends: from then on, policy pays every request.
- * @public
- */
+/** The facts for an operator before the hold ends: from then on, policy pays every request. */
 export function unmatchedWords(spends: readonly SpendView[], held: number, columns: number | undefined): string {
   const count = `spends matched to no order: ${spends.length}\n`;
   const late = held === 0 ? "" : `withdrawals still held: ${held}; after a yes show lists no spends beside them any more\n`;

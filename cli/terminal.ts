@@ -5,10 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { visible, visibleLines } from "../base/visible.ts";
 
-/**
- * The outside as commands see it; tests put their own in its place.
- * @public
- */
+/** The outside as commands see it; tests put their own in its place. */
 export interface Terminal {
   out(text: string): void;
   err(text: string): void;
@@ -47,7 +44,6 @@ function userName(): string {
   }
 }
 
-/** @public */
 export function processTerminal(): Terminal {
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
@@ -94,7 +90,6 @@ export function processTerminal(): Terminal {
 /**
  * Formats names in one column and their texts in the next: `  name      text`. A text wider than
  * `columns` continues in its own column.
- * @public
  */
 export function fields(rows: readonly (readonly [name: string, text: string])[], columns = columnsMin): string {
   const width = Math.max(...rows.map(([name]) => name.length)) + 3;
@@ -108,7 +103,6 @@ export function fields(rows: readonly (readonly [name: string, text: string])[],
  * Formats rows under a heading, each column as wide as its widest cell; nothing is shortened. If
  * the table is wider than `columns`, the last column continues below itself. If this is not enough,
  * each row becomes a block with one line for each cell.
- * @public
  */
 export function table(heading: readonly string[], rows: readonly (readonly string[])[], columns = columnsMin): string {
   const widths = heading.map((title, column) => Math.max(title.length, ...rows.map((row) => row[column]?.length ?? 0)));
@@ -134,10 +128,7 @@ function block(heading: readonly string[], row: readonly string[]): string {
   return `${heading[0] ?? ""} ${first}\n${fields(rest.map((cell, at) => [heading[at + 1] ?? "", cell] as const))}`;
 }
 
-/**
- * The text in lines of at most `width`; a longer word is not split.
- * @public
- */
+/** The text in lines of at most `width`; a longer word is not split. */
 export function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   for (const word of text.split(" ")) {
@@ -153,7 +144,6 @@ const progressAfterMs = 1_000;
 /**
  * Returns the result of `work`. On a terminal, after a second, one line of stderr shows the time
  * each second and is cleared at the end. A pipe or a file gets nothing.
- * @public
  */
 export async function withProgress<T>(terminal: Terminal, what: string, work: Promise<T>): Promise<T> {
   if (terminal.isWatched !== true) return work;
@@ -172,10 +162,7 @@ export async function withProgress<T>(terminal: Terminal, what: string, work: Pr
   }
 }
 
-/**
- * A moment in the form that operators compare: 2026-11-20 21:40:03 UTC.
- * @public
- */
+/** A moment in the form that operators compare: 2026-11-20 21:40:03 UTC. */
 export function moment(ms: number): string {
   return ms === 0 ? "never" : `${plain(ms)} UTC`;
 }
@@ -183,7 +170,6 @@ export function moment(ms: number): string {
 /**
  * The same, with the local time of this machine if it differs: 2026-11-20 21:40:03 UTC (2026-11-21
  * 00:40:03 here). `offsetMinutes` is the lead of local time over UTC.
- * @public
  */
 export function momentHere(ms: number, offsetMinutes = -new Date(ms).getTimezoneOffset()): string {
   if (ms === 0 || offsetMinutes === 0) return moment(ms);

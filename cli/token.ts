@@ -9,7 +9,6 @@ import { AgentError } from "../base/fault.ts";
 import { createTokenMaker, type TokenFor } from "../client/signature-token.ts";
 import type { Terminal } from "./terminal.ts";
 
-/** @public */
 export interface TokenOptions {
   readonly apiKeyFile?: string | undefined;
   readonly profile: "compatible" | "strict";
@@ -25,7 +24,6 @@ export interface TokenOptions {
 
 /**
  * @throws AgentError COMMAND_USAGE, PAIRING_API_KEY, CONFIG_* about the key's file
- * @public
  */
 export function printToken(options: TokenOptions, terminal: Terminal): number {
   const purpose: TokenFor = {

@@ -3,10 +3,7 @@
  * installed agent sets AUTOWITHDRAW_STATE.
  */
 
-/**
- * `words` are the command with its arguments: `approve ID`.
- * @public
- */
+/** `words` are the command with its arguments: `approve ID`. */
 export function typed(words: string, installedState: string | undefined = process.env.AUTOWITHDRAW_STATE): string {
   return `${(installedState ?? "") === "" ? "node autowithdraw.js" : "autowithdraw"} ${words}`;
 }

@@ -19,7 +19,6 @@ import { describe } from "./withdrawals.ts";
 
 const wordsWidth = 62;
 
-/** @public */
 export interface UnstickOptions extends TypedFees {
   readonly yes?: boolean | undefined;
   readonly as?: string | undefined;
@@ -29,7 +28,6 @@ export interface UnstickOptions extends TypedFees {
 /**
  * Shows the attempt that would be signed, asks, and orders its signature.
  * @throws AgentError COMMAND_*, WITHDRAWAL_*, UNSTICK_*, POLICY_FEE_*, SIGNER_*
- * @public
  */
 export async function unstick(
   state: StateFolder,

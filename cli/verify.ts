@@ -15,7 +15,6 @@ import { fields, type Terminal, withProgress } from "./terminal.ts";
 
 /**
  * @throws AgentError LEDGER_* naming file and line, STATE_NOT_PAIRED, COMMAND_RIGHT
- * @public
  */
 export async function verify(state: StateFolder, isJson: boolean, terminal: Terminal): Promise<number> {
   const { by, records, segments, head } = await withProgress(terminal, "reading the ledger back", verified(state));
@@ -42,7 +41,6 @@ const silences: ReadonlySet<string> = new Set(["COMMAND_DAEMON_AWAY", "SOCKET_TI
  * a signer may take ten minutes for the long one, but a signer that hangs then shows within
  * seconds.
  * @throws AgentError LEDGER_*, STATE_NOT_PAIRED, COMMAND_RIGHT
- * @public
  */
 export async function verified(state: StateFolder): Promise<OperatorAnswers["verify"] & { readonly by: "signer" | "command" }> {
   try {

@@ -16,7 +16,6 @@ import { fields, moment, momentHere, type Terminal, table, wrapped } from "./ter
 const limitMax = 1000;
 const nowWidth = 62;
 
-/** @public */
 export interface ListOptions {
   readonly open?: boolean | undefined;
   readonly limit: number;
@@ -51,7 +50,6 @@ function wordsOf({ state, network, versions, code }: WithdrawalView): string {
 /**
  * Reads a complete id as the gateway and `withdrawals` show it.
  * @throws AgentError COMMAND_USAGE
- * @public
  */
 export function transactionIdFrom(text: string): string {
   if (/^[0-9a-f]{32}$/.test(text)) return text;
@@ -62,7 +60,6 @@ export function transactionIdFrom(text: string): string {
 
 /**
  * @throws AgentError COMMAND_USAGE
- * @public
  */
 export function limitFrom(text: string): number {
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
@@ -70,7 +67,6 @@ export function limitFrom(text: string): number {
   throw new AgentError("COMMAND_USAGE", "none", `--limit must be a whole number from 1 to ${limitMax}`);
 }
 
-/** @public */
 export async function listWithdrawals(state: StateFolder, options: ListOptions, terminal: Terminal): Promise<number> {
   const { withdrawals } = await askOperator(state, "list", { openOnly: options.open === true, limit: options.limit });
   if (options.json === true) {
@@ -104,7 +100,6 @@ function stateCell({ state, isCancelling, versions }: WithdrawalView): string {
   return isCancelled && !isElsewise ? `${state}, cancelled by a person` : state;
 }
 
-/** @public */
 export async function showWithdrawal(
   state: StateFolder,
   transactionId: string,
@@ -125,10 +120,7 @@ export async function showWithdrawal(
   return exitCodes.fine;
 }
 
-/**
- * If there is no status, the withdrawal's own words stay.
- * @public
- */
+/** If there is no status, the withdrawal's own words stay. */
 export async function statusIfAny(state: StateFolder): Promise<SignerStatus | null> {
   try {
     return (await askOperator(state, "status", {})).status;
@@ -146,7 +138,6 @@ function nowWords({ verdict, why, what }: Outlook): string {
 /**
  * Every field of a withdrawal on which a decision could depend, complete. `wait` is null for a
  * withdrawal that waits for no operator.
- * @public
  */
 export function describe(
   one: WithdrawalView,

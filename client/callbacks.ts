@@ -10,7 +10,6 @@ import type { Transaction } from "./records.ts";
 /**
  * A callback of the service. `data` is the record at the time of the event, in the form of GET
  * transaction; for `webhook.test` there is no record.
- * @public
  */
 export interface Callback {
   readonly id: string; // the same each time it comes
@@ -20,15 +19,12 @@ export interface Callback {
   readonly data: Transaction & { readonly unattributed?: { currency: string; amount: string; txHash: string } };
 }
 
-/** @public */
 export type CallbackProblem = "headers_missing" | "secret_invalid" | "timestamp_wrong" | "signature_wrong" | "body_invalid";
 
-/** @public */
 export type VerifiedCallback =
   | { readonly ok: true; readonly callback: Callback }
   | { readonly ok: false; readonly code: CallbackProblem };
 
-/** @public */
 export interface ReceivedCallback {
   /** Node's `request.headers`, or the Headers of fetch. */
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -48,7 +44,6 @@ const toleranceSecondsDefault = 300;
  * @param secret as `callbacks add` printed it
  * @param options `toleranceSeconds` between the sender's clock and this one, default 300; `now` in
  * milliseconds since 1970
- * @public
  */
 export function verifyCallback(
   secret: string,

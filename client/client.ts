@@ -16,7 +16,6 @@ import type {
 } from "./records.ts";
 import { createTokenMaker, type TokenKey } from "./signature-token.ts";
 
-/** @public */
 export interface ClientOptions {
   readonly baseUrl: string; // {base_url} of the interface: the part before /api/v1
   readonly key: TokenKey;
@@ -31,14 +30,12 @@ export interface ClientOptions {
  * The right reaction to a failure. `never`: the answer will be the same. `same-order`: the result
  * is unknown; send the same order again with the same orderId, which can never pay twice.
  * `new-order`: the order failed permanently and nothing was signed, so another orderId is safe.
- * @public
  */
 export type Retry = "never" | "same-order" | "new-order";
 
 /**
  * An expected no, or no answer. `code` is the service's own, or `network`, `timeout`,
  * `answer_invalid`; `status` 0 without an answer.
- * @public
  */
 export interface Failure {
   readonly ok: false;
@@ -51,25 +48,19 @@ export interface Failure {
   readonly requestId?: string;
 }
 
-/** @public */
 export type Result<T> = { readonly ok: true; readonly value: T } | Failure;
 
-/** @public */
 export interface Page {
   readonly transactions: readonly Transaction[];
   readonly next: string | null; // give it to `nextPage`
 }
 
-/**
- * One order of several with its own result.
- * @public
- */
+/** One order of several with its own result. */
 export interface OneResult {
   readonly orderId: string;
   readonly result: Result<Withdrawal>;
 }
 
-/** @public */
 export interface Client {
   createTransactionRequest(order: DepositOrder): Promise<Result<Deposit>>;
   autoWithdraw(order: WithdrawalOrder): Promise<Result<Withdrawal>>;
@@ -171,7 +162,6 @@ function describe(error: unknown): Failure {
  * Prepares a client. Every operation returns a value, never an exception, for any behaviour of the
  * network or the service. Only wrong options and orders that are no JSON throw (TypeError).
  * Operations with an orderId may be repeated without limit.
- * @public
  */
 export function createClient(options: ClientOptions): Client {
   const base = options.baseUrl.replace(/\/+$/, "");

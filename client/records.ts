@@ -4,7 +4,6 @@
  * are decimal strings; times ISO 8601 in UTC.
  */
 
-/** @public */
 export interface Transaction {
   readonly transactionId: string;
   readonly receiverAddress: string;
@@ -33,13 +32,11 @@ export interface Transaction {
   readonly fee?: string; // withdrawals, in the network's native coin; "" until known
 }
 
-/** @public */
 export type FiatCurrency = "USD" | "EUR" | "TRY";
 
 /**
  * The terms of a deposit in fiat money, fixed at its request: `amount` of the record is
  * `fiatAmount` at `price`, rounded up.
- * @public
  */
 export interface Quote {
   readonly fiatCurrency: FiatCurrency;
@@ -48,7 +45,6 @@ export interface Quote {
   readonly priceUpdatedAt: string;
 }
 
-/** @public */
 export interface Currency {
   readonly id: string;
   readonly name: string;
@@ -68,10 +64,7 @@ export interface Currency {
   readonly priceStale?: boolean;
 }
 
-/**
- * `balance` is rounded down; compute with the exact strings.
- * @public
- */
+/** `balance` is rounded down; compute with the exact strings. */
 export interface Balance {
   readonly balance: number;
   readonly available?: string;
@@ -84,7 +77,6 @@ export interface Balance {
   readonly feeSufficient?: boolean;
 }
 
-/** @public */
 export interface Deposit {
   readonly address: string;
   readonly amount: string;
@@ -100,7 +92,6 @@ export interface Deposit {
   readonly late?: boolean;
 }
 
-/** @public */
 export interface Withdrawal {
   readonly message: string;
   readonly transactionId: string;
@@ -108,7 +99,6 @@ export interface Withdrawal {
   readonly stage?: string;
 }
 
-/** @public */
 export interface AmountOrder {
   readonly currency: string;
   readonly amount: string;
@@ -120,7 +110,6 @@ export interface AmountOrder {
 /**
  * A deposit of an amount in dollars, euros or liras; the service answers with the amount in the
  * currency.
- * @public
  */
 export interface FiatOrder {
   readonly currency: string;
@@ -129,25 +118,19 @@ export interface FiatOrder {
   readonly orderId: string;
 }
 
-/** @public */
 export type DepositOrder = AmountOrder | FiatOrder;
 
-/** @public */
 export interface WithdrawalOrder extends AmountOrder {
   readonly address: string;
   readonly tag?: string;
 }
 
-/**
- * A manual withdrawal may leave its destination to the operator who approves it.
- * @public
- */
+/** A manual withdrawal may leave its destination to the operator who approves it. */
 export interface ManualOrder extends AmountOrder {
   readonly address?: string;
   readonly tag?: string;
 }
 
-/** @public */
 export interface TransactionFilter {
   readonly transactionType?: 1 | 2;
   readonly status?: 0 | 1 | 2;

@@ -8,7 +8,6 @@ import { createHash, createHmac, createPrivateKey, type KeyObject, randomBytes, 
 /**
  * The signing key: an apiKey `<keyId>.<secret>.<fingerprint>` as the gateway printed it, or a key
  * id with a private Ed25519 key of your own. For an EdDSA key the secret of apiKey is the seed.
- * @public
  */
 export type TokenKey =
   | { readonly apiKey: string; readonly alg?: "HS256" | "EdDSA" }
@@ -18,7 +17,6 @@ export type TokenKey =
  * The purpose of the token. With `bound` it is valid only for this one request (strict profile):
  * `path` from /api on, query included, `body` the exact text that will be sent. Without `bound` it
  * follows the interface: made from an empty string.
- * @public
  */
 export interface TokenFor {
   readonly bound?: { readonly method: string; readonly path: string; readonly body: string | Uint8Array };
@@ -26,13 +24,9 @@ export interface TokenFor {
   readonly lifetimeSeconds?: number; // 1 … 300, default 60
 }
 
-/** @public */
 export type TokenMaker = (purpose?: TokenFor) => string;
 
-/**
- * The gateway takes no longer life.
- * @public
- */
+/** The gateway takes no longer life. */
 export const lifetimeSecondsMax = 300;
 const jtiBytes = 16;
 const seedBytes = 32;
@@ -86,7 +80,6 @@ function signerOf(key: TokenKey): TokenSigner {
  * @param now milliseconds since 1970, if the machine's own clock must not be used
  * @throws TypeError for an invalid key; RangeError from the maker for a lifetime outside 1 … 300
  * seconds
- * @public
  */
 export function createTokenMaker(key: TokenKey, now: () => number = Date.now): TokenMaker {
   const signer = signerOf(key);

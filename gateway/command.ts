@@ -77,10 +77,7 @@ function epochNumber(text: string): number {
   return epoch;
 }
 
-/**
- * Every command and its options. The manual page is also made from this tree.
- * @public
- */
+/** Every command and its options. The manual page is also made from this tree. */
 export function tree(): Command {
   const program = new Command("gateway")
     .description("The payment service: REST for shops, a link for their agents.")
@@ -150,10 +147,7 @@ function complainOf(error: unknown): number {
   return exit.bug;
 }
 
-/**
- * The entry for gateway.js. Sets the exit status; never rejects.
- * @public
- */
+/** The entry for gateway.js. Sets the exit status; never rejects. */
 export async function main(): Promise<void> {
   // A reader such as head may close the pipe early.
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
@@ -165,7 +159,6 @@ export async function main(): Promise<void> {
 
 /**
  * Runs one command line: the words after the program's name. Sets the exit status; never rejects.
- * @public
  */
 export async function run(words: readonly string[]): Promise<void> {
   const program = tree();

@@ -38,14 +38,12 @@ import { startTelling } from "./telling/telling.ts";
 import { type ChainStatus, startWatcher, type Watcher } from "./watcher/watcher.ts";
 import { createWaiters } from "./withdrawals/waiters.ts";
 
-/** @public */
 export interface GatewayDeps {
   readonly log: GatewayLog;
   readonly clock: () => number; // milliseconds since 1970
   readonly onPoisoned: () => void; // the disk failed during a commit: end the process
 }
 
-/** @public */
 export interface Gateway {
   readonly url: string; // the listening address, with the real port
   readonly store: Store;
@@ -206,7 +204,6 @@ function takeStore(config: GatewayConfig, key: GatewayKey, deps: GatewayDeps): T
  * Starts the gateway and resolves when it listens; port 0 takes any free port.
  * @throws AgentError GATEWAY_KEY_*, GATEWAY_STORE_*, GATEWAY_TLS, GATEWAY_LISTEN,
  * GATEWAY_LISTEN_TAKEN; then nothing is left running
- * @public
  */
 export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Promise<Gateway> {
   const { log, clock } = deps;

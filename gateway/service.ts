@@ -13,7 +13,6 @@ import type { Database, Store } from "./store/store.ts";
 /**
  * Knows which agents are online and which requests wait: for an agent's first answer, or for a look
  * at the next addresses of an account (withdrawals/waiters.ts).
- * @public
  */
 export interface Waiters {
   online(agentId: string): boolean;
@@ -36,7 +35,6 @@ export interface Waiters {
   close(): void;
 }
 
-/** @public */
 export interface Price {
   readonly price: bigint; // price of one unit, in 10^-18 (prices/decimal.ts)
   readonly atMs: number; // when it was last right
@@ -44,7 +42,6 @@ export interface Price {
   readonly origin: "typed" | "markets";
 }
 
-/** @public */
 export interface Prices {
   /** The last good price; null if there never was one. */
   of(currency: GatewayCurrency, fiat: Fiat): Price | null;
@@ -52,7 +49,6 @@ export interface Prices {
   canHave(currency: GatewayCurrency, fiat: Fiat): boolean;
 }
 
-/** @public */
 export interface Service {
   readonly config: GatewayConfig;
   readonly store: Store;

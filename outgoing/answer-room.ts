@@ -10,10 +10,7 @@ export const answersBytesMax = 64 * 1024 * 1024;
 /** The first bytes of each answer always pass, so small answers never wait. */
 const passingBytes = 64 * 1024;
 
-/**
- * The place of one answer.
- * @public
- */
+/** The place of one answer. */
 export interface AnswerPlace {
   /** Counts received bytes. False: nothing more is read until the call to go on. */
   take(bytes: number): boolean;
@@ -27,7 +24,6 @@ interface Place {
   readonly goOn: () => void;
 }
 
-/** @public */
 export class AnswerRoom {
   readonly #bytesMax: number;
   /** Answers above `passingBytes`, with the first that grew so large in front. */

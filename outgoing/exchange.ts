@@ -11,7 +11,6 @@ import { version } from "../base/version.ts";
 import { type AnswerPlace, AnswerRoom } from "./answer-room.ts";
 import { reasonOf } from "./reason.ts";
 
-/** @public */
 export interface Request {
   readonly method: "GET" | "HEAD" | "POST";
   readonly path: string; // with the query
@@ -30,7 +29,6 @@ export interface Request {
 /**
  * `isUnsent`: certain that no byte of the request left. `isCut`: the connection broke after it was
  * established, so a second request can work at once.
- * @public
  */
 export type Outcome =
   | {
@@ -50,7 +48,6 @@ export type Outcome =
 
 type Failed = Extract<Outcome, { ok: false }>;
 
-/** @public */
 export interface OutgoingOptions {
   readonly origin: string; // scheme, host and port
   readonly connectionsMax: number;
@@ -60,7 +57,6 @@ export interface OutgoingOptions {
   readonly room?: AnswerRoom; // memory for its answers; by default that of this process
 }
 
-/** @public */
 export interface Outgoing {
   /** Sends one request. Calls `done` exactly once, never before `send` has returned. */
   send(request: Request, done: (outcome: Outcome) => void): { abort(): void };
@@ -80,10 +76,7 @@ const headerBytesMax = 16_384;
 /** Memory for the answers of all exchanges of this process. */
 const roomOfProcess = new AnswerRoom();
 
-/**
- * Prepares the connections to one origin; connects nothing yet.
- * @public
- */
+/** Prepares the connections to one origin; connects nothing yet. */
 export function createOutgoing(options: OutgoingOptions): Outgoing {
   const pool = new Pool(options.origin, {
     connections: options.connectionsMax,
@@ -228,7 +221,6 @@ function begin({ pool, isOnce, room }: Way, request: Request, done: (outcome: Ou
 /**
  * Retry-After in seconds; a date is compared with the server's own. "" for a text that cannot be
  * read.
- * @public
  */
 export function retryAfterOf(text: string, date: string): string {
   if (text === "" || /^[0-9]{1,9}$/.test(text)) return text;

@@ -4,16 +4,10 @@
  */
 import { invariant, type Refusal, refuse } from "../base/fault.ts";
 
-/**
- * Most digits of an amount's text, the point not counted: 2^256-1 has as many.
- * @public
- */
+/** Most digits of an amount's text, the point not counted: 2^256-1 has as many. */
 export const amountDigitsMax = 78;
 
-/**
- * Most fraction digits a currency may have.
- * @public
- */
+/** Most fraction digits a currency may have. */
 export const decimalMax = 36;
 
 const grammar = /^(0|[1-9][0-9]*)(?:\.([0-9]+))?$/;
@@ -22,7 +16,6 @@ const unitsMax = 2n ** 256n - 1n;
 /**
  * An amount's canonical text: above zero, no leading zero, no trailing zero after a point. Serves
  * amounts whose number of decimals is not known.
- * @public
  */
 export const canonicalAmount = /^(?:[1-9][0-9]*|(?:0|[1-9][0-9]*)\.[0-9]*[1-9])$/;
 
@@ -30,7 +23,6 @@ export const canonicalAmount = /^(?:[1-9][0-9]*|(?:0|[1-9][0-9]*)\.[0-9]*[1-9])$
  * Reads `12.5` as base units of a currency with `decimal` fraction digits (0 … 36): 1 … 2^256-1.
  * Trailing zeros are taken; more fraction digits than the currency has are refused even when they
  * are zeros. Refuses AMOUNT_FORMAT, AMOUNT_PRECISION, AMOUNT_ZERO, in this order.
- * @public
  */
 export function parseAmount(text: string, decimal: number): { readonly ok: true; readonly units: bigint } | Refusal {
   invariant(Number.isInteger(decimal) && decimal >= 0 && decimal <= decimalMax, "decimal is within 0 … 36");
@@ -46,10 +38,7 @@ export function parseAmount(text: string, decimal: number): { readonly ok: true;
   return { ok: true, units };
 }
 
-/**
- * Writes base units (0 or more) in canonical form: `1500000` with 6 decimals is `1.5`.
- * @public
- */
+/** Writes base units (0 or more) in canonical form: `1500000` with 6 decimals is `1.5`. */
 export function formatAmount(units: bigint, decimal: number): string {
   invariant(units >= 0n, "an amount is never negative");
   invariant(Number.isInteger(decimal) && decimal >= 0 && decimal <= decimalMax, "decimal is within 0 … 36");

@@ -9,22 +9,13 @@ import { AgentError, invariant } from "../base/fault.ts";
 import { type EnvelopeKind, envelopeKinds } from "./messages.ts";
 import { isUsablePoint } from "./point.ts";
 
-/**
- * Largest frame an agent accepts, in bytes.
- * @public
- */
+/** Largest frame an agent accepts, in bytes. */
 export const agentFrameBytesMax = 65536;
 
-/**
- * Largest frame a gateway accepts, in bytes.
- * @public
- */
+/** Largest frame a gateway accepts, in bytes. */
 export const gatewayFrameBytesMax = 262144;
 
-/**
- * Bytes of a frame before its payload.
- * @public
- */
+/** Bytes of a frame before its payload. */
 export const envelopeHeaderBytes = 66;
 
 const envelopeVersion = 1;
@@ -37,10 +28,7 @@ for (const [kind, byte] of Object.entries(envelopeKinds) as [EnvelopeKind, numbe
   domainOfKind.set(kind, Buffer.from(`autowithdraw/1 ${kind}\n`));
 }
 
-/**
- * Signs a payload, objects as JSON, into one frame. The same input gives the same frame.
- * @public
- */
+/** Signs a payload, objects as JSON, into one frame. The same input gives the same frame. */
 export function sealEnvelope(kind: EnvelopeKind, payload: object | Uint8Array, privateKey: KeyObject): Uint8Array {
   const bytes = payload instanceof Uint8Array ? payload : Buffer.from(JSON.stringify(payload));
   const signature = sign(null, signedBytes(kind, bytes), privateKey);
@@ -51,13 +39,11 @@ export function sealEnvelope(kind: EnvelopeKind, payload: object | Uint8Array, p
  * Signs the text of one job with the gateway's key, 64 bytes as hex. The signature stays with the
  * job after the envelope is gone, so a gateway that was restored from a backup can accept its own
  * order from an agent.
- * @public
  */
 export function signJob(text: string, privateKey: KeyObject): string {
   return sign(null, jobBytes(text), privateKey).toString("hex");
 }
 
-/** @public */
 export function isJobSignature(text: string, signature: string, publicKey: KeyObject): boolean {
   return verify(null, jobBytes(text), publicKey, Buffer.from(signature, "hex"));
 }
@@ -66,7 +52,6 @@ function jobBytes(text: string): Uint8Array {
   return Buffer.from(`autowithdraw/1 job\n${text}`);
 }
 
-/** @public */
 export interface EnvelopeExpectation {
   readonly kind?: EnvelopeKind;
   readonly kinds?: readonly EnvelopeKind[]; // used when `kind` is absent
@@ -79,7 +64,6 @@ export interface EnvelopeExpectation {
  * must not change the frame while the payload is in use.
  * @throws AgentError ENVELOPE_SIZE, ENVELOPE_VERSION, ENVELOPE_KIND, ENVELOPE_SIGNATURE, checked in
  * this order.
- * @public
  */
 export function openEnvelope(
   frame: Uint8Array,
@@ -104,7 +88,6 @@ export function openEnvelope(
 /**
  * The kind that a frame claims, without any verification; it serves to choose the key. Null if the
  * frame is too short, has another version or an unknown kind.
- * @public
  */
 export function frameKind(frame: Uint8Array): EnvelopeKind | null {
   if (frame.length <= envelopeHeaderBytes || frame[0] !== envelopeVersion) return null;
@@ -125,7 +108,6 @@ const pkcs8Prefix = Buffer.from("302e020100300506032b657004220420", "hex");
  * Reads an Ed25519 public key from 32 bytes as lower-case hex.
  * @throws AgentError ENVELOPE_KEY for another text, a point that is not in canonical form, or a
  * point of small order.
- * @public
  */
 export function publicKeyFromHex(hex: string): KeyObject {
   if (!/^[0-9a-f]{64}$/.test(hex)) throw new AgentError("ENVELOPE_KEY", "none", "a public key is not 32 bytes as hex");
@@ -136,10 +118,7 @@ export function publicKeyFromHex(hex: string): KeyObject {
   return createPublicKey({ key: Buffer.concat([spkiPrefix, raw]), format: "der", type: "spki" });
 }
 
-/**
- * Makes the private key of a 32-byte seed; the caller still owns and wipes the seed.
- * @public
- */
+/** Makes the private key of a 32-byte seed; the caller still owns and wipes the seed. */
 export function privateKeyFromSeed(seed: Uint8Array): KeyObject {
   invariant(seed.length === 32, "an Ed25519 seed has 32 bytes");
   const der = Buffer.concat([pkcs8Prefix, seed]);
@@ -150,10 +129,7 @@ export function privateKeyFromSeed(seed: Uint8Array): KeyObject {
   }
 }
 
-/**
- * The raw public key of either half of a pair, as hex.
- * @public
- */
+/** The raw public key of either half of a pair, as hex. */
 export function publicKeyHex(key: KeyObject): string {
   const half = key.type === "private" ? createPublicKey(key) : key;
   return half.export({ format: "der", type: "spki" }).subarray(spkiPrefix.length).toString("hex");

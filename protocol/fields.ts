@@ -7,23 +7,14 @@ import { amountDigitsMax, canonicalAmount } from "./amount.ts";
 import type { Head } from "./messages.ts";
 import { hex, integer, object, type Reader, shapeFault, string } from "./shape.ts";
 
-/**
- * A currency's id, e.g. usdt-erc20.
- * @public
- */
+/** A currency's id, e.g. usdt-erc20. */
 export const currencyPattern = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 /** A network's name by CAIP-2, e.g. eip155:1. */
 const networkPattern = /^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$/;
-/**
- * A caller's own reference: visible ASCII without spaces.
- * @public
- */
+/** A caller's own reference: visible ASCII without spaces. */
 export const orderIdPattern = /^[\x21-\x7e]{1,128}$/;
 const merchantPattern = /^[A-Za-z0-9_-]{1,64}$/;
-/**
- * The public half of an API key.
- * @public
- */
+/** The public half of an API key. */
 export const keyIdPattern = /^k_[0-9a-f]{16}$/;
 
 /** Most characters of a tag. */

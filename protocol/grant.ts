@@ -12,10 +12,7 @@ import { domainHash } from "./identity.ts";
 import { gatewayFingerprintOf, transcriptHashOf } from "./pairing.ts";
 import { hex, object, oneOf, type Reader, string } from "./shape.ts";
 
-/**
- * The gateway's answer, signed by the key whose fingerprint is inside apiKey.
- * @public
- */
+/** The gateway's answer, signed by the key whose fingerprint is inside apiKey. */
 export interface PairingGrant {
   readonly version: 1;
   readonly agent: string;
@@ -42,20 +39,14 @@ function parseGrant(text: string | Uint8Array): PairingGrant {
   return grantShape(parseJson(text, { bytesMax: grantBytesMax, depthMax: 1 }), "grant");
 }
 
-/**
- * The gateway's answer to a transcript as it crosses the wire.
- * @public
- */
+/** The gateway's answer to a transcript as it crosses the wire. */
 export interface SealedGrant {
   readonly grant: string; // exact text
   readonly gatewayKey: string; // Ed25519 public key, hex
   readonly signature: string; // hex
 }
 
-/**
- * Signs a grant with the gateway's key. The same grant gives the same answer.
- * @public
- */
+/** Signs a grant with the gateway's key. The same grant gives the same answer. */
 export function sealGrant(grant: PairingGrant, privateKey: KeyObject): SealedGrant {
   const text = JSON.stringify(grant);
   return {
@@ -71,10 +62,7 @@ const sealedGrant: Reader<SealedGrant> = object({
   signature: hex(64),
 });
 
-/**
- * Reads the body of the gateway's answer and verifies nothing. @throws AgentError JSON_*.
- * @public
- */
+/** Reads the body of the gateway's answer and verifies nothing. @throws AgentError JSON_*. */
 export function parseSealedGrant(body: string | Uint8Array): SealedGrant {
   return sealedGrant(parseJson(body), "answer");
 }
@@ -84,7 +72,6 @@ export function parseSealedGrant(body: string | Uint8Array): SealedGrant {
  * sent.
  * @throws AgentError ENVELOPE_KEY, PAIRING_GATEWAY_KEY (another key than apiKey names),
  * PAIRING_GRANT (signature, or another transcript), JSON_*.
- * @public
  */
 export function openGrant(
   sealed: SealedGrant,
@@ -113,7 +100,6 @@ const base32 = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 /**
  * Eight letters like `ABCD-EFGH` that both sides print. An attacker who changes the transcript or
  * the grant on the way changes these letters.
- * @public
  */
 export function shortCodeOf(transcript: string, grant: string): string {
   const hash = domainHash("short-code", Buffer.from(transcriptHashOf(transcript)), Buffer.from(grant));

@@ -6,16 +6,10 @@
 import { createHash } from "node:crypto";
 import { invariant } from "../base/fault.ts";
 
-/**
- * Value before the first hash of a chain.
- * @public
- */
+/** Value before the first hash of a chain. */
 export const zeroHash = "0".repeat(64);
 
-/**
- * SHA-256(utf8("autowithdraw/1 <what>\n") ‖ parts), as lower-case hex.
- * @public
- */
+/** SHA-256(utf8("autowithdraw/1 <what>\n") ‖ parts), as lower-case hex. */
 export function domainHash(what: string, ...parts: readonly Uint8Array[]): string {
   const hash = createHash("sha256").update(`autowithdraw/1 ${what}\n`);
   for (const part of parts) hash.update(part);
@@ -25,14 +19,12 @@ export function domainHash(what: string, ...parts: readonly Uint8Array[]): strin
 /**
  * The purpose of an order. Auto and manual withdrawals share one space of orders. A top-up's
  * orderId is the id of its sweep, so no sweep has two top-ups.
- * @public
  */
 export type Operation = "deposit" | "withdraw" | "sweep" | "topup";
 
 /**
  * The id of a merchant's order, 16 bytes as hex: the same order has the same id after any loss of
  * data.
- * @public
  */
 export function transactionIdOf(order: {
   readonly merchant: string;
@@ -46,16 +38,12 @@ export function transactionIdOf(order: {
  * The fingerprint of a wallet, 16 bytes as hex, made from the ids of all its accounts in the order
  * that a transcript demands. No id has a line end, and each id's form shows its family and purpose.
  * An EVM address stands in its checksummed form (EIP-55).
- * @public
  */
 export function walletFingerprintOf(accounts: readonly { readonly id: string }[]): string {
   return domainHash("wallet", Buffer.from(accounts.map(({ id }) => id).join("\n"))).slice(0, 32);
 }
 
-/**
- * The id of an agent, 8 bytes as hex. Keys as hex.
- * @public
- */
+/** The id of an agent, 8 bytes as hex. Keys as hex. */
 export function agentIdOf(agent: {
   readonly merchant: string;
   readonly wallet: string;
@@ -68,10 +56,7 @@ export function agentIdOf(agent: {
   );
 }
 
-/**
- * The hash of a job's exact text; the next job names it as `previous`.
- * @public
- */
+/** The hash of a job's exact text; the next job names it as `previous`. */
 export function jobHashOf(text: string): string {
   return domainHash("job", Buffer.from(text));
 }

@@ -7,22 +7,15 @@
  * auto and manual pay a receiver; manual is always held for an operator. sweep moves money from a
  * deposit address to the hot wallet of the agent. topup moves native coin from the hot wallet to a
  * deposit address, to pay the fee of one sweep; its orderId is that sweep's transactionId.
- * @public
  */
 export type JobMode = "auto" | "manual" | "sweep" | "topup";
 
-/**
- * True if a job moves money between the wallet's own accounts.
- * @public
- */
+/** True if a job moves money between the wallet's own accounts. */
 export function isInternal(mode: JobMode): mode is "sweep" | "topup" {
   return mode === "sweep" || mode === "topup";
 }
 
-/**
- * The operation that names the space of orders in which a job's id is made.
- * @public
- */
+/** The operation that names the space of orders in which a job's id is made. */
 export function operationOf(mode: JobMode): "withdraw" | "sweep" | "topup" {
   return isInternal(mode) ? mode : "withdraw";
 }
@@ -30,7 +23,6 @@ export function operationOf(mode: JobMode): "withdraw" | "sweep" | "topup" {
 /**
  * The name of the rules and sums under which a job counts: those of its currency, or those of the
  * currency's sweeps or top-ups.
- * @public
  */
 export function laneOf({ mode, currency }: { readonly mode: JobMode; readonly currency: string }): string {
   return isInternal(mode) ? `${currency}:${mode}` : currency;

@@ -7,16 +7,12 @@
 
 import type { JobMode } from "./job-mode.ts";
 
-/**
- * Path of the agents' WebSocket on the gateway.
- * @public
- */
+/** Path of the agents' WebSocket on the gateway. */
 export const linkPath = "/agent/v1/link";
 
 /**
  * A position in an agent's ledger: the record's number (1 is the first) and its hash (32 bytes as
  * hex).
- * @public
  */
 export interface Head {
   readonly seq: number;
@@ -26,7 +22,6 @@ export interface Head {
 /**
  * Kinds of envelope: the byte on the wire; the comment names the key that signs. The names are part
  * of the signed bytes.
- * @public
  */
 export const envelopeKinds = {
   challenge: 1, // gateway key
@@ -38,22 +33,15 @@ export const envelopeKinds = {
   beat: 7, // gateway key one way, link key the other
   recovery: 8, // gateway key; its payload is recovery.ts
 } as const;
-/** @public */
 export type EnvelopeKind = keyof typeof envelopeKinds;
 
-/**
- * First frame on a link, with which the gateway asks for the agent's identity.
- * @public
- */
+/** First frame on a link, with which the gateway asks for the agent's identity. */
 export interface Challenge {
   readonly nonce: string; // 32 random bytes, hex; answered in Hello
   readonly at: number;
 }
 
-/**
- * The agent's answer, signed by its link key.
- * @public
- */
+/** The agent's answer, signed by its link key. */
 export interface Hello {
   readonly agent: string;
   readonly epoch: number;
@@ -68,7 +56,6 @@ export interface Hello {
 /**
  * The range of slots of one account with open withdrawals in the agent's ledger, as far as the
  * courier serves them.
- * @public
  */
 export interface OpenSlots {
   readonly network: string;
@@ -80,7 +67,6 @@ export interface OpenSlots {
 /**
  * The gateway's welcome, with the durable state that it has of this agent. The signer signs nothing
  * before a welcome for its own run.
- * @public
  */
 export interface Welcome {
   readonly agent: string;
@@ -97,7 +83,6 @@ export interface Welcome {
 /**
  * A list of jobs. Each job is the exact text whose hash is in the chain of jobs. Sending a job
  * again keeps the text; `echo` and the time are new.
- * @public
  */
 export interface Jobs {
   readonly agent: string;
@@ -112,7 +97,6 @@ export interface Jobs {
 /**
  * One job: a request to one agent for one withdrawal. The field `previous` of the next job is
  * `jobHash(text)` of this one.
- * @public
  */
 export interface Job {
   readonly agent: string;
@@ -149,7 +133,6 @@ export interface Job {
  * payment.
  * `unreachable`: open sweeps whose slot the chain's final count cannot reach, all of them in each
  * ack. Left out if there is none.
- * @public
  */
 export interface Ack {
   readonly agent: string;
@@ -164,10 +147,7 @@ export interface Ack {
   readonly at: number;
 }
 
-/**
- * Heartbeat, every 15 s both ways; `head` is the sender's newest known ledger head.
- * @public
- */
+/** Heartbeat, every 15 s both ways; `head` is the sender's newest known ledger head. */
 export interface Beat {
   readonly agent: string;
   readonly head: Head | null;
@@ -177,7 +157,6 @@ export interface Beat {
 /**
  * Records of the ledger that the gateway needs, in ledger order, under the signer's signature. Sent
  * again until acknowledged.
- * @public
  */
 export interface Statement {
   readonly agent: string;
@@ -196,7 +175,6 @@ export interface Statement {
   readonly entries: readonly Entry[];
 }
 
-/** @public */
 export type Entry =
   | DecisionEntry
   | SignedEntry
@@ -211,7 +189,6 @@ export type Entry =
 /**
  * The agent's answer to a withdrawal. refused and expired are final and were made before any
  * signature.
- * @public
  */
 export interface DecisionEntry {
   readonly kind: "decision";
@@ -226,7 +203,6 @@ export interface DecisionEntry {
 /**
  * A transaction was signed for the withdrawal. Its bytes are not yet released when the gateway
  * first reads this.
- * @public
  */
 export interface SignedEntry {
   readonly kind: "signed";
@@ -254,7 +230,6 @@ export interface SignedEntry {
 /**
  * An observation of the courier on chain. It is a claim, never proof; the gateway looks with its
  * own nodes.
- * @public
  */
 export interface ObservedEntry {
   readonly kind: "observed";
@@ -271,10 +246,7 @@ export interface ObservedEntry {
   readonly txHash: string;
 }
 
-/**
- * The signer adopted the first slot of an account.
- * @public
- */
+/** The signer adopted the first slot of an account. */
 export interface AdoptedEntry {
   readonly kind: "adopted";
   readonly seq: number;
@@ -284,10 +256,7 @@ export interface AdoptedEntry {
   readonly slot: string;
 }
 
-/**
- * An event that an operator must see; `locked` if the signer stopped signing because of it.
- * @public
- */
+/** An event that an operator must see; `locked` if the signer stopped signing because of it. */
 export interface AlarmEntry {
   readonly kind: "alarm";
   readonly seq: number;
@@ -299,7 +268,6 @@ export interface AlarmEntry {
 /**
  * An operator at the agent stopped new signatures, or allows them again. The agent still takes and
  * decides jobs.
- * @public
  */
 export interface PausedEntry {
   readonly kind: "paused";
@@ -308,10 +276,7 @@ export interface PausedEntry {
   readonly paused: boolean;
 }
 
-/**
- * The ledger records that no deposit address at or above this index has left.
- * @public
- */
+/** The ledger records that no deposit address at or above this index has left. */
 export interface CeilingEntry {
   readonly kind: "ceiling";
   readonly seq: number;
@@ -322,7 +287,6 @@ export interface CeilingEntry {
 /**
  * This order began a recovered ledger, in the statement's epoch. The agent takes jobs from this
  * entry on. Earlier entries of the epoch repeat older records, in case the gateway lost them.
- * @public
  */
 export interface OpenedEntry {
   readonly kind: "opened";
@@ -338,7 +302,6 @@ export interface OpenedEntry {
 /**
  * A job at its position in the chain, sent again to a gateway that may have lost it. The gateway
  * recognises its own signature. A job that only repeated an order takes a position without text.
- * @public
  */
 export interface AskedEntry {
   readonly kind: "asked";
@@ -355,7 +318,6 @@ export interface AskedEntry {
 /**
  * The values that pairing binds, sent as exact text under a MAC with the API secret
  * (docs/protocol.md section 3).
- * @public
  */
 export interface PairingTranscript {
   readonly version: 2;
@@ -375,7 +337,6 @@ export interface PairingTranscript {
 /**
  * An account of the wallet as the gateway knows it. Each account's own key signs the transcript
  * that names the account.
- * @public
  */
 export interface PairedAccount {
   readonly family: string; // a name of the chains' own table
@@ -386,7 +347,6 @@ export interface PairedAccount {
 /**
  * The agent's own row for a currency that has a policy. The gateway reserves `maxFee` in addition
  * to the amount.
- * @public
  */
 export interface PairedCurrency {
   readonly id: string;

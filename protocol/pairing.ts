@@ -15,13 +15,9 @@ import { domainHash, walletFingerprintOf } from "./identity.ts";
 import type { PairedAccount, PairedCurrency, PairingTranscript } from "./messages.ts";
 import { hex, integer, list, object, oneOf, type Reader, string } from "./shape.ts";
 
-/**
- * Most bytes of a transcript's text.
- * @public
- */
+/** Most bytes of a transcript's text. */
 export const transcriptBytesMax = 65536;
 
-/** @public */
 export interface ApiKey {
   readonly keyId: string;
   readonly secret: Uint8Array; // UTF-8 bytes of the secret's text; the caller wipes them
@@ -35,7 +31,6 @@ const apiKeyBytes = 18 + 1 + 43 + 1 + 32;
  * bytes), 32 hex digits. From bytes, the secret never becomes a string; the result owns its own
  * copy.
  * @throws AgentError PAIRING_API_KEY, which says nothing about the text.
- * @public
  */
 export function parseApiKey(text: string | Uint8Array): ApiKey {
   const bytes = Buffer.from(text);
@@ -77,17 +72,13 @@ const lastCharacters = Buffer.from("AEIMQUYcgkosw048");
 /**
  * The fingerprint that an apiKey carries: first 16 bytes of SHA-256 of the raw public key, hex.
  * @throws AgentError ENVELOPE_KEY.
- * @public
  */
 export function gatewayFingerprintOf(gatewayKey: string): string {
   publicKeyFromHex(gatewayKey);
   return createHash("sha256").update(gatewayKey, "hex").digest("hex").slice(0, 32);
 }
 
-/**
- * HMAC-SHA256 over the transcript's text under a key made from the API secret, hex.
- * @public
- */
+/** HMAC-SHA256 over the transcript's text under a key made from the API secret, hex. */
 export function transcriptMac(secret: Uint8Array, transcript: string): string {
   const key = new Uint8Array(hkdfSync("sha256", secret, new Uint8Array(0), "autowithdraw/1 pairing", 32));
   try {
@@ -100,7 +91,6 @@ export function transcriptMac(secret: Uint8Array, transcript: string): string {
 /**
  * True if `mac` is the transcript's; compares in constant time. False for any text that is not a
  * MAC.
- * @public
  */
 export function transcriptMacFits(secret: Uint8Array, transcript: string, mac: string): boolean {
   if (!/^[0-9a-f]{64}$/.test(mac)) return false;
@@ -110,7 +100,6 @@ export function transcriptMacFits(secret: Uint8Array, transcript: string, mac: s
 /**
  * The signatures of the signer process over a transcript: its own, and for each account, in the
  * transcript's order, the proof of the account's key in the form of its family. All hex.
- * @public
  */
 export interface TranscriptProofs {
   readonly signerSignature: string;
@@ -120,7 +109,6 @@ export interface TranscriptProofs {
 /**
  * The body of the pairing request: the transcript's exact text, its MAC, and the signature of each
  * key.
- * @public
  */
 export interface SealedTranscript extends TranscriptProofs {
   readonly transcript: string;
@@ -132,7 +120,6 @@ export interface SealedTranscript extends TranscriptProofs {
  * Makes the body of the pairing request. `secret` is the secret inside apiKey, `linkKey` the
  * private half of the link key that the transcript names, `proven` the result of the signer
  * process. The same input gives the same body.
- * @public
  */
 export function sealTranscript(
   transcript: string,
@@ -143,10 +130,7 @@ export function sealTranscript(
   return { transcript, mac, linkSignature: signTranscript(transcript, by.linkKey), signerSignature, proofs };
 }
 
-/**
- * The signature of one of the agent's two keys over the transcript, hex.
- * @public
- */
+/** The signature of one of the agent's two keys over the transcript, hex. */
 export function signTranscript(transcript: string, key: KeyObject): string {
   return sign(null, signedTranscript(transcript), key).toString("hex");
 }
@@ -155,7 +139,6 @@ export function signTranscript(transcript: string, key: KeyObject): string {
  * True if `signature` is a signature of `publicKey` (hex) over the transcript. False for any text
  * that is not a signature.
  * @throws AgentError ENVELOPE_KEY for an unusable key.
- * @public
  */
 export function transcriptSignatureFits(publicKey: string, transcript: string, signature: string): boolean {
   const key = publicKeyFromHex(publicKey);
@@ -170,7 +153,6 @@ function signedTranscript(transcript: string): Uint8Array {
 /**
  * The 32 bytes that the key of each account signs. The digest belongs only to this pairing, and no
  * transaction has such a digest.
- * @public
  */
 export function accountDigestOf(transcript: string): Uint8Array {
   return Buffer.from(domainHash("account", Buffer.from(transcript)), "hex");
@@ -189,7 +171,6 @@ const sealedTranscript: Reader<SealedTranscript> = object({
 /**
  * Reads the body of the pairing request; neither MAC nor signatures are checked. @throws AgentError
  * JSON_*.
- * @public
  */
 export function parseSealedTranscript(body: string | Uint8Array): SealedTranscript {
   // The body escapes every quote of the transcript a second time.
@@ -197,10 +178,7 @@ export function parseSealedTranscript(body: string | Uint8Array): SealedTranscri
   return sealedTranscript(parseJson(body, limits), "request");
 }
 
-/**
- * SHA-256 of the transcript's text under its domain, hex; a grant names this hash.
- * @public
- */
+/** SHA-256 of the transcript's text under its domain, hex; a grant names this hash. */
 export function transcriptHashOf(transcript: string): string {
   return domainHash("transcript", Buffer.from(transcript));
 }
@@ -250,7 +228,6 @@ const transcriptShape: Reader<PairingTranscript> = object({
  * Each family has one hot account and then one for deposits, and the fingerprint is made from them.
  * Networks and currency ids are sorted without repeats, and every currency is on a named network.
  * @throws AgentError JSON_*, ENVELOPE_KEY, PAIRING_TRANSCRIPT.
- * @public
  */
 export function parseTranscript(text: string | Uint8Array): PairingTranscript {
   const json = parseJson(text, { bytesMax: transcriptBytesMax });

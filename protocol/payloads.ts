@@ -11,54 +11,36 @@ import { isInternal } from "./job-mode.ts";
 import type { Ack, Beat, Challenge, Entry, Hello, Job, Jobs, OpenSlots, Statement, Welcome } from "./messages.ts";
 import { boolean, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
 
-/**
- * Most jobs in one frame; the frame's own limit is usually lower.
- * @public
- */
+/** Most jobs in one frame; the frame's own limit is usually lower. */
 export const jobsPerFrameMax = 256;
 
 /**
  * Most accounts for which a hello names open slots. The frame of a hello is small, because the
  * gateway reads it before it has authenticated the agent.
- * @public
  */
 export const openAccountsMax = 16;
 
-/**
- * Most bytes of one job's text.
- * @public
- */
+/** Most bytes of one job's text. */
 export const jobTextBytesMax = 4096;
 
-/**
- * Most entries in one statement.
- * @public
- */
+/** Most entries in one statement. */
 export const entriesPerStatementMax = 512;
 
-/**
- * Most withdrawals that one acknowledgement names as ended.
- * @public
- */
+/** Most withdrawals that one acknowledgement names as ended. */
 export const endedPerAckMax = 256;
 
-/**
- * Most signed transactions that one acknowledgement names as dead (void).
- * @public
- */
+/** Most signed transactions that one acknowledgement names as dead (void). */
 export const deadPerAckMax = 256;
 
 /**
  * Most sweeps that one acknowledgement names as unreachable: more than are ever open at the same
  * time.
- * @public
  */
 export const unreachablePerAckMax = 64;
 
 /**
  * Most attempts of one withdrawal, the first included. The signer makes no more, and the gateway
  * takes no more.
- * @public
  */
 export const versionsMax = 20;
 
@@ -240,13 +222,11 @@ const statement: Reader<Statement> = object(
 /**
  * Parses a challenge. Every parser below throws the same codes.
  * @throws AgentError JSON_* (JSON_SHAPE for JSON that is not this payload).
- * @public
  */
 export function parseChallenge(payload: Uint8Array | string): Challenge {
   return challenge(parseJson(payload), "challenge");
 }
 
-/** @public */
 export function parseHello(payload: Uint8Array | string): Hello {
   const value = hello(parseJson(payload), "hello");
   const named = new Set<string>();
@@ -258,7 +238,6 @@ export function parseHello(payload: Uint8Array | string): Hello {
   return value;
 }
 
-/** @public */
 export function parseWelcome(payload: Uint8Array | string): Welcome {
   const value = welcome(parseJson(payload), "welcome");
   if ((value.jobs.sequence === 0) !== /^0+$/.test(value.jobs.hash)) {
@@ -270,7 +249,6 @@ export function parseWelcome(payload: Uint8Array | string): Welcome {
 /**
  * The jobs inside stay texts: the caller hashes each with `jobHashOf`, then uses `parseJob`.
  * Sequences are not checked here.
- * @public
  */
 export function parseJobs(payload: Uint8Array | string): Jobs {
   const value = jobs(parseJson(payload), "jobs");
@@ -281,7 +259,6 @@ export function parseJobs(payload: Uint8Array | string): Jobs {
 /**
  * Parses one job's text. The amount is canonical; its precision is not known here. The address may
  * be empty only in a manual job.
- * @public
  */
 export function parseJob(text: Uint8Array | string): Job {
   const value = job(parseJson(text, jobLimits), "job");
@@ -305,20 +282,15 @@ export function parseJob(text: Uint8Array | string): Job {
   return value;
 }
 
-/** @public */
 export function parseAck(payload: Uint8Array | string): Ack {
   return ack(parseJson(payload), "ack");
 }
 
-/** @public */
 export function parseBeat(payload: Uint8Array | string): Beat {
   return beat(parseJson(payload), "beat");
 }
 
-/**
- * Entries do not fall in seq, lie after `after` and are covered by `head`.
- * @public
- */
+/** Entries do not fall in seq, lie after `after` and are covered by `head`. */
 export function parseStatement(payload: Uint8Array | string): Statement {
   const value = statement(parseJson(payload, statementLimits), "statement");
   let last = value.after;

@@ -11,32 +11,20 @@ import type { Head } from "./messages.ts";
 import { jobTextBytesMax, versionsMax } from "./payloads.ts";
 import { integer, list, nullable, object, oneOf, type Reader, shapeFault, string } from "./shape.ts";
 
-/**
- * Most parts of one order.
- * @public
- */
+/** Most parts of one order. */
 export const recoveryPartsMax = 1024;
 
-/**
- * Most withdrawals in one order, all parts together.
- * @public
- */
+/** Most withdrawals in one order, all parts together. */
 export const recoveryWithdrawalsMax = 10_000;
 
-/**
- * Most outgoing transactions that one order names, the newest ones.
- * @public
- */
+/** Most outgoing transactions that one order names, the newest ones. */
 export const recoverySpendsMax = 64;
 
 const accountsMax = 64;
 const spentMax = 128;
 const perPartMax = 1024;
 
-/**
- * The first slot of an account that the database has not assigned to a withdrawal.
- * @public
- */
+/** The first slot of an account that the database has not assigned to a withdrawal. */
 export interface RecoveryAccount {
   readonly network: string;
   readonly account: string;
@@ -46,7 +34,6 @@ export interface RecoveryAccount {
 /**
  * Sums of the final withdrawals of the last 24 hours. With them a day that the ledger lost still
  * counts against its limits.
- * @public
  */
 export interface RecoverySpent {
   readonly currency: string; // the currency, or the limit group of its sweeps or top-ups as `laneOf` names it
@@ -56,7 +43,6 @@ export interface RecoverySpent {
 
 /**
  * One withdrawal with at least one signature, and all transactions that were ever signed for it.
- * @public
  */
 export interface RecoveryWithdrawal {
   readonly job: string; // the exact text of a Job
@@ -67,10 +53,7 @@ export interface RecoveryWithdrawal {
   readonly versions: readonly RecoveryVersion[]; // version 1 first
 }
 
-/**
- * A signed attempt. `until` and `cancel` are the same as in its signed entry.
- * @public
- */
+/** A signed attempt. `until` and `cancel` are the same as in its signed entry. */
 export interface RecoveryVersion {
   readonly txHash: string;
   readonly feeMax: string;
@@ -81,7 +64,6 @@ export interface RecoveryVersion {
 /**
  * A final transaction of the account that no withdrawal of the database explains, as the gateway's
  * watcher read it. It may be a payment that both sides have forgotten.
- * @public
  */
 export interface RecoverySpend {
   readonly network: string;
@@ -97,7 +79,6 @@ export interface RecoverySpend {
 /**
  * One part of an order. All parts are equal except for `part`, `withdrawals`, `ended` and `at`;
  * accounts, spent and spends stand in part 1.
- * @public
  */
 export interface Recovery {
   readonly agent: string;
@@ -174,7 +155,6 @@ const recovery: Reader<Recovery> = object(
 /**
  * Parses one part. The jobs inside stay texts, as in a list of jobs.
  * @throws AgentError JSON_* (JSON_SHAPE for JSON that is not this payload)
- * @public
  */
 export function parseRecovery(payload: Uint8Array | string): Recovery {
   const value = recovery(parseJson(payload), "recovery");
@@ -192,16 +172,12 @@ export function parseRecovery(payload: Uint8Array | string): Recovery {
   return value;
 }
 
-/**
- * The mark of a recovery as hex: half of an order's name.
- * @public
- */
+/** The mark of a recovery as hex: half of an order's name. */
 export const recoveryMarkBytes = 16;
 
 /**
  * The name of an order: the mark that the recovery got at its start, then hash("recovery", the
  * contents as JSON) without its first characters, as many as the mark has.
- * @public
  */
 export function recoveryNameOf(mark: string, contents: object): string {
   return mark + domainHash("recovery", Buffer.from(JSON.stringify(contents))).slice(mark.length);

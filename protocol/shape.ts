@@ -9,7 +9,6 @@ import type { JsonValue } from "../base/json.ts";
 /**
  * Turns a value into a T. `path` names the location for the operator, e.g. `config.policy.eth`.
  * @throws AgentError JSON_SHAPE.
- * @public
  */
 export type Reader<T> = (value: JsonValue, path: string) => T;
 
@@ -21,16 +20,12 @@ type Flat<T> = { [K in keyof T]: T[K] };
 /**
  * The fault of every reader, also for readers of other files. `problem` is a phrase such as "must
  * be a string".
- * @public
  */
 export function shapeFault(path: string, problem: string): AgentError {
   return new AgentError("JSON_SHAPE", "none", `${path} ${problem}`, { path });
 }
 
-/**
- * Reads an object with every field of `shape`, any of `optional`, and no other.
- * @public
- */
+/** Reads an object with every field of `shape`, any of `optional`, and no other. */
 export function object<S extends Shape, O extends Shape = Record<never, never>>(
   shape: S,
   optional?: O,
@@ -55,10 +50,7 @@ export function object<S extends Shape, O extends Shape = Record<never, never>>(
   };
 }
 
-/**
- * A list of at most `itemsMax` values.
- * @public
- */
+/** A list of at most `itemsMax` values. */
 export function list<T>(reader: Reader<T>, itemsMax: number): Reader<readonly T[]> {
   return (value, path) => {
     if (!Array.isArray(value)) throw shapeFault(path, "must be a list");
@@ -70,7 +62,6 @@ export function list<T>(reader: Reader<T>, itemsMax: number): Reader<readonly T[
 /**
  * Reads a text of `min` to `max` UTF-16 units (default 0 to 4096) that matches `pattern`, if one is
  * given.
- * @public
  */
 export function string({ min = 0, max = 4096, pattern }: { min?: number; max?: number; pattern?: RegExp } = {}): Reader<string> {
   return (value, path) => {
@@ -81,10 +72,7 @@ export function string({ min = 0, max = 4096, pattern }: { min?: number; max?: n
   };
 }
 
-/**
- * Reads a whole number, by default 0 to 2^53-1.
- * @public
- */
+/** Reads a whole number, by default 0 to 2^53-1. */
 export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {}): Reader<number> {
   return (value, path) => {
     if (typeof value !== "number" || !Number.isSafeInteger(value)) throw shapeFault(path, "must be a whole number");
@@ -93,10 +81,7 @@ export function integer({ min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: numb
   };
 }
 
-/**
- * Exactly `bytes` bytes as lower-case hex.
- * @public
- */
+/** Exactly `bytes` bytes as lower-case hex. */
 export function hex(bytes: number): Reader<string> {
   const pattern = new RegExp(`^[0-9a-f]{${bytes * 2}}$`);
   return (value, path) => {
@@ -105,10 +90,7 @@ export function hex(bytes: number): Reader<string> {
   };
 }
 
-/**
- * One of the given literals.
- * @public
- */
+/** One of the given literals. */
 export function oneOf<const T extends readonly (string | number | true)[]>(...literals: T): Reader<T[number]> {
   return (value, path) => {
     for (const literal of literals) if (value === literal) return literal;
@@ -116,7 +98,6 @@ export function oneOf<const T extends readonly (string | number | true)[]>(...li
   };
 }
 
-/** @public */
 export function boolean(): Reader<boolean> {
   return (value, path) => {
     if (typeof value !== "boolean") throw shapeFault(path, "must be true or false");
@@ -124,10 +105,7 @@ export function boolean(): Reader<boolean> {
   };
 }
 
-/**
- * Reads null, or the value that `reader` reads.
- * @public
- */
+/** Reads null, or the value that `reader` reads. */
 export function nullable<T>(reader: Reader<T>): Reader<T | null> {
   return (value, path) => (value === null ? null : reader(value, path));
 }
@@ -135,7 +113,6 @@ export function nullable<T>(reader: Reader<T>): Reader<T | null> {
 /**
  * An object whose keys are data: at most `keysMax`, each matching `keyPattern`. The result has no
  * prototype.
- * @public
  */
 export function record<T>(
   reader: Reader<T>,

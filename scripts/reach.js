@@ -3,6 +3,7 @@
  * its import leads out of its row, while the imported file keeps to its own row.
  */
 import { builtinModules } from "node:module";
+import { dirname } from "node:path";
 import { kinds, never, partOf, roomFinder } from "./rooms.js";
 
 /** The builtin modules that lead out of a process, by what they reach. */
@@ -44,8 +45,19 @@ export function breachesOf(table, modules, texts) {
       );
     return values.get(file);
   };
-  const tools = { table, find, edgesOf, valuesOf, packageReach: packageReach(table, valuesOf), namesIn: texts.namesIn };
-  return [...files.flatMap((file) => importBreaches(tools, file)), ...kinds.flatMap((kind) => reachBreaches(tools, files, kind))];
+  const kept = new Set(table.rooms.flatMap(({ keeps }) => keeps));
+  const tools = { table, find, kept, edgesOf, valuesOf, packageReach: packageReach(table, valuesOf), namesIn: texts.namesIn };
+  const imports = files.flatMap((file) => [...importBreaches(tools, file), ...keptBreaches(tools, file)]);
+  return [...imports, ...kinds.flatMap((kind) => reachBreaches(tools, files, kind))];
+}
+
+/** Imports of a file that its room keeps to itself, from outside the file's folder. */
+function keptBreaches({ kept, edgesOf, find, table }, file) {
+  if (partOf(table, file) !== "product") return [];
+  const targets = new Set(edgesOf(file).map(({ resolved }) => resolved));
+  return [...targets]
+    .filter((target) => kept.has(target) && !file.startsWith(`${dirname(target)}/`))
+    .map((target) => ({ room: find(file).room, kind: "keeps", path: [file, target] }));
 }
 
 /** Imports of one file, types included, that the room's row does not name. */

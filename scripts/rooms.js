@@ -5,7 +5,8 @@
  *
  * A cell is "–" (the room reaches nothing of the kind, through any number of hops), a text (the
  * room is free), or { text, own, by }: the room itself imports the builtin modules of `own` only,
- * and reaches anything else of the kind only through the rooms and packages of `by`.
+ * and reaches anything else of the kind only through the rooms and packages of `by`. The files of
+ * `keeps` are imported by files of their own folder, and beneath it, only.
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,7 +18,7 @@ export const never = "–";
 export function readRooms(root) {
   const table = JSON.parse(readFileSync(join(root, "rooms.config.json"), "utf8"));
   const cells = Object.fromEntries(kinds.map((kind) => [kind, never]));
-  return { ...table, rooms: table.rooms.map((room) => ({ ...cells, imports: [], outside: [], ...room })) };
+  return { ...table, rooms: table.rooms.map((room) => ({ ...cells, imports: [], outside: [], keeps: [], ...room })) };
 }
 
 /** The folders at the top that hold code, by what they are, such as "product". */
@@ -81,6 +82,11 @@ export function tableProblems(table, files) {
   const namedBy = (room) => [...room.imports, ...kinds.flatMap((kind) => room[kind].by ?? [])];
   return [
     ...files.filter((file) => find(file) === null).map((file) => `${file} belongs to no room`),
+    ...table.rooms.flatMap(({ room, keeps }) =>
+      keeps
+        .filter((file) => !files.includes(file) || find(file).room !== room)
+        .map((file) => `the room ${room} keeps ${file}, which is none of its files`),
+    ),
     ...table.rooms.filter((room) => !used.has(room)).map(({ room }) => `no file belongs to the room ${room}`),
     ...table.rooms.flatMap((room) =>
       namedBy(room)

@@ -15,7 +15,6 @@ import type { AgentSettings } from "../config/settings.ts";
 /**
  * The answers of a chain's nodes, in the order of config.json. `hashes` are of one block, which all
  * nodes should have alike.
- * @public
  */
 export interface ChainView {
   readonly chain: string;
@@ -32,7 +31,6 @@ const agreedDepth = 6;
 /**
  * Asks every node, all at the same time, within three exchanges of `timeoutMs` each. Rejects only
  * for bugs.
- * @public
  */
 export function lookAtChains(settings: ChainSettings, timeoutMs = timeoutMsDefault): Promise<readonly ChainView[]> {
   return Promise.all(
@@ -71,7 +69,6 @@ function tokensOn({ currencies }: ChainSettings, chain: string): readonly Token[
  * Judges the answers. A wrong chain or token is an error, and so are needed questions that too few
  * nodes will ever answer. A problem that may pass by itself is a warning, because no start needs a
  * node. `nowMs` in Unix milliseconds.
- * @public
  */
 export function judgeChains(settings: ChainSettings, views: readonly ChainView[], nowMs: number): readonly Finding[] {
   return views.flatMap((view) => [

@@ -26,10 +26,7 @@ import { exitCodes } from "../launcher/verdict.ts";
 import { checkDisk } from "./disk.ts";
 import { checkKeys } from "./keys.ts";
 
-/**
- * The options of `crypto` that affect a start.
- * @public
- */
+/** The options of `crypto` that affect a start. */
 export interface CheckOptions {
   readonly config?: string;
   readonly configSource?: string; // shown instead of `config`, which is then a copy that the service manager made
@@ -45,7 +42,6 @@ const chainsMs = 20_000;
 /**
  * Prints one line for each finding, or one line of JSON. Resolves with the exit code: 2 if a
  * finding is an error, else 0. May be repeated without harm.
- * @public
  */
 export async function check(options: CheckOptions, out: (text: string) => void, isJournal = false): Promise<number> {
   const path = findConfigFile(options.config);

@@ -4,10 +4,7 @@ import { type Finding, finding } from "../../base/finding.ts";
 import type { StateFolder } from "../files/state-folder.ts";
 import { isReadOnly } from "../ledger/disk.ts";
 
-/**
- * A finding for a file system that is mounted read-only.
- * @public
- */
+/** A finding for a file system that is mounted read-only. */
 export function checkDisk({ signer }: StateFolder, isClosed: (path: string) => boolean = isReadOnly): readonly Finding[] {
   const folder = join(signer, "ledger");
   return isClosed(folder)

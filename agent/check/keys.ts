@@ -15,7 +15,6 @@ import { readRules } from "../signer/policy/rules.ts";
 
 /**
  * Without `encKey` only the readable header of the keystore is checked. The caller wipes `encKey`.
- * @public
  */
 export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: Uint8Array | null): readonly Finding[] {
   try {
@@ -32,9 +31,7 @@ export function checkKeys(state: StateFolder, settings: AgentSettings, encKey: U
   }
 }
 
-/**
- * The networks of the opened keystore. Reads the rules too, which need the accounts inside.
- */
+/** The networks of the opened keystore. Reads the rules too, which need the accounts inside. */
 function networksInside(state: StateFolder, settings: AgentSettings, encKey: Uint8Array): readonly string[] {
   const contents = openKeystoreIn(state.signer, encKey);
   try {

@@ -12,23 +12,17 @@ import type { AgentSettings } from "./settings.ts";
 import { readSettings, secretNames } from "./shape.ts";
 import { blanked, findMembers, stringBytes } from "./text.ts";
 
-/** @public */
 export type SecretName = (typeof secretNames)[number];
 
-/**
- * The secrets of the file, as bytes; the caller wipes them.
- * @public
- */
+/** The secrets of the file, as bytes; the caller wipes them. */
 export type ConfigSecrets = { readonly [name in SecretName]?: Uint8Array };
 
-/** @public */
 export interface Config {
   readonly path: string; // absolute
   readonly settings: AgentSettings;
   readonly secrets: ConfigSecrets;
 }
 
-/** @public */
 export interface ConfigOptions {
   /** Secrets that must stand in the file. A placeholder or a missing secret is a fault. */
   readonly requireSecrets: readonly SecretName[];
@@ -53,7 +47,6 @@ const placeholders: Readonly<Record<SecretName, string>> = {
 /**
  * Reads and checks the complete file. Reading changes nothing.
  * @throws AgentError CONFIG_*, FILE_*; context `hint` if there is a better one than the code's own.
- * @public
  */
 export function readConfig(file: string, options: ConfigOptions): Config {
   const path = resolve(file);

@@ -8,7 +8,6 @@ import type { AgentSettings } from "./settings.ts";
 /**
  * SHA-256 as lower-case hex over the settings as JSON with sorted keys. Settings hold no secret;
  * order and white space in the file do not change it.
- * @public
  */
 export function configDigest(settings: AgentSettings): string {
   return createHash("sha256")

@@ -11,10 +11,7 @@ import { hex, integer, object, string } from "../../protocol/shape.ts";
 import { replaceFile } from "../files/replace-file.ts";
 import { readTrusted } from "../files/trusted.ts";
 
-/**
- * The identity of the link. The caller wipes `linkSeed`.
- * @public
- */
+/** The identity of the link. The caller wipes `linkSeed`. */
 export interface LinkIdentity {
   readonly agent: string; // 8 bytes hex
   readonly epoch: number; // as granted at pairing; the ledger's epoch is in force
@@ -41,7 +38,6 @@ const readFields = object({
  * Writes link.json into `folder` (made with 0700 when missing): temporary file with 0600, fsync,
  * rename, fsync of the folder. Calling twice with the same identity is harmless. @throws AgentError
  * LINK_FILE_WRITE
- * @public
  */
 export function writeLinkFile(folder: string, identity: LinkIdentity): void {
   const seed = Buffer.from(identity.linkSeed);
@@ -72,7 +68,6 @@ export function writeLinkFile(folder: string, identity: LinkIdentity): void {
  * root can read, and no pipe makes root wait.
  * @throws AgentError LINK_FILE_MISSING, LINK_FILE_INVALID, FILE_LINK, FILE_KIND, FILE_OWNER,
  * FILE_EXPOSED
- * @public
  */
 export function readLinkBytes(folder: string): Buffer {
   const path = join(folder, fileName);
@@ -91,7 +86,6 @@ export function readLinkBytes(folder: string): Buffer {
  * Reads link.json of `folder`; the caller wipes `linkSeed`.
  * @throws AgentError LINK_FILE_MISSING, LINK_FILE_INVALID, FILE_LINK, FILE_KIND, FILE_OWNER,
  * FILE_EXPOSED
- * @public
  */
 export function readLinkFile(folder: string): LinkIdentity {
   const path = join(folder, fileName);

@@ -5,10 +5,7 @@
 import { isNodesOfGateway } from "../../chains/families.ts";
 import type { ConfiguredChain } from "../../chains/family.ts";
 
-/**
- * Their names, in the order of config.json.
- * @public
- */
+/** Their names, in the order of config.json. */
 export function chainsOfGateway({
   chains,
 }: {
@@ -17,10 +14,7 @@ export function chainsOfGateway({
   return Object.entries(chains).flatMap(([name, chain]) => (isNodesOfGateway(chain) ? [name] : []));
 }
 
-/**
- * A sentence for the operator, without a stop.
- * @public
- */
+/** A sentence for the operator, without a stop. */
 export function nodesOfGatewayWords(chain: string): string {
   return `the nodes of ${chain} count as the gateway's: it and the courier see the chain through one party`;
 }

@@ -7,10 +7,7 @@ import { existsSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-/**
- * The absolute path of config.json; the file may be missing.
- * @public
- */
+/** The absolute path of config.json; the file may be missing. */
 export function findConfigFile(named?: string): string {
   if (named !== undefined) return resolve(named);
   const installed = process.env.AUTOWITHDRAW_CONFIG ?? "";
@@ -21,7 +18,6 @@ export function findConfigFile(named?: string): string {
 /**
  * The path of encKey sealed by systemd-creds, next to config.json. Undefined if the file is
  * missing, or if this user is not root, because only root may open it.
- * @public
  */
 export function encKeyCredential(configPath: string): string | undefined {
   const path = join(dirname(configPath), "encKey.cred");

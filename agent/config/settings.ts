@@ -3,7 +3,6 @@
  */
 import type { ChainId, FamilyName, NodesFrom } from "../../chains/family.ts";
 
-/** @public */
 export interface ChainSettings {
   readonly family: FamilyName;
   readonly chainId: ChainId; // in the family's one spelling
@@ -13,7 +12,6 @@ export interface ChainSettings {
   readonly nodesFrom?: NodesFrom; // the party that named them: chains/families.ts
 }
 
-/** @public */
 export interface CurrencySettings {
   readonly chain: string; // a key of chains
   readonly decimal: number; // 0 … 36
@@ -23,7 +21,6 @@ export interface CurrencySettings {
 /**
  * Amounts are decimal strings of the currency; fees of the chain's native coin (18 decimals on
  * EVM).
- * @public
  */
 export interface PolicySettings {
   readonly maxPerWithdrawal: string;
@@ -48,7 +45,6 @@ export interface PolicySettings {
  * Sweeps of a currency, and the top-ups that let an address pay for a sweep. Fees and top-ups are
  * in the chain's native coin. `maxFee` and `maxFeePerDay` default to those of withdrawals;
  * `maxTopUp` and `maxTopUpPerDay` default to the two before them.
- * @public
  */
 export interface SweepSettings {
   readonly allowed?: boolean; // default true
@@ -58,7 +54,6 @@ export interface SweepSettings {
   readonly maxTopUpPerDay?: string;
 }
 
-/** @public */
 export interface AgentSettings {
   readonly gatewayUrl: string; // origin, https unless loopback
   readonly chains: Readonly<Record<string, ChainSettings>>;
@@ -69,16 +64,12 @@ export interface AgentSettings {
   readonly metrics?: MetricsSettings;
 }
 
-/**
- * The receiver of the courier's events: a program with its arguments, or an address.
- * @public
- */
+/** The receiver of the courier's events: a program with its arguments, or an address. */
 export type NotifyTarget =
   | { readonly kind: "command"; readonly command: readonly string[] }
   // https unless loopback; its path may be a secret
   | { readonly kind: "url"; readonly url: string };
 
-/** @public */
 export interface NotifySettings {
   readonly target: NotifyTarget;
   readonly stuckMinutes: number; // a withdrawal without progress for this time is stuck
@@ -87,17 +78,13 @@ export interface NotifySettings {
   readonly lowFunds: Readonly<Record<string, string>>;
 }
 
-/**
- * The address of the metrics: metrics.sock in the courier's folder, or a port of this machine.
- * @public
- */
+/** The address of the metrics: metrics.sock in the courier's folder, or a port of this machine. */
 export interface MetricsSettings {
   readonly listen: { readonly kind: "unix" } | { readonly kind: "tcp"; readonly host: string; readonly port: number };
 }
 
 /**
  * The settings that the courier gets from the launcher: no secret, and only settings that it needs.
- * @public
  */
 export interface CourierSettings {
   readonly gatewayUrl: string;
@@ -111,10 +98,7 @@ export interface CourierSettings {
   readonly metrics?: MetricsSettings;
 }
 
-/**
- * The settings that the signer gets, without an address of any node or gateway.
- * @public
- */
+/** The settings that the signer gets, without an address of any node or gateway. */
 export interface SignerSettings {
   readonly chains: Readonly<Record<string, Pick<ChainSettings, "family" | "chainId" | "feeModel" | "nodesFrom">>>;
   readonly currencies: Readonly<Record<string, CurrencySettings>>;
@@ -127,10 +111,7 @@ export interface SignerSettings {
   readonly config: ConfigSource;
 }
 
-/**
- * The config.json of a process.
- * @public
- */
+/** The config.json of a process. */
 export interface ConfigSource {
   // absolute path of the file that the operator edits, even if the service manager gave a copy of
   // it

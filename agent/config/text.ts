@@ -25,7 +25,6 @@ const space = 0x20;
 /**
  * The members of the outermost object in order; none when the text is not an object. Anything
  * malformed ends the list early.
- * @public
  */
 export function findMembers(bytes: Uint8Array): readonly Member[] {
   const members: Member[] = [];
@@ -52,7 +51,6 @@ export function findMembers(bytes: Uint8Array): readonly Member[] {
 /**
  * A copy with the inside of each named member's string value turned into spaces, and a byte order
  * mark in front as well: same length, same lines, same grammar.
- * @public
  */
 export function blanked(bytes: Uint8Array, names: readonly string[]): Uint8Array {
   const copy = Uint8Array.from(bytes).fill(space, 0, markLength(bytes));
@@ -62,10 +60,7 @@ export function blanked(bytes: Uint8Array, names: readonly string[]): Uint8Array
   return copy;
 }
 
-/**
- * The text without the named members. Every other byte, separators included, stays the same.
- * @public
- */
+/** The text without the named members. Every other byte, separators included, stays the same. */
 export function withoutMembers(bytes: Uint8Array, names: readonly string[]): Uint8Array {
   const members = findMembers(bytes);
   const [first] = members;
@@ -88,7 +83,6 @@ export function withoutMembers(bytes: Uint8Array, names: readonly string[]): Uin
  * The bytes of a JSON string, escapes resolved to UTF-8, without ever making a string of them.
  * `text` includes both quotes. Null for text that is no JSON string: an unknown escape, half a
  * surrogate pair, a control character, bytes outside UTF-8. The caller wipes the result.
- * @public
  */
 export function stringBytes(text: Uint8Array): Uint8Array | null {
   if (!isUtf8(text) || text.some((byte) => byte < space)) return null;

@@ -11,7 +11,6 @@ import type { RunOptions } from "./run-state.ts";
 const retryMsFirst = 200;
 const retryMsMax = 5000;
 
-/** @public */
 export interface CourierOptions extends RunOptions {
   readonly agent: string; // agent of link.json; the signer's must be the same
   /** A new connection to the signer's courier socket. */
@@ -22,15 +21,11 @@ export interface CourierOptions extends RunOptions {
   readonly onFatal: (fault: AgentError) => void;
 }
 
-/** @public */
 export interface Courier {
   close(): void;
 }
 
-/**
- * Starts to connect at once.
- * @public
- */
+/** Starts to connect at once. */
 export function createCourier(options: CourierOptions): Courier {
   const { log, onBug } = options;
   let isClosed = false;

@@ -15,13 +15,9 @@ import type { Metrics } from "./metrics.ts";
 import type { ChainDoor } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
 
-/**
- * The courier's end of the signer's socket.
- * @public
- */
+/** The courier's end of the signer's socket. */
 export type SignerSocket = SocketClient<CourierRequests, CourierAnswers>;
 
-/** @public */
 export interface HandsOptions {
   readonly signer: SignerSocket;
   readonly doors: ReadonlyMap<string, ChainDoor>;
@@ -35,7 +31,6 @@ export interface HandsOptions {
 
 type Effect<K extends DeskEffect["kind"]> = Extract<DeskEffect, { kind: K }>;
 
-/** @public */
 export function createHands(options: HandsOptions): (effect: DeskEffect) => void {
   const { doors, feed, refresh, log, onBug } = options;
   const together = createGathering(options);
@@ -271,10 +266,7 @@ async function counters(door: ChainDoor, address: string): Promise<Extract<DeskE
   }
 }
 
-/**
- * Returns a fault of the socket as an answer; the scheduler uses its effect.
- * @public
- */
+/** Returns a fault of the socket as an answer; the scheduler uses its effect. */
 export async function settled<A>(answer: Promise<AnswerTo<A>>): Promise<({ readonly ok: true } & A) | DeskNo> {
   try {
     const found = await answer;

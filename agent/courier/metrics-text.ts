@@ -11,7 +11,6 @@ import type { Outlook } from "./events/outlook.ts";
 import type { Watchman } from "./events/watchman.ts";
 import { type Metrics, milestoneBoundsS } from "./metrics.ts";
 
-/** @public */
 export interface MetricsTextOptions {
   readonly metrics: Metrics;
   readonly watchman: Watchman;
@@ -20,7 +19,6 @@ export interface MetricsTextOptions {
   readonly residentBytes: () => number; // resident memory of the courier
 }
 
-/** @public */
 export function createMetricsText(options: MetricsTextOptions): { readonly contentType: string; text(): Promise<string> } {
   const registry = new Registry();
   const { watchman, metrics } = options;

@@ -26,13 +26,11 @@ type Counter = (typeof names)[number];
 
 const milestones = ["approved", "signed", "released", "broadcast", "included", "final"] as const;
 
-/** @public */
 export type Milestone = (typeof milestones)[number];
 
 /**
  * Upper bounds of the buckets, seconds: from a signature on a fast disk to finality on a slow
  * chain.
- * @public
  */
 export const milestoneBoundsS = [0.005, 0.02, 0.1, 0.5, 2, 5, 15, 30, 60, 180, 600, 1800, 7200] as const;
 
@@ -41,7 +39,6 @@ const timedMax = 256;
 /** Most withdrawals under timing at the same moment; beyond it the oldest is dropped. */
 const timedAtOnceMax = 10_000;
 
-/** @public */
 export interface Metrics {
   count(name: Counter): void;
   read(): Readonly<Record<Counter, number>>;
@@ -65,10 +62,7 @@ export interface Metrics {
   durableMedianUs(): number;
 }
 
-/**
- * `monotonic` in milliseconds.
- * @public
- */
+/** `monotonic` in milliseconds. */
 export function createMetrics(monotonic: () => number): Metrics {
   const counts = Object.fromEntries(names.map((name) => [name, 0])) as Record<Counter, number>;
   const awaited = new Map<string, number>();

@@ -16,7 +16,6 @@ import type { Metrics } from "./metrics.ts";
 import type { ChainDoor } from "./nodes/chain.ts";
 import type { ReadBack } from "./nodes/read-back.ts";
 
-/** @public */
 export interface RunOptions {
   readonly address: string; // address of the link, from linkAddress()
   readonly gatewayKey: KeyObject;

@@ -20,7 +20,6 @@ const statusMsDefault = 2000;
 /**
  * Takes over a connected signer that has answered `hello`. @returns a function that ends the run
  * and the signer's connection
- * @public
  */
 export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello): { end(): void } {
   const { monotonic, onBug } = options;

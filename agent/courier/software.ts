@@ -1,5 +1,4 @@
 /** The name that this courier gives itself towards the gateway. */
 import { version } from "../../base/version.ts";
 
-/** @public */
 export const software = `autowithdraw/${version}`;

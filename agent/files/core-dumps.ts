@@ -6,7 +6,6 @@ import { readFileSync, writeFileSync } from "node:fs";
 /**
  * Excludes every memory mapping, which also works if the core pattern is a pipe and ignores the
  * size limit. False if the system does not allow it. May be repeated without harm.
- * @public
  */
 export function emptyCoreDumps(): boolean {
   try {

@@ -4,18 +4,12 @@
  * moves. Touches nothing.
  */
 
-/**
- * So many bytes, all zero.
- * @public
- */
+/** So many bytes, all zero. */
 export function fixedBytes(length: number): Uint8Array {
   return new Uint8Array(new ArrayBuffer(length));
 }
 
-/**
- * A copy. The caller wipes the original.
- * @public
- */
+/** A copy. The caller wipes the original. */
 export function fixedCopy(bytes: Uint8Array): Uint8Array {
   const copy = fixedBytes(bytes.length);
   copy.set(bytes);

@@ -3,5 +3,4 @@
  * that a room can name the file without importing any code that opens it.
  */
 
-/** @public */
 export const keystoreName = "keystore.json";

@@ -22,7 +22,6 @@ const isRoot = (): boolean => process.getuid?.() === 0;
  * As root, gives everything inside a folder of another user to this user; otherwise does nothing.
  * May be repeated without harm: a second run completes one that was cut. Throws the disk's own
  * error.
- * @public
  */
 export function giveToOwner(folder: string): void {
   const owner = isRoot() ? ownerOf(folder) : null;
@@ -33,7 +32,6 @@ export function giveToOwner(folder: string): void {
  * As root, becomes the owner of a folder of another user, for the rest of this process; otherwise
  * does nothing. Source: credentials(7). The groups go first, because a process that is no longer
  * root cannot drop them.
- * @public
  */
 export function becomeOwner(folder: string): void {
   const owner = isRoot() ? ownerOf(folder) : null;

@@ -6,10 +6,8 @@ import { resolve, sep } from "node:path";
 import { AgentError } from "../../base/fault.ts";
 import { readTrusted, type TrustedOwner } from "./trusted.ts";
 
-/** @public */
 export const privateFileBytesMax = 1_048_576;
 
-/** @public */
 export interface PrivateFileOptions {
   /** The accepted owner of the file; default root and this user. */
   readonly owner?: TrustedOwner;
@@ -23,7 +21,6 @@ export interface PrivateFileOptions {
  * The bytes of a file that only its owner may read. The caller wipes them.
  * @throws AgentError CONFIG_MISSING, CONFIG_UNREADABLE, CONFIG_TOO_LARGE, FILE_LINK, FILE_KIND,
  * FILE_OWNER, FILE_EXPOSED
- * @public
  */
 export function readPrivateFile(path: string, options: PrivateFileOptions = {}): Uint8Array {
   const { owner = "own", privateFolder } = options;

@@ -10,7 +10,6 @@ import { dirname } from "node:path";
  * folder. After any crash the old content or the new one is there, never a mixture. An existing
  * temporary file is removed and never written through, because it may belong to another user or be
  * a link. Throws the disk's own error.
- * @public
  */
 export function replaceFile(path: string, bytes: Uint8Array, mode: number): void {
   const temporary = `${path}.new`;
@@ -28,10 +27,7 @@ export function replaceFile(path: string, bytes: Uint8Array, mode: number): void
   syncFolder(dirname(path));
 }
 
-/**
- * Makes the entries durable that were made, renamed or removed in a folder.
- * @public
- */
+/** Makes the entries durable that were made, renamed or removed in a folder. */
 export function syncFolder(path: string): void {
   const fd = openSync(path, constants.O_RDONLY | constants.O_DIRECTORY);
   try {

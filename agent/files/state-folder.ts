@@ -11,10 +11,7 @@ import { AgentError } from "../../base/fault.ts";
 import { replaceFile, syncFolder } from "./replace-file.ts";
 import { isTrustedFolder, readTrusted } from "./trusted.ts";
 
-/**
- * Paths inside one state folder, all absolute.
- * @public
- */
+/** Paths inside one state folder, all absolute. */
 export interface StateFolder {
   readonly root: string;
   readonly signer: string; // keystore.json, ledger/, lock
@@ -23,7 +20,6 @@ export interface StateFolder {
   readonly pairing: string; // the file with the progress of pairing
 }
 
-/** @public */
 export interface SocketPaths {
   readonly courier: string;
   readonly operator: string;
@@ -35,7 +31,6 @@ const whereBytesMax = 4_096;
 /**
  * The folder named by `--state`, else by AUTOWITHDRAW_STATE (which the installed command sets),
  * else the user's own data folder (XDG base directories). Touches no disk.
- * @public
  */
 export function stateFolder(named: string | undefined = process.env.AUTOWITHDRAW_STATE): StateFolder {
   const root = named === undefined || named === "" ? envPaths("autowithdraw", { suffix: "" }).data : resolve(named);
@@ -52,7 +47,6 @@ export function stateFolder(named: string | undefined = process.env.AUTOWITHDRAW
  * Makes a folder, and those above it, only for its owner. Existing folders stay unchanged. Durable
  * when it returns.
  * @throws AgentError STATE_FOLDER
- * @public
  */
 export function makePrivateFolder(path: string): void {
   try {
@@ -68,7 +62,6 @@ export function makePrivateFolder(path: string): void {
  * True if a file or folder exists. Throws if this user may not look, because an error that counted
  * as "missing" could cause a second pairing, or a restore over the data.
  * @throws AgentError STATE_FOLDER
- * @public
  */
 export function isThere(path: string): boolean {
   return looked(path, () => statSync(path)) !== null;
@@ -77,7 +70,6 @@ export function isThere(path: string): boolean {
 /**
  * The names in a folder; none if the folder is missing.
  * @throws AgentError STATE_FOLDER
- * @public
  */
 export function namesIn(folder: string): readonly string[] {
   return looked(folder, () => readdirSync(folder)) ?? [];
@@ -100,7 +92,6 @@ function looked<T>(path: string, look: () => T): T | null {
  * reports this.
  * @throws AgentError FILE_* if another user could have put the sockets or `run/where` there, or
  * made the folder that it names
- * @public
  */
 export function socketPaths(state: StateFolder): SocketPaths {
   const recorded = recordedFolder(state);
@@ -111,7 +102,6 @@ export function socketPaths(state: StateFolder): SocketPaths {
 /**
  * The socket paths on which the daemon listens. Makes their folder, only for its owner.
  * @throws AgentError STATE_FOLDER, FILE_* about `run/` and `run/where`
- * @public
  */
 export function makeSocketPaths(state: StateFolder): SocketPaths {
   makePrivateFolder(state.run);

@@ -14,11 +14,9 @@ import { fixedBytes } from "./fixed-bytes.ts";
  * owns the folder around it, because root looks after other users' agents. A folder may have any
  * owner if only root could have given it away. `any`: an operator named this very file, and is
  * responsible for it.
- * @public
  */
 export type TrustedOwner = "own" | "folder" | "any";
 
-/** @public */
 export interface Trust {
   readonly owner: TrustedOwner;
   /**
@@ -45,7 +43,6 @@ const root = 0;
  * Opens a file that passes the check. `flags` as of open(2); a new file gets 0600. Throws the
  * system's own errors, such as ENOENT, unchanged.
  * @throws AgentError FILE_LINK, FILE_KIND, FILE_OWNER, FILE_EXPOSED
- * @public
  */
 export function openTrusted(path: string, flags: number, trust: Trust): number {
   const fd = openUnfollowed(path, flags);
@@ -64,7 +61,6 @@ export function openTrusted(path: string, flags: number, trust: Trust): number {
  * The bytes of a file that passes the check, null if there are more than `bytesMax`. They never
  * move in memory, so the caller can wipe them.
  * @throws AgentError as `openTrusted`
- * @public
  */
 export function readTrusted(path: string, bytesMax: number, trust: Trust): Uint8Array | null {
   const fd = openTrusted(path, constants.O_RDONLY, trust);
@@ -87,7 +83,6 @@ export function readTrusted(path: string, bytesMax: number, trust: Trust): Uint8
 /**
  * Checks that a folder may be trusted with files. A missing folder is no fault, but returns false.
  * @throws AgentError FILE_LINK, FILE_KIND, FILE_OWNER, FILE_EXPOSED
- * @public
  */
 export function isTrustedFolder(path: string, trust: Trust): boolean {
   const fd = openedOrMissing(path);

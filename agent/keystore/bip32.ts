@@ -10,10 +10,7 @@ import { ripemd160 } from "@noble/hashes/legacy";
 import { AgentError, invariant } from "../../base/fault.ts";
 import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 
-/**
- * A private key and its chain code, 32 bytes each; the holder wipes both.
- * @public
- */
+/** A private key and its chain code, 32 bytes each; the holder wipes both. */
 export interface ExtendedKey {
   readonly key: Uint8Array;
   readonly chainCode: Uint8Array;

@@ -12,7 +12,6 @@ import { AgentError } from "../../base/fault.ts";
 import { hex, integer, object, oneOf } from "../../protocol/shape.ts";
 import { rawKey } from "./enckey.ts";
 
-/** @public */
 export type KeystoreKdf =
   | { readonly name: "hkdf"; readonly salt: string } // encKey is 32 random bytes
   | { readonly name: "scrypt"; readonly logN: number; readonly r: number; readonly p: number; readonly salt: string };
@@ -20,7 +19,6 @@ export type KeystoreKdf =
 /**
  * The cost of a passphrase: N = 2^18 takes 256 MiB and about a second. A file may ask for 2^17 …
  * 2^20.
- * @public
  */
 export const scryptLogNDefault = 18;
 const scryptLogNMin = 17;
@@ -29,15 +27,12 @@ const scryptR = 8;
 const scryptP = 1;
 const saltBytes = 32;
 
-/** @public */
 export const scryptFields = object({ name: oneOf("scrypt"), logN: integer(), r: integer(), p: integer(), salt: hex(saltBytes) });
-/** @public */
 export const hkdfFields = object({ name: oneOf("hkdf"), salt: hex(saltBytes) });
 
 /**
  * Returns the derivation for this encKey, with a new salt.
  * @throws AgentError KEYSTORE_COST
- * @public
  */
 export function newKdf(input: {
   readonly encKey: Uint8Array;
@@ -58,7 +53,6 @@ export function newKdf(input: {
  * Checks the cost. A low cost would help an attacker who edited the file; a high cost would stop
  * the start.
  * @throws AgentError KEYSTORE_COST
- * @public
  */
 export function assertCost(kdf: KeystoreKdf): void {
   if (kdf.name === "hkdf") return;
@@ -76,7 +70,6 @@ export function assertCost(kdf: KeystoreKdf): void {
  * Returns the 32 bytes of a box's key; the caller wipes them. The header's hash goes in here
  * because secretbox itself covers only its contents. Takes about a second for a passphrase.
  * @throws AgentError KEYSTORE_ENCKEY if 32 bytes are needed and encKey is a passphrase
- * @public
  */
 export function boxKey(input: {
   readonly label: string;

@@ -20,7 +20,6 @@ const passphraseBytesMin = 12;
 /**
  * @throws AgentError ENCKEY_WEAK if the key is a placeholder, repetitive or too short;
  * ENCKEY_WRITTEN if it is nearly 64 hex digits or has an invisible character
- * @public
  */
 export function assertEncKey(encKey: Uint8Array): void {
   if (encKey.length === 0) throw weak("it is empty");

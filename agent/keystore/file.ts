@@ -17,7 +17,6 @@ const fileBytesMax = 65_536;
  * Reads the keystore's text.
  * @throws AgentError KEYSTORE_MISSING, KEYSTORE_FORMAT if it cannot be a keystore, FILE_LINK,
  * FILE_KIND, FILE_OWNER, FILE_EXPOSED
- * @public
  */
 export function readKeystore(folder: string): string {
   return readText(join(folder, keystoreName));
@@ -26,7 +25,6 @@ export function readKeystore(folder: string): string {
 /**
  * Reads and opens the keystore; as with `openKeystore`, the caller wipes the contents.
  * @throws AgentError as `readKeystore` and `openKeystore` do
- * @public
  */
 export function openKeystoreIn(folder: string, encKey: Uint8Array): KeystoreContents {
   const text = readKeystore(folder);
@@ -36,7 +34,6 @@ export function openKeystoreIn(folder: string, encKey: Uint8Array): KeystoreCont
 /**
  * True if there is a keystore file, whatever its content. @throws AgentError KEYSTORE_FORMAT if the
  * folder cannot be read
- * @public
  */
 export function hasKeystore(folder: string): boolean {
   try {
@@ -53,7 +50,6 @@ export function hasKeystore(folder: string): boolean {
  * Writes a sealed keystore: temporary file, sync, read back, open with `encKey`, rename, sync of
  * the folder. The same wallet may be written again; nothing has changed if it throws.
  * @throws AgentError KEYSTORE_EXISTS if there is another wallet's keystore, KEYSTORE_WRITE
- * @public
  */
 export function writeKeystore(input: { readonly folder: string; readonly text: string; readonly encKey: Uint8Array }): void {
   const { folder, text, encKey } = input;

@@ -26,10 +26,7 @@ const seenAgainBits = 1;
 /** Half of a language's letter pairs are common; in random text one pair of eight is. */
 const commonPairsShare = 0.5;
 
-/**
- * Returns the bits of the guesses, as a lower estimate.
- * @public
- */
+/** Returns the bits of the guesses, as a lower estimate. */
 export function guessBits(passphrase: Uint8Array): number {
   const bytes = passphrase.subarray(0, bytesMax);
   const lower = fixedBytes(bytes.length);

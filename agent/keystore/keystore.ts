@@ -18,7 +18,6 @@ import { Secret } from "./secret.ts";
 /**
  * The content of a keystore. `wallet` and `networks` are readable in its header, the rest is in the
  * box.
- * @public
  */
 export interface KeystoreContents {
   readonly wallet: string; // fingerprint, 16 bytes as hex
@@ -27,7 +26,6 @@ export interface KeystoreContents {
   readonly signerSeed: Secret; // 32 bytes, Ed25519
 }
 
-/** @public */
 export interface KeystoreHeader {
   readonly version: 2;
   readonly wallet: string;
@@ -61,7 +59,6 @@ const hkdfFile = object({ ...boxFields, kdf: hkdfFields });
 /**
  * Seals a wallet into the keystore's text. The caller wipes `contents` and `encKey`.
  * @throws AgentError ENCKEY_WEAK; KEYSTORE_WALLET if `wallet` is not the fingerprint of the nodes
- * @public
  */
 export function sealKeystore(input: {
   readonly contents: KeystoreContents;
@@ -89,7 +86,6 @@ export function sealKeystore(input: {
  * caller wipes the contents (`wipeKeystore`). Takes about a second for a passphrase.
  * @throws AgentError KEYSTORE_FORMAT, KEYSTORE_NEWER, KEYSTORE_COST, KEYSTORE_ENCKEY,
  * KEYSTORE_WALLET
- * @public
  */
 export function openKeystore(text: string, encKey: Uint8Array): KeystoreContents {
   const { header, boxNonce, box } = parseKeystore(text);
@@ -112,16 +108,12 @@ export function openKeystore(text: string, encKey: Uint8Array): KeystoreContents
 /**
  * Returns the header of a closed keystore; nothing in it is proved. @throws as `openKeystore` does
  * before the key
- * @public
  */
 export function readKeystoreHeader(text: string): KeystoreHeader {
   return parseKeystore(text).header;
 }
 
-/**
- * Zeroes every secret in the contents. A second call is harmless.
- * @public
- */
+/** Zeroes every secret in the contents. A second call is harmless. */
 export function wipeKeystore(contents: KeystoreContents): void {
   wipeAccounts(contents.accounts);
   contents.signerSeed.wipe();

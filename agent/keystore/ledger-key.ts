@@ -10,10 +10,7 @@ import { Secret } from "./secret.ts";
 const label = "autowithdraw/2 ledger key";
 const ledgerKeyBytes = 32;
 
-/**
- * Returns 32 bytes for a LedgerSeal; the caller wipes them.
- * @public
- */
+/** Returns 32 bytes for a LedgerSeal; the caller wipes them. */
 export function ledgerKey({ signerSeed }: Pick<KeystoreContents, "signerSeed">): Secret {
   return new Secret(new Uint8Array(hkdfSync("sha256", signerSeed.bytes, new Uint8Array(0), label, ledgerKeyBytes)));
 }

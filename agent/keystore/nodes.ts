@@ -16,7 +16,6 @@ import { Secret } from "./secret.ts";
 /**
  * The bytes of an account node: key(32) ‖ chainCode(32) ‖ fingerprint of its parent(4), for the
  * standard extended public key.
- * @public
  */
 export const nodeBytes = 68;
 
@@ -24,10 +23,7 @@ export const nodeBytes = 68;
 const accountDepth = 3;
 const purposeOfPath = 44;
 
-/**
- * One account of a wallet; its node is m/44'/coin type of the family'/number'.
- * @public
- */
+/** One account of a wallet; its node is m/44'/coin type of the family'/number'. */
 export interface WalletAccount {
   readonly family: FamilyName;
   readonly purpose: NamedAccount["purpose"];
@@ -38,7 +34,6 @@ export interface WalletAccount {
 /**
  * Derives the accounts of these families from a BIP-39 seed (64 bytes), which the caller wipes.
  * @throws AgentError KEYSTORE_DERIVATION if one of the paths has no key
- * @public
  */
 export function deriveAccounts(seed: Uint8Array, names: readonly FamilyName[]): readonly WalletAccount[] {
   invariant(seed.length === 64, "a BIP-39 seed has 64 bytes");
@@ -65,10 +60,7 @@ function accountsUnder(purpose: ExtendedKey, family: FamilyName): readonly Walle
   }
 }
 
-/**
- * Returns the address of a hot wallet.
- * @public
- */
+/** Returns the address of a hot wallet. */
 export function hotAddress(account: WalletAccount): string {
   const key = hotKey(account);
   try {
@@ -78,10 +70,7 @@ export function hotAddress(account: WalletAccount): string {
   }
 }
 
-/**
- * Returns the private key of a hot wallet, 32 bytes; the caller wipes it. For the vault.
- * @public
- */
+/** Returns the private key of a hot wallet, 32 bytes; the caller wipes it. For the vault. */
 export function hotKey({ family, purpose, node }: WalletAccount): Secret {
   invariant(purpose === "hot", "a hot account pays");
   return keyBelow(node, families[family].paths.hotKey);
@@ -92,7 +81,6 @@ export function hotKey({ family, purpose, node }: WalletAccount): Secret {
  * vault, at the moment of signing. A leaked key and the account's id together give the account's
  * own key, so it never leaves the vault.
  * @throws AgentError KEYSTORE_DERIVATION if there is no key at that index
- * @public
  */
 export function depositKey({ family, purpose, node }: WalletAccount, index: number): Secret {
   invariant(purpose === "deposits", "addresses for deposits lie below an account for deposits");
@@ -100,27 +88,18 @@ export function depositKey({ family, purpose, node }: WalletAccount, index: numb
   return keyBelow(node, [...families[family].paths.deposits, index]);
 }
 
-/**
- * Returns the address of a private key.
- * @public
- */
+/** Returns the address of a private key. */
 export function addressOfKey(family: FamilyName, key: Secret): string {
   return families[family].accounts.addressOf(pointOf(key.bytes));
 }
 
-/**
- * Returns an account's public name. A hot wallet's only public part is its address.
- * @public
- */
+/** Returns an account's public name. A hot wallet's only public part is its address. */
 export function namedAccount(account: WalletAccount): PairedAccount {
   const { family, purpose } = account;
   return { family, purpose, id: purpose === "hot" ? hotAddress(account) : depositsId(account) };
 }
 
-/**
- * Returns the accounts' public names, in their order.
- * @public
- */
+/** Returns the accounts' public names, in their order. */
 export function namedAccounts(accounts: readonly WalletAccount[]): readonly PairedAccount[] {
   return accounts.map(namedAccount);
 }
@@ -128,7 +107,6 @@ export function namedAccounts(accounts: readonly WalletAccount[]): readonly Pair
 /**
  * Returns for each account, in order, a proof of its key: signatures over `digest` (32 bytes),
  * which names one pairing.
- * @public
  */
 export function proveAccounts(accounts: readonly WalletAccount[], digest: Uint8Array): readonly string[] {
   invariant(digest.length === 32, "a digest has 32 bytes");
@@ -144,18 +122,12 @@ export function proveAccounts(accounts: readonly WalletAccount[], digest: Uint8A
   });
 }
 
-/**
- * Returns the fingerprint of the wallet with these accounts.
- * @public
- */
+/** Returns the fingerprint of the wallet with these accounts. */
 export function walletOf(accounts: readonly WalletAccount[]): string {
   return walletFingerprintOf(namedAccounts(accounts));
 }
 
-/**
- * Zeroes every node. A second call is harmless.
- * @public
- */
+/** Zeroes every node. A second call is harmless. */
 export function wipeAccounts(accounts: readonly WalletAccount[]): void {
   for (const { node } of accounts) node.wipe();
 }

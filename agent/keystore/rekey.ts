@@ -16,7 +16,6 @@ import { namedAccounts } from "./nodes.ts";
 /**
  * A folder as rekeying needs it. Calls that change something throw the disk's error, and are
  * durable only after their sync.
- * @public
  */
 export interface KeystoreDisk {
   /** @throws AgentError KEYSTORE_MISSING, KEYSTORE_FORMAT, FILE_* */
@@ -30,7 +29,6 @@ export interface KeystoreDisk {
   remove(name: string): void;
 }
 
-/** @public */
 export interface Rekeyed {
   readonly wallet: string; // fingerprint
   readonly addresses: readonly string[]; // the hot wallets' addresses
@@ -41,7 +39,6 @@ export interface Rekeyed {
 /** The temporary file next to the keystore; the next run removes one that a crash left. */
 const unfinishedName = `${keystoreName}.tmp`;
 
-/** @public */
 export function keystoreDisk(folder: string): KeystoreDisk {
   const path = (name: string): string => join(folder, name);
   return {
@@ -79,7 +76,6 @@ function withFile<T>(path: string, flags: number, use: (fd: number) => T): T {
  * @throws AgentError ENCKEY_WEAK, ENCKEY_SAME, KEYSTORE_* with nothing changed;
  * KEYSTORE_UNCONFIRMED if the disk failed so late that either keystore may be in place after a
  * power failure
- * @public
  */
 export function rekeyKeystore(input: {
   readonly disk: KeystoreDisk;

@@ -7,10 +7,7 @@ import { AgentError } from "../../base/fault.ts";
 
 const mark = "[secret]";
 
-/**
- * Secret bytes. Prints as [secret] through JSON, inspect, templates and concatenation.
- * @public
- */
+/** Secret bytes. Prints as [secret] through JSON, inspect, templates and concatenation. */
 export class Secret {
   readonly #bytes: Uint8Array;
   #wiped = false;

@@ -6,7 +6,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { systemPath } from "../../base/system-path.ts";
 
-/** @public */
 export interface ChildOptions {
   readonly program: string; // absolute path of its entry file
   readonly args?: readonly string[];
@@ -54,7 +53,6 @@ const withoutCore = '{ ulimit -c 0; echo 0 >/proc/self/coredump_filter; } 2>/dev
 /**
  * Starts one of our programs. Its stdin and stdout are pipes; stderr is ours unless `isHeard`. The
  * end of its stdin ends it.
- * @public
  */
 export function startChild(options: ChildOptions): ChildProcess {
   const [command = "/bin/sh", ...args] = [
@@ -81,7 +79,6 @@ export function startChild(options: ChildOptions): ChildProcess {
 /**
  * The program next to the running one: built JavaScript from dist/, TypeScript if Node runs the
  * tree unbuilt.
- * @public
  */
 export function programPath(from: string, name: string): URL {
   return new URL(from.endsWith(".ts") ? `${name}.ts` : `${name}.js`, from);

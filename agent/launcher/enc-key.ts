@@ -14,7 +14,6 @@ import { fixedCopy } from "../files/fixed-bytes.ts";
 import { readPrivateFile } from "../files/private-file.ts";
 import { askSecret } from "./secret-prompt.ts";
 
-/** @public */
 export interface EncKeySources {
   readonly credentials: string | undefined; // $CREDENTIALS_DIRECTORY
   readonly file: string | undefined; // --enc-key-file
@@ -26,10 +25,7 @@ export interface EncKeySources {
   readonly missingHint?: string; // a better hint than the code's own, if there is one
 }
 
-/**
- * The caller wipes `bytes`.
- * @public
- */
+/** The caller wipes `bytes`. */
 export interface EncKey {
   readonly bytes: Uint8Array;
   readonly from: SignerSettings["encKeyFrom"];
@@ -40,7 +36,6 @@ const bytesMax = 4096;
 /**
  * Finds encKey. Its strength is checked later, when the keystore is sealed and opened.
  * @throws AgentError ENCKEY_MISSING, ENCKEY_SEALED, CONFIG_* about the file named
- * @public
  */
 export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
   const credential = sources.credentials === undefined ? undefined : join(sources.credentials, "encKey");
@@ -64,7 +59,6 @@ export async function findEncKey(sources: EncKeySources): Promise<EncKey> {
 /**
  * Opens a file that systemd-creds sealed. The caller wipes the result. Source: systemd-creds(1).
  * @throws AgentError ENCKEY_SEALED
- * @public
  */
 export function openSealed(path: string): Uint8Array {
   const args = ["decrypt", "--name=encKey", path, "-"];
@@ -79,7 +73,6 @@ export function openSealed(path: string): Uint8Array {
  * Reads the encKey in a file of mode 0600; `option` is the option that named it. The caller wipes
  * it.
  * @throws AgentError ENCKEY_MISSING, CONFIG_*
- * @public
  */
 export function encKeyInFile(path: string, option: string): Uint8Array {
   const hint = `name the file that holds encKey with ${option}, readable by this user`;
@@ -88,7 +81,6 @@ export function encKeyInFile(path: string, option: string): Uint8Array {
 
 /**
  * Reads the encKey from an open descriptor; the caller wipes it. @throws AgentError ENCKEY_MISSING
- * @public
  */
 export function encKeyInDescriptor(fd: number): Uint8Array {
   return checked(readDescriptor(fd), `descriptor ${fd}`);
@@ -97,7 +89,6 @@ export function encKeyInDescriptor(fd: number): Uint8Array {
 /**
  * Asks the operator to type encKey without showing it; the caller wipes it. @throws AgentError
  * ENCKEY_MISSING
- * @public
  */
 export async function encKeyTyped(terminal: ReadStream, show: (text: string) => void, question: string): Promise<Uint8Array> {
   return checked(await askSecret(terminal, show, question), "the terminal");

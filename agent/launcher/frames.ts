@@ -8,10 +8,7 @@ import { fixedBytes, fixedCopy } from "../files/fixed-bytes.ts";
 
 const headerBytes = 4;
 
-/**
- * One part, framed.
- * @public
- */
+/** One part, framed. */
 export function frame(bytes: Uint8Array): Uint8Array {
   const framed = fixedBytes(headerBytes + bytes.length);
   new DataView(framed.buffer).setUint32(0, bytes.length);
@@ -22,7 +19,6 @@ export function frame(bytes: Uint8Array): Uint8Array {
 /**
  * Writes each part, framed. Wipes the framed copies after the pipe has taken them, or when it never
  * will.
- * @public
  */
 export function handOver(pipe: Writable | null, ...parts: readonly Uint8Array[]): void {
   for (const part of parts) {
@@ -34,7 +30,6 @@ export function handOver(pipe: Writable | null, ...parts: readonly Uint8Array[])
 /**
  * Returns every part from stdin until its end; the caller wipes them. Leaves out a part that was
  * cut.
- * @public
  */
 export function readFrames(): readonly Uint8Array[] {
   const input = readFileSync(0);

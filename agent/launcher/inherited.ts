@@ -4,7 +4,6 @@
  */
 import { AgentError } from "../../base/fault.ts";
 
-/** @public */
 export interface InheritedSockets {
   readonly courier: number;
   readonly operator: number;
@@ -16,7 +15,6 @@ const firstDescriptor = 3;
  * Null if no sockets were passed to this process. Names come from FileDescriptorName= in the socket
  * units.
  * @throws AgentError COMMAND_USAGE when the two are not exactly courier and operator
- * @public
  */
 export function inheritedSockets(env: Readonly<Record<string, string | undefined>>, processId: number): InheritedSockets | null {
   if (env.LISTEN_PID !== String(processId) || env.LISTEN_FDS === undefined) return null;

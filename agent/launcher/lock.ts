@@ -12,19 +12,13 @@ import { systemEnvironment } from "../../base/system-path.ts";
 import { makePrivateFolder } from "../files/state-folder.ts";
 import { isTrustedFolder } from "../files/trusted.ts";
 
-/**
- * A held lock. A child that gets `fd` shares it: the lock lasts as long as either.
- * @public
- */
+/** A held lock. A child that gets `fd` shares it: the lock lasts as long as either. */
 export interface Lock {
   readonly fd: number;
   release(): void;
 }
 
-/**
- * Long enough for a daemon that was asked to end.
- * @public
- */
+/** Long enough for a daemon that was asked to end. */
 export const lockWaitMs = 5_000;
 const retryMs = 100;
 
@@ -33,7 +27,6 @@ const retryMs = 100;
  * passed.
  * @throws AgentError STATE_IN_USE when another process keeps it, STATE_LOCK when it cannot be taken
  * at all, STATE_FOLDER, FILE_* when others could change the folder
- * @public
  */
 export async function takeLock(folder: string, waitMs: number): Promise<Lock> {
   makePrivateFolder(folder);

@@ -10,10 +10,7 @@ import type { Speech } from "./speech.ts";
 const everyMs = 2_000;
 const timeoutMs = 5_000;
 
-/**
- * Asks every two seconds between `begin` and `end`.
- * @public
- */
+/** Asks every two seconds between `begin` and `end`. */
 export class News {
   readonly #socket: string;
   readonly #say: Speech["say"];

@@ -17,7 +17,6 @@ const progressBytesMax = 262_144;
  * @throws AgentError STATE_NOT_PAIRED; STATE_INCOMPLETE or LEDGER_MISSING when pairing was finished
  * here and a file of it is gone; STATE_FOLDER when this user may not look; FILE_* when another user
  * could have put pairing.json there
- * @public
  */
 export function assertPaired(state: StateFolder, role: Role): void {
   const missing = missingFile(state, role);
@@ -35,10 +34,7 @@ export function assertPaired(state: StateFolder, role: Role): void {
 /** The state folder of the units, which have no other. */
 const installedState = "/var/lib/autowithdraw";
 
-/**
- * STATE_NOT_PAIRED with the line to type; `words` describe the folder's present content.
- * @public
- */
+/** STATE_NOT_PAIRED with the line to type; `words` describe the folder's present content. */
 export function unpaired({ root }: Pick<StateFolder, "root">, words?: string): AgentError {
   const what = words === undefined ? `${root} holds no paired agent` : `${words} in ${root}`;
   const anew = "only on a server that was never paired: autowithdraw pair; else bring back what was in the folder";
@@ -49,7 +45,6 @@ export function unpaired({ root }: Pick<StateFolder, "root">, words?: string): A
  * The check of `pair` before it prints or changes anything: a finished pairing has all its files,
  * or an operator must act.
  * @throws AgentError STATE_INCOMPLETE, STATE_FOLDER
- * @public
  */
 export function assertWhole(state: StateFolder): void {
   const missing = missingFile(state, "both");

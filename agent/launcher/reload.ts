@@ -7,10 +7,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { Renewal } from "./supervisor.ts";
 import { type Verdict, verdictOn } from "./verdict.ts";
 
-/**
- * `T` is the settings that the children are started with; equal digests mean equal settings.
- * @public
- */
+/** `T` is the settings that the children are started with; equal digests mean equal settings. */
 export interface ReloadOptions<T extends { readonly digest: string }> {
   readonly first: T;
   /** Reads and checks the file. @throws AgentError */
@@ -23,7 +20,6 @@ export interface ReloadOptions<T extends { readonly digest: string }> {
   readonly unchangedHint: string;
 }
 
-/** @public */
 export class Reload<T extends { readonly digest: string }> implements Renewal {
   readonly #options: ReloadOptions<T>;
   #current: T;

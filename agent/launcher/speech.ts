@@ -10,10 +10,8 @@ import { type Verdict, verdictLines } from "./verdict.ts";
 
 type EventsOf<P extends string> = { [N in AgentEvent]: (typeof agentEvents)[N][0] extends P ? N : never }[AgentEvent];
 
-/** @public */
 export type LauncherEvent = EventsOf<"crypto">;
 
-/** @public */
 export interface Speech {
   /** Reports an event, at the level of the table. */
   say(event: LauncherEvent, message: string): void;
@@ -26,14 +24,12 @@ export interface Speech {
   relayLine(line: string, level: unknown): void;
 }
 
-/** @public */
 export interface SpeechOptions {
   readonly write: (text: string) => void;
   readonly clock: () => number; // Unix milliseconds
   readonly stderr: "terminal" | "journal" | "other";
 }
 
-/** @public */
 export function createSpeech({ write, clock, stderr }: SpeechOptions): Speech {
   const relayLine = (line: string, level: unknown): void => {
     write(`${stderr === "journal" ? priorityOf(level) : ""}${line}\n`);

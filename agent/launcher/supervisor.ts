@@ -7,10 +7,7 @@ import type { ChildProcess } from "node:child_process";
 import { exitCodes, type Verdict, verdictFor } from "./verdict.ts";
 import { alwaysUp, type Exit, type Watched, type WatchOptions, watch, within } from "./watched.ts";
 
-/**
- * New settings for the children while the launcher goes on.
- * @public
- */
+/** New settings for the children while the launcher goes on. */
 export interface Renewal {
   /** Resolves when new settings were taken, so the children must be started again. */
   next(): Promise<unknown>;
@@ -23,7 +20,6 @@ export interface Renewal {
   goBack(verdict: Verdict): boolean;
 }
 
-/** @public */
 export interface SupervisorOptions extends WatchOptions {
   /** Starts the signer and gives it its settings; null if another launcher runs it. */
   readonly startSigner: (() => ChildProcess) | null;
@@ -54,7 +50,6 @@ const healthyMs = 3_000;
 /**
  * Runs until `stop`, or until a child ends in a way that a new start cannot correct. Resolves with
  * the exit code: 0 after `stop`, else the child's own.
- * @public
  */
 export async function supervise(options: SupervisorOptions): Promise<number> {
   const stop = new Promise<"stop">((resolve) => {

@@ -7,7 +7,6 @@ import { closeSync, constants, openSync, statSync } from "node:fs";
 /**
  * A warning for root at a folder of another user, "" if none applies: the owner could not read
  * files that root makes there.
- * @public
  */
 export function foreignFolderWarning(folder: string, userId: number): string {
   if (userId !== 0) return "";
@@ -19,7 +18,6 @@ export function foreignFolderWarning(folder: string, userId: number): string {
 /**
  * True if this process has lost its terminal. Then the hangup came because the window was closed,
  * not because an operator wants the configuration read again.
- * @public
  */
 export function terminalIsGone(hadTerminal: boolean): boolean {
   if (!hadTerminal) return false;

@@ -9,11 +9,9 @@ import { visible } from "../../base/visible.ts";
 /**
  * 0 fine; 1 a clear no; 2 wrong usage or configuration; 3 the daemon or the gateway cannot be
  * reached; 4 locked; 5 a right is missing; 70 a bug.
- * @public
  */
 export const exitCodes = { fine: 0, no: 1, configuration: 2, unreachable: 3, locked: 4, right: 5, bug: 70 } as const;
 
-/** @public */
 export interface Verdict {
   readonly exitCode: number;
   readonly code: string; // from base/codes.ts, BUG for anything else
@@ -47,10 +45,7 @@ const exitByRoom: Readonly<Record<string, number>> = {
   LEDGER: exitCodes.locked,
 };
 
-/**
- * The verdict on a thrown value. A value other than an AgentError is a bug.
- * @public
- */
+/** The verdict on a thrown value. A value other than an AgentError is a bug. */
 export function verdictOn(error: unknown): Verdict {
   if (error instanceof AgentError) return verdictFor(error.code, error.message, error.context.hint);
   const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);
@@ -64,7 +59,6 @@ export function verdictOn(error: unknown): Verdict {
 
 /**
  * The verdict on a code from elsewhere, e.g. over a socket. Without `hint` the table's own is used.
- * @public
  */
 export function verdictFor(code: string, message: string, hint?: unknown): Verdict {
   const room = code.slice(0, Math.max(0, code.indexOf("_")));
@@ -80,7 +74,6 @@ export function verdictFor(code: string, message: string, hint?: unknown): Verdi
 /**
  * The two lines, each with its newline; the texts can never make a third. `pair` speaks in its own
  * name.
- * @public
  */
 export function verdictLines(verdict: Verdict, speaker: "crypto" | "pair" = "crypto"): string {
   return `${speaker}: ${visible(verdict.message)}\nhint: ${visible(verdict.hint)}\n`;

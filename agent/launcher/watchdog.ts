@@ -3,30 +3,22 @@
  * silence, so a suspended machine does not kill its children when it wakes up. Pure.
  */
 
-/** @public */
 export interface Patience {
   // until the first sign of life, because a long ledger is read back before it
   readonly beforeFirstMs: number;
   readonly afterMs: number; // between two signs of life
 }
 
-/** @public */
 export const patience: Patience = { beforeFirstMs: 1_800_000, afterMs: 20_000 };
 
-/**
- * The pause between two looks.
- * @public
- */
+/** The pause between two looks. */
 export const lookMs = 1_000;
 /**
  * A longer time between two looks means that the watcher did not run; only this much of it counts.
  */
 const gapMs = 3 * lookMs;
 
-/**
- * Watches one child.
- * @public
- */
+/** Watches one child. */
 export class Watchdog {
   readonly #patience: Patience;
   readonly #clock: () => number;

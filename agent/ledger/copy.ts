@@ -14,16 +14,12 @@ import { isBeginning, type NamedFile, type NamedFiles } from "./records.ts";
 import { type ChainPlace, chainStart, checkpointName, newestSegment, readSegment, segmentName } from "./segment.ts";
 import { checkSortedFile } from "./sorted-file.ts";
 
-/**
- * One file of the ledger's folder.
- * @public
- */
+/** One file of the ledger's folder. */
 export interface LedgerPart {
   readonly name: string;
   readonly bytes: Uint8Array;
 }
 
-/** @public */
 export interface CopiedLedger {
   readonly head: Head;
   readonly segments: number;
@@ -38,7 +34,6 @@ export interface CopiedLedger {
  * line.
  * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED, also if `upTo` is not in these files;
  * LEDGER_NEWER, LEDGER_UNREADABLE
- * @public
  */
 export function* copyLedger(disk: LedgerDisk, upTo: Head | null): Generator<LedgerPart, void> {
   const names = disk.list();
@@ -80,10 +75,7 @@ function notThese(file: string, { seq }: Head): AgentError {
   return damaged(`the running signer's record ${seq} is not in these files, so they are another ledger's`, { file });
 }
 
-/**
- * Checks the files that `copyLedger` yields, one after the other.
- * @public
- */
+/** Checks the files that `copyLedger` yields, one after the other. */
 export class CopyCheck {
   #place: ChainPlace = chainStart;
   #segments = 0;

@@ -30,7 +30,6 @@ import type { LedgerDisk, LedgerFile } from "./folder.ts";
 /**
  * True if the file system of `path` is mounted read-only. Also false if this user may not look.
  * Writes nothing. Source: access(2), EROFS.
- * @public
  */
 export function isReadOnly(path: string): boolean {
   try {
@@ -49,10 +48,7 @@ const unfinishedSuffix = ".tmp";
 /** The lines are no secret, but a user with write access decides what counts as paid. */
 const trust: Trust = { owner: "folder", isSecret: false };
 
-/**
- * Returns the ledger's folder on a real disk; the first file creates it.
- * @public
- */
+/** Returns the ledger's folder on a real disk; the first file creates it. */
 export function ledgerDisk(folder: string): LedgerDisk {
   const path = (name: string): string => join(folder, name);
   return {

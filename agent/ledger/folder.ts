@@ -5,10 +5,7 @@
  */
 import { AgentError, invariant, reasonOf } from "../../base/fault.ts";
 
-/**
- * A file open for appending.
- * @public
- */
+/** A file open for appending. */
 export interface LedgerFile {
   /**
    * Appends the bytes and syncs; `done` is called once, when they are durable or have failed. One
@@ -22,7 +19,6 @@ export interface LedgerFile {
  * A folder as the ledger needs it. Calls that change something are durable when they return, and
  * throw the disk's error. Calls that read throw AgentError LEDGER_UNREADABLE. A file or folder that
  * other users could have changed is FILE_*.
- * @public
  */
 export interface LedgerDisk {
   /** Names of finished files in the folder; none without a folder. */
@@ -45,7 +41,6 @@ export interface LedgerDisk {
 /**
  * Runs a change of the folder. A disk error becomes a fault that ends the process, because a later
  * sync may succeed falsely.
- * @public
  */
 export function writing(act: () => void): void {
   try {

@@ -30,10 +30,8 @@ import {
 } from "./segment.ts";
 import { type VerifiedLedger, verifySegments } from "./verify.ts";
 
-/** @public */
 export type { OpenedBody } from "./records.ts";
 
-/** @public */
 export interface OpenedLedger {
   readonly ledger: Ledger;
   /** Stands for every record before `records`; null if `records` are all there are. */
@@ -50,7 +48,6 @@ export interface OpenedLedger {
  * Begins a ledger, durable when it returns. Used only at pairing: a paired agent never gets a
  * second first record.
  * @throws AgentError LEDGER_EXISTS, LEDGER_NEWER, LEDGER_UNREADABLE, LEDGER_POISONED
- * @public
  */
 export function createLedger(
   disk: LedgerDisk,
@@ -67,7 +64,6 @@ export function createLedger(
  * the lock. Its time is 0: no clock here was compared with the gateway's yet, and a first record
  * with a future time would count all payments for that day.
  * @throws AgentError as `createLedger`
- * @public
  */
 export function createLockedLedger(
   disk: LedgerDisk,
@@ -101,7 +97,6 @@ function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => num
  * folder's lock. On a read-only disk nothing is cut, and each change throws LEDGER_READ_ONLY.
  * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED and LEDGER_FORGED (file and line in its
  * context), LEDGER_NEWER, LEDGER_OLDER, LEDGER_UNREADABLE, LEDGER_POISONED
- * @public
  */
 export function openLedger(options: LedgerOptions): OpenedLedger {
   const { disk, seal } = options;
@@ -128,10 +123,7 @@ export function openLedger(options: LedgerOptions): OpenedLedger {
   return { ledger, checkpoint, records: read.records, tornBytes: bytes.length - read.bytes };
 }
 
-/**
- * An open ledger: one writer, one process.
- * @public
- */
+/** An open ledger: one writer, one process. */
 export class Ledger {
   readonly #disk: LedgerDisk;
   readonly #seal: LedgerSeal;

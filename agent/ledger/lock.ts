@@ -10,7 +10,6 @@ import { AgentError } from "../../base/fault.ts";
  * Checks that descriptor `fd` is the file at `path` and has an exclusive lock. If the kernel does
  * not show locks, the same file is enough.
  * @throws AgentError LEDGER_UNLOCKED
- * @public
  */
 export function assertStateLocked(fd: number, path: string): void {
   try {

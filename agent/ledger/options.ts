@@ -5,16 +5,13 @@ import type { LedgerSeal } from "./seal.ts";
 /**
  * The length at which a segment gets a successor: about 4,100 withdrawals, read in well under a
  * second.
- * @public
  */
 export const segmentBytesDefault = 16 * 1024 * 1024;
 /**
  * Free space below which no new slot is used: open withdrawals must still be recorded to their end.
- * @public
  */
 export const roomBytesDefault = 64 * 1024 * 1024;
 
-/** @public */
 export interface LedgerOptions {
   readonly disk: LedgerDisk;
   readonly seal: LedgerSeal; // the seal of the ledger's own wallet

@@ -7,16 +7,12 @@ import { AgentError } from "../../base/fault.ts";
 import { type JsonValue, parseJson } from "../../base/json.ts";
 import type { LedgerSeal } from "./seal.ts";
 
-/**
- * The largest size of pairing.json.
- * @public
- */
+/** The largest size of pairing.json. */
 export const pairingBytesMax = 262_144;
 
 /**
  * Returns the text that the MAC covers: every member in the file's order, except `step`, which only
  * shows how far pairing came, and the MAC itself.
- * @public
  */
 export function pairingText(pairing: object): string {
   const { step: _step, word: _word, ...members } = pairing as Readonly<Record<string, unknown>>;
@@ -25,7 +21,6 @@ export function pairingText(pairing: object): string {
 
 /**
  * @throws AgentError PAIRING_FORGED if pairing did not write the bytes of `path` under this seal
- * @public
  */
 export function assertPairing(seal: LedgerSeal, bytes: Uint8Array, path: string): void {
   const members = membersOf(bytes);

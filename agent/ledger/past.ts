@@ -8,22 +8,16 @@ import { type LedgerDisk, writing } from "./folder.ts";
 import type { NamedFile, NamedFiles } from "./records.ts";
 import { probeOf, type Row, SortedFile, SortedWriter, sortedFileOf, sourceOn } from "./sorted-file.ts";
 
-/**
- * The kinds of sorted files, and the first part of their names.
- * @public
- */
+/** The kinds of sorted files, and the first part of their names. */
 export const shelves = ["closed", "paid"] as const;
 
-/** @public */
 export type Shelf = (typeof shelves)[number];
 
-/** @public */
 export type Leaving = { readonly [S in Shelf]: readonly Row[] };
 
 /**
  * The lookup of the state in the files. An answer never changes except by a newer row of the same
  * key.
- * @public
  */
 export interface Past {
   /**
@@ -34,10 +28,7 @@ export interface Past {
   find(shelf: Shelf, key: Uint8Array): readonly Row[];
 }
 
-/**
- * The empty past of a ledger in its first segment.
- * @public
- */
+/** The empty past of a ledger in its first segment. */
 export const noPast: Past = { find: () => [] };
 
 /** No rows to put away. */

@@ -10,10 +10,7 @@ import type { LedgerRecord } from "./records.ts";
 import type { LedgerSeal } from "./seal.ts";
 import { mapSegment, type SegmentMap, segmentName } from "./segment.ts";
 
-/**
- * The most records of one call.
- * @public
- */
+/** The most records of one call. */
 export const recordsReadMax = 10_000;
 
 /** Used only inside the ledger module. */

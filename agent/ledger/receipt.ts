@@ -55,16 +55,10 @@ class SealedReceipt {
   }
 }
 
-/**
- * Proof of a durable INTENT record.
- * @public
- */
+/** Proof of a durable INTENT record. */
 export type Receipt = SealedReceipt;
 
-/**
- * True for a receipt that the ledger made; false for an object that only looks like one.
- * @public
- */
+/** True for a receipt that the ledger made; false for an object that only looks like one. */
 export function isReceipt(value: unknown): value is Receipt {
   return SealedReceipt.is(value);
 }
@@ -80,6 +74,7 @@ export interface ReceiptFields {
 /**
  * Makes a receipt; only the ledger module calls it, after it has checked that the record is
  * durable.
+ * @package
  */
 export function makeReceipt(intent: ReceiptFields): Receipt {
   return new SealedReceipt(maker, intent);

@@ -7,25 +7,18 @@
 import type { Facts } from "../../chains/family.ts";
 import type { Head } from "../../protocol/messages.ts";
 
-/**
- * A sorted file as a CHECKPOINT or OPENED record names it.
- * @public
- */
+/** A sorted file as a CHECKPOINT or OPENED record names it. */
 export interface NamedFile {
   readonly file: string;
   readonly root: string; // covers the complete file
 }
 
-/**
- * The sorted files of a checkpoint, oldest first: docs/ledger.md section 9.
- * @public
- */
+/** The sorted files of a checkpoint, oldest first: docs/ledger.md section 9. */
 export interface NamedFiles {
   readonly closed: readonly NamedFile[];
   readonly paid: readonly NamedFile[];
 }
 
-/** @public */
 export type RecordBody =
   /** The owner of this ledger. First record, and again at each later pairing. */
   | {
@@ -203,19 +196,14 @@ export type RecordBody =
       readonly jobHash: string;
     } & NamedFiles);
 
-/** @public */
 export type RecordKind = RecordBody["kind"];
 
-/**
- * Kinds that depend on the limits in force.
- * @public
- */
+/** Kinds that depend on the limits in force. */
 export const decidingKinds: ReadonlySet<RecordKind> = new Set(["APPROVED", "HELD", "CONFIRMED", "REFUSED", "INTENT"]);
 
 /**
  * True if an INTENT is a cancel: a zero payment to its own account that uses the slot up. No
  * payment is one, because an approval is never for zero.
- * @public
  */
 export function isCancel(
   intent: Pick<Extract<RecordBody, { kind: "INTENT" }>, "contract" | "address" | "account" | "amountUnits">,
@@ -223,10 +211,7 @@ export function isCancel(
   return intent.amountUnits === "0" && intent.contract === "" && intent.address === intent.account;
 }
 
-/**
- * A record as it is in the file: number, link to the one before, ledger time, body, own hash.
- * @public
- */
+/** A record as it is in the file: number, link to the one before, ledger time, body, own hash. */
 export type LedgerRecord = RecordBody & {
   readonly seq: number;
   readonly prev: string;
@@ -234,19 +219,12 @@ export type LedgerRecord = RecordBody & {
   readonly hash: string;
 };
 
-/**
- * A record that is first in a segment and stands for all earlier ones.
- * @public
- */
+/** A record that is first in a segment and stands for all earlier ones. */
 export type Beginning = Extract<LedgerRecord, { kind: "CHECKPOINT" | "OPENED" }>;
 
-/** @public */
 export function isBeginning(record: LedgerRecord | undefined): record is Beginning {
   return record?.kind === "CHECKPOINT" || record?.kind === "OPENED";
 }
 
-/**
- * An OPENED record without its kind and the files' names and hashes.
- * @public
- */
+/** An OPENED record without its kind and the files' names and hashes. */
 export type OpenedBody = Omit<Extract<RecordBody, { kind: "OPENED" }>, "kind" | "file" | "sha256" | keyof NamedFiles>;

@@ -22,10 +22,7 @@ const tagBytes = 16;
 const lineDomain = "autowithdraw/2 ledger line\n";
 const wordDomain = "autowithdraw/2 pairing\n";
 
-/**
- * The keys of one ledger. They are outside the heap and print as a mark.
- * @public
- */
+/** The keys of one ledger. They are outside the heap and print as a mark. */
 export class LedgerSeal {
   readonly #line: KeyObject;
   readonly #box: KeyObject;

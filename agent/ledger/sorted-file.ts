@@ -27,7 +27,6 @@ const filterProbes = 7;
 
 /**
  * A key and its value. A value shorter than the file's longest is read back with zeros at the end.
- * @public
  */
 export interface Row {
   readonly key: Uint8Array;

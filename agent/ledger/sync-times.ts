@@ -5,16 +5,12 @@
 import { type SyncSummary, syncBucketsMs } from "../socket/summary.ts";
 import type { LedgerDisk } from "./folder.ts";
 
-/** @public */
 export interface SyncTimes {
   readonly disk: LedgerDisk;
   read(): SyncSummary;
 }
 
-/**
- * Returns the same disk with timed appends. `monotonic` is in milliseconds.
- * @public
- */
+/** Returns the same disk with timed appends. `monotonic` is in milliseconds. */
 export function timedDisk(disk: LedgerDisk, monotonic: () => number): SyncTimes {
   const counts = [...syncBucketsMs, 0].map(() => 0);
   let sumUs = 0;

@@ -12,7 +12,6 @@ import type { LedgerSeal } from "./seal.ts";
 import { type ChainPlace, chainStart, checkpointBytes, newestSegment, readSegment, segmentName } from "./segment.ts";
 import { checkSortedFile, sourceOn } from "./sorted-file.ts";
 
-/** @public */
 export interface VerifiedLedger {
   readonly records: number;
   readonly segments: number;
@@ -25,7 +24,6 @@ export interface VerifiedLedger {
  * checked, and the author is not proved.
  * @throws AgentError LEDGER_MISSING if there is none, LEDGER_DAMAGED or LEDGER_FORGED with file and
  * line, LEDGER_NEWER, LEDGER_OLDER, LEDGER_UNREADABLE
- * @public
  */
 export function verifyLedger(disk: LedgerDisk, seal: LedgerSeal | null): VerifiedLedger {
   const segment = newestSegment(disk.list());

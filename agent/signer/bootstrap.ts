@@ -15,7 +15,6 @@ import type { CurrencySettings, PolicySettings, SignerSettings } from "../config
 const settingsBytesMax = 1_048_576;
 const encKeyBytesMax = 4_096;
 
-/** @public */
 export interface Bootstrap {
   readonly settings: SignerSettings;
   readonly encKey: Uint8Array; // the caller wipes it
@@ -78,7 +77,6 @@ const settings: Reader<SignerSettings> = object({
  * Gathers the two frames. `push` takes ownership of each chunk and wipes it. Returns the bootstrap
  * when both frames are complete, null before.
  * @throws AgentError SIGNER_BOOTSTRAP, JSON_*
- * @public
  */
 export class BootstrapReader {
   #held: Uint8Array = new Uint8Array(0);

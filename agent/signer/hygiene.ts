@@ -11,7 +11,6 @@ import { emptyCoreDumps } from "../files/core-dumps.ts";
  * Refuses start options that open the process, and closes what can be closed from inside. The
  * signer calls it first; a second call is harmless. `warnings` are lines for the operator.
  * @throws AgentError PROCESS_NODE_OPTIONS, PROCESS_INSPECTOR
- * @public
  */
 export function hardenProcess(own: Pick<NodeJS.Process, "env" | "execArgv" | "on" | "listenerCount">): {
   readonly warnings: readonly string[];
@@ -27,10 +26,7 @@ export function hardenProcess(own: Pick<NodeJS.Process, "env" | "execArgv" | "on
   return { warnings: emptyCoreDumps() ? [] : ["core dumps of the signer could hold keys: set LimitCORE=0 and CoredumpFilter=0"] };
 }
 
-/**
- * The kernel's data about this process and its isolation; null if the kernel gives no answer.
- * @public
- */
+/** The kernel's data about this process and its isolation; null if the kernel gives no answer. */
 export interface IsolationFacts {
   readonly uid: number | null;
   readonly parentUid: number | null;
@@ -44,7 +40,6 @@ export interface IsolationFacts {
  * Returns the isolation level with its reason, for example "L0 one user". At L1 the signer has its
  * own user; at L2 it also has no network and a system call filter. L3 (a credential tied to the
  * machine or a TPM) cannot be seen from inside and is never claimed.
- * @public
  */
 export function isolationLevel(facts: IsolationFacts): string {
   // Under the service manager, the parent is a launcher with the same user, and the courier is
@@ -60,7 +55,6 @@ export function isolationLevel(facts: IsolationFacts): string {
 
 /**
  * Reads the isolation data from /proc. `parentPid` is that of the launcher or the service manager.
- * @public
  */
 export function isolationFacts(own: { readonly parentPid: number; readonly socketsInherited: boolean }): IsolationFacts {
   const status = readText("/proc/self/status");

@@ -8,10 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import { answerBytesMax, encodeLine, LineReader, LineWriter } from "./line.ts";
 import type { Push } from "./verbs.ts";
 
-/**
- * An answer: the verb's own fields, or a refusal or fault by its code.
- * @public
- */
+/** An answer: the verb's own fields, or a refusal or fault by its code. */
 export type AnswerTo<A> =
   | ({ readonly ok: true } & A)
   | { readonly ok: false; readonly code: string; readonly detail: string; readonly effect: "none" | "done" | "unknown" };
@@ -19,7 +16,6 @@ export type AnswerTo<A> =
 /**
  * `Requests` and `Answers` map each verb to its fields, for example CourierRequests and
  * CourierAnswers.
- * @public
  */
 export interface SocketClient<Requests extends object, Answers extends { readonly [V in keyof Requests]?: object }> {
   /**
@@ -39,7 +35,6 @@ export interface SocketClient<Requests extends object, Answers extends { readonl
   close(): void;
 }
 
-/** @public */
 export interface SocketClientOptions {
   readonly timeoutMs: number; // for one answer, including the wait for the connection
   readonly outstandingMax?: number; // requests without an answer yet
@@ -56,7 +51,6 @@ interface Waiting {
 /**
  * Connects to a socket file; requests may be made at once. A closed client stays closed; the caller
  * makes another.
- * @public
  */
 export function createSocketClient<Requests extends object, Answers extends { readonly [V in keyof Requests]?: object }>(
   path: string,

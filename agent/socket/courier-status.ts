@@ -6,7 +6,6 @@
 /**
  * The courier's view of the outside, sent to the signer with `tell` so that `status` has one
  * source.
- * @public
  */
 export interface CourierStatus {
   readonly at: number;
@@ -42,10 +41,7 @@ export interface CourierStatus {
   readonly lowFunds: readonly { readonly currency: string; readonly has: string; readonly wanted: string }[];
 }
 
-/**
- * The recent state of one node.
- * @public
- */
+/** The recent state of one node. */
 export interface CourierNode {
   readonly url: string; // scheme, host and port only
   readonly ok: boolean;
@@ -53,10 +49,7 @@ export interface CourierNode {
   readonly since: number; // time of its first failure in a row; 0 if ok or not asked yet
 }
 
-/**
- * The facts of a waiting withdrawal for the operator who decides, beyond the withdrawal itself.
- * @public
- */
+/** The facts of a waiting withdrawal for the operator who decides, beyond the withdrawal itself. */
 export interface WaitView {
   readonly until: number; // when policy decides by itself, 0 if never
   readonly isNew: boolean; // nothing was ever paid to the destination on its network

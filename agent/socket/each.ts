@@ -3,34 +3,25 @@
  * Types and their limits.
  */
 
-/**
- * The most requests of one line.
- * @public
- */
+/** The most requests of one line. */
 export const eachMax = 64;
 
-/** @public */
 export type EachVerb = "sign" | "observed";
 
 /**
  * `bodies` are requests of the verb `of`, from 1 to `eachMax`. They are carried out in order, each
  * as it would be alone.
- * @public
  */
 export interface EachRequest<Body> {
   readonly of: EachVerb;
   readonly bodies: readonly Body[];
 }
 
-/**
- * In the order of the bodies; sent after the last answer is ready.
- * @public
- */
+/** In the order of the bodies; sent after the last answer is ready. */
 export interface EachAnswers<Answer> {
   readonly answers: readonly EachAnswer<Answer>[];
 }
 
-/** @public */
 export type EachAnswer<Answer> =
   | ({ readonly ok: true } & Answer)
   | { readonly ok: false; readonly code: string; readonly detail: string; readonly effect: "none" | "done" | "unknown" };

@@ -7,7 +7,6 @@
  * The request of the courier's verbs `adopt` and `account`. `adopt`: the first slot of an account;
  * for a hot wallet, a slot above 0 is only kept, to be shown to an operator. `account`: the final
  * transaction count; a count above the ledger's own raises an alarm, then a lock.
- * @public
  */
 export interface CountRequest {
   readonly chain: string;
@@ -16,10 +15,7 @@ export interface CountRequest {
   readonly address?: string; // a deposit address that is swept; absent for the hot wallet
 }
 
-/**
- * `counted`: the count of `witnesses` nodes in the courier's last claim, "" before the first.
- * @public
- */
+/** `counted`: the count of `witnesses` nodes in the courier's last claim, "" before the first. */
 export interface FirstSlotView {
   readonly chain: string;
   readonly network: string;

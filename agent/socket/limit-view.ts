@@ -4,7 +4,6 @@
  * The limits of a currency in force and their used parts. Decimal strings of the currency, fees in
  * the native coin; "" if there is no such limit. Used: the larger sum of approved and bound amounts
  * within the last 60 minutes or 24 hours.
- * @public
  */
 export interface LimitView {
   readonly currency: string;
@@ -31,7 +30,6 @@ export interface LimitView {
 /**
  * The limits of a currency's sweeps and their top-ups, with the used parts; decimal strings of the
  * native coin. The fee ceilings apply to each of the two kinds separately.
- * @public
  */
 export interface SweepLimitView {
   readonly maxFee: string;

@@ -5,15 +5,11 @@
  */
 import { AgentError } from "../../base/fault.ts";
 
-/**
- * The longest request with its newline.
- * @public
- */
+/** The longest request with its newline. */
 export const lineBytesMax = 1_048_576;
 /**
  * The longest answer or push: enough for a start with thousands of open withdrawals. The signer is
  * the trusted end.
- * @public
  */
 export const answerBytesMax = 67_108_864;
 
@@ -22,16 +18,12 @@ const newline = 0x0a;
 /**
  * Returns an object as one line. JSON escapes line breaks inside strings, so the newline is always
  * the end.
- * @public
  */
 export function encodeLine(value: object): string {
   return `${JSON.stringify(value)}\n`;
 }
 
-/**
- * Gathers the lines of one turn of the event loop.
- * @public
- */
+/** Gathers the lines of one turn of the event loop. */
 export class LineWriter {
   readonly #socket: { write(bytes: Uint8Array): unknown };
   #text = "";
@@ -63,10 +55,7 @@ export class LineWriter {
   }
 }
 
-/**
- * Cuts a byte stream into lines.
- * @public
- */
+/** Cuts a byte stream into lines. */
 export class LineReader {
   readonly #bytesMax: number;
   #parts: Uint8Array[] = [];

@@ -4,10 +4,7 @@
  */
 import type { Head } from "../../protocol/messages.ts";
 
-/**
- * One account in a recovery. Slots are decimal strings, "" if unknown.
- * @public
- */
+/** One account in a recovery. Slots are decimal strings, "" if unknown. */
 export interface RecoveryAccountView {
   readonly network: string;
   readonly account: string;
@@ -20,7 +17,6 @@ export interface RecoveryAccountView {
 /**
  * A withdrawal that a recovered ledger keeps on its slot. `here` is its state in the old ledger, ""
  * if unknown there.
- * @public
  */
 export interface RecoveryWithdrawalView {
   readonly transactionId: string;
@@ -41,7 +37,6 @@ export interface RecoveryWithdrawalView {
 /**
  * Withdrawals unknown to the old ledger, with the limits. Amounts are in the currency, or in the
  * native coin for a limit group of top-ups; "" if there is no such limit.
- * @public
  */
 export interface UnknownSumView {
   readonly lane: string; // a currency, or its sweeps or top-ups
@@ -55,7 +50,6 @@ export interface UnknownSumView {
 /**
  * Everything that a yes to a recovery covers. `withdrawals` may be cut; `digest` covers all of
  * them.
- * @public
  */
 export interface RecoveryPlan {
   readonly digest: string;
@@ -82,7 +76,6 @@ export interface RecoveryPlan {
 /**
  * A final transaction of the account that no withdrawal explains, perhaps a payment that both sides
  * have forgotten.
- * @public
  */
 export interface SpendView {
   readonly network: string;

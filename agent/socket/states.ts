@@ -1,6 +1,5 @@
 /** The states of a withdrawal as courier and operators see them. Only types. */
 
-/** @public */
 export type WithdrawalState =
   | "held" // waits for an operator
   | "approved" // policy approved it, without a slot yet

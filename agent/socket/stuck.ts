@@ -1,7 +1,6 @@
 /** Withdrawals that do not continue by themselves, as `status` shows them. Only types. */
 import type { WithdrawalState } from "./states.ts";
 
-/** @public */
 export interface StuckView {
   readonly transactionId: string;
   readonly state: WithdrawalState;
@@ -12,19 +11,13 @@ export interface StuckView {
   readonly isCancelling: boolean;
 }
 
-/**
- * A sweep that an operator may end, or has ended, because the chain's count is below its slot.
- * @public
- */
+/** A sweep that an operator may end, or has ended, because the chain's count is below its slot. */
 export interface EndPlan {
   readonly slot: string;
   readonly counted: string; // the count of the courier's nodes at the final block; "" after the end
 }
 
-/**
- * A sweep whose slot the chain cannot reach, by the gateway's statement.
- * @public
- */
+/** A sweep whose slot the chain cannot reach, by the gateway's statement. */
 export interface UnreachableView {
   readonly transactionId: string;
   readonly network: string; // CAIP-2
@@ -32,10 +25,7 @@ export interface UnreachableView {
   readonly count: number; // the number of such sweeps
 }
 
-/**
- * A withdrawal whose versions are all dead, if only an operator can order another one.
- * @public
- */
+/** A withdrawal whose versions are all dead, if only an operator can order another one. */
 export interface ResignView {
   readonly transactionId: string;
   readonly network: string; // CAIP-2
@@ -43,10 +33,7 @@ export interface ResignView {
   readonly versions: number; // the number of versions so far
 }
 
-/**
- * A withdrawal whose versions are all dead, if a limit leaves no room for another one.
- * @public
- */
+/** A withdrawal whose versions are all dead, if a limit leaves no room for another one. */
 export interface NoRoomView extends ResignView {
   readonly code: "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY"; // the limit that it would exceed
 }

@@ -2,11 +2,9 @@
 
 /**
  * Upper bounds of the buckets for sync times, milliseconds; one more bucket counts longer times.
- * @public
  */
 export const syncBucketsMs = [0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000] as const;
 
-/** @public */
 export interface SyncSummary {
   readonly counts: readonly number[]; // one for each bucket, not cumulative
   readonly sumUs: number;
@@ -15,7 +13,6 @@ export interface SyncSummary {
 /**
  * The signer in numbers, for the courier's metrics and alerts. A hostile courier has no use for
  * them.
- * @public
  */
 export interface SignerSummary {
   readonly counts: Readonly<Record<string, number>>; // by WithdrawalState

@@ -23,10 +23,7 @@ export type { RecoveryAccountView, RecoveryPlan, RecoveryWithdrawalView, SpendVi
 export type { WithdrawalState } from "./states.ts";
 export type { EndPlan, NoRoomView, ResignView, StuckView, UnreachableView } from "./stuck.ts";
 
-/**
- * One signed version of a withdrawal. `raw` is present only after its release.
- * @public
- */
+/** One signed version of a withdrawal. `raw` is present only after its release. */
 export interface VersionView {
   readonly version: number;
   readonly txHash: string;
@@ -50,10 +47,7 @@ export interface VersionView {
   readonly isOut?: true;
 }
 
-/**
- * A withdrawal as courier and operators see it.
- * @public
- */
+/** A withdrawal as courier and operators see it. */
 export interface WithdrawalView {
   readonly transactionId: string;
   readonly orderId: string;
@@ -91,14 +85,12 @@ export interface WithdrawalView {
 /**
  * The changing part of a withdrawal; all else stays as in its complete view. The answer to
  * `observed` has no bytes.
- * @public
  */
 export type WithdrawalStep = Pick<
   WithdrawalView,
   "transactionId" | "state" | "code" | "changedAt" | "account" | "slot" | "versions" | "isOver"
 >;
 
-/** @public */
 export interface AccountView {
   readonly chain: string;
   readonly network: string;
@@ -107,10 +99,7 @@ export interface AccountView {
   readonly deposit?: true; // a deposit address that a sweep empties; else the hot wallet
 }
 
-/**
- * Requests on the courier socket, by verb.
- * @public
- */
+/** Requests on the courier socket, by verb. */
 export interface CourierRequests {
   hello: Record<never, never>;
   /** A complete jobs, welcome or recovery envelope, base64. */
@@ -141,13 +130,9 @@ export interface CourierRequests {
   /** The courier's view of link and nodes, for `status`. */
   tell: { readonly courier: CourierStatus };
 }
-/** @public */
 export type CourierVerb = keyof CourierRequests;
 
-/**
- * Answers on the courier socket, by verb.
- * @public
- */
+/** Answers on the courier socket, by verb. */
 export interface CourierAnswers {
   hello: {
     readonly agent: string;
@@ -181,7 +166,6 @@ export interface CourierAnswers {
 /**
  * Messages without a request. `statement` is for the gateway, a complete envelope as base64 with
  * its place in the ledger; `changed` follows a decision of an operator or the clock.
- * @public
  */
 export type Push =
   | { readonly push: "statement"; readonly frame: string; readonly after: number; readonly head: Head }
@@ -196,7 +180,6 @@ export type Push =
    */
   | { readonly push: "recovered" };
 
-/** @public */
 export interface SignerStatus {
   readonly agent: string;
   readonly epoch: number;
@@ -256,10 +239,7 @@ export interface SignerStatus {
   readonly courier: CourierStatus | null;
 }
 
-/**
- * The operator who stopped new signatures, by the name given, and the ledger time.
- * @public
- */
+/** The operator who stopped new signatures, by the name given, and the ledger time. */
 export interface PausedView {
   readonly at: number;
   readonly approver: string;
@@ -268,7 +248,6 @@ export interface PausedView {
 /**
  * An operator's wish for a withdrawal that does not continue. Numbers as the family writes them, ""
  * for the signer's own choice.
- * @public
  */
 export interface UnstickWish {
   readonly transactionId: string;
@@ -276,10 +255,7 @@ export interface UnstickWish {
   readonly facts: Facts;
 }
 
-/**
- * The version that would be made, or was made.
- * @public
- */
+/** The version that would be made, or was made. */
 export interface UnstickPlan {
   readonly act: "replace" | "cancel"; // a replacement of a cancelled withdrawal is a cancel
   readonly version: number;
@@ -287,22 +263,13 @@ export interface UnstickPlan {
   readonly facts: Facts;
 }
 
-/**
- * The most characters of each text in the courier's status.
- * @public
- */
+/** The most characters of each text in the courier's status. */
 export const statusTextMax = 1024;
 
-/**
- * The most characters of an operator's name; visible ASCII.
- * @public
- */
+/** The most characters of an operator's name; visible ASCII. */
 export const approverMax = 64;
 
-/**
- * Requests on the operator socket. `approver` is the name that the caller gives, visible ASCII.
- * @public
- */
+/** Requests on the operator socket. `approver` is the name that the caller gives, visible ASCII. */
 export interface OperatorRequests {
   status: Record<never, never>;
   list: { readonly openOnly: boolean; readonly limit: number };
@@ -337,9 +304,7 @@ export interface OperatorRequests {
   /** Reads the complete ledger back and checks every hash. */
   verify: Record<never, never>;
 }
-/** @public */
 export type OperatorVerb = keyof OperatorRequests;
-/** @public */
 export interface OperatorAnswers {
   status: { readonly status: SignerStatus };
   list: { readonly withdrawals: readonly WithdrawalView[] };
@@ -367,7 +332,6 @@ export interface OperatorAnswers {
   adopt: { readonly first: FirstSlotView };
   verify: { readonly records: number; readonly segments: number; readonly head: Head };
 }
-/** @public */
 export interface LedgerLine {
   readonly seq: number;
   readonly at: number;
@@ -375,15 +339,9 @@ export interface LedgerLine {
   readonly detail: string;
 }
 
-/**
- * A line from client to signer.
- * @public
- */
+/** A line from client to signer. */
 export type Request = { readonly id: number; readonly verb: string } & Readonly<Record<string, unknown>>;
-/**
- * A line back. `effect` as in base/fault.ts.
- * @public
- */
+/** A line back. `effect` as in base/fault.ts. */
 export type Answer =
   | ({ readonly id: number; readonly ok: true } & Readonly<Record<string, unknown>>)
   | {

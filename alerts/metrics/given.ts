@@ -4,23 +4,16 @@
  */
 import { Counter, Gauge, type Registry } from "prom-client";
 
-/**
- * The numbers of one metric: the labels' values in the order of their names, then the number.
- * @public
- */
+/** The numbers of one metric: the labels' values in the order of their names, then the number. */
 export type Rows = readonly (readonly [...labels: string[], value: number])[];
 
-/** @public */
 export interface GivenMetric {
   readonly name: string;
   readonly help: string;
   readonly labelNames: readonly string[];
 }
 
-/**
- * A gauge. A row that `read` no longer returns is no longer shown.
- * @public
- */
+/** A gauge. A row that `read` no longer returns is no longer shown. */
 export function givenGauge(registry: Registry, { name, help, labelNames }: GivenMetric, read: () => Rows): void {
   new Gauge({
     name,
@@ -37,10 +30,7 @@ export function givenGauge(registry: Registry, { name, help, labelNames }: Given
   });
 }
 
-/**
- * A counter. `read` gives totals since the process's start, which never fall.
- * @public
- */
+/** A counter. `read` gives totals since the process's start, which never fall. */
 export function givenCounter(registry: Registry, { name, help, labelNames }: GivenMetric, read: () => Rows): void {
   new Counter({
     name,

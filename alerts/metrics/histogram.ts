@@ -4,7 +4,6 @@
  */
 import { Histogram, type Registry } from "prom-client";
 
-/** @public */
 export interface Buckets {
   readonly counts: readonly number[]; // one for each bucket, not cumulative; the last is above every bound
   readonly sum: number;
@@ -13,7 +12,6 @@ export interface Buckets {
 /**
  * A histogram whose numbers the caller gives at each scrape, one row for each set of labels.
  * `bounds` are upper bounds, ascending, in the unit at the end of the name.
- * @public
  */
 export function givenHistogram<L extends string>(
   registry: Registry,

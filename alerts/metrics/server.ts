@@ -6,10 +6,8 @@
 import { rmSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 
-/** @public */
 export type Place = { readonly path: string } | { readonly host: string; readonly port: number };
 
-/** @public */
 export interface MetricsServerOptions {
   readonly place: Place;
   readonly text: () => Promise<string>; // called for each request
@@ -24,10 +22,7 @@ const retryMsDefault = 5000;
 const connectionsMax = 8;
 const requestTimeoutMs = 5000;
 
-/**
- * Starts at once. `close` may be repeated without harm.
- * @public
- */
+/** Starts at once. `close` may be repeated without harm. */
 export function serveMetrics(options: MetricsServerOptions): { close(): void } {
   const { place, onListen, onFailed, retryMs = retryMsDefault } = options;
   let server: Server | null = null;

@@ -8,7 +8,6 @@ import { type NoticeName, noticeTable } from "./table.ts";
 
 /**
  * An event that holds now, about one subject. Its texts leave the machine, so none may be a secret.
- * @public
  */
 export interface Condition {
   readonly event: NoticeName;
@@ -19,7 +18,6 @@ export interface Condition {
   readonly afterMs: number; // sent only after this time
 }
 
-/** @public */
 export interface Observation {
   readonly at: number; // Unix milliseconds, for the reader
   readonly nowMs: number; // monotonic, for durations
@@ -28,10 +26,7 @@ export interface Observation {
   readonly unknown: readonly NoticeName[];
 }
 
-/**
- * The body that the receiver gets, as JSON. `notice` is the version of this form.
- * @public
- */
+/** The body that the receiver gets, as JSON. `notice` is the version of this form. */
 export interface Notice {
   readonly notice: 1;
   readonly at: string; // ISO 8601
@@ -53,10 +48,8 @@ interface Standing {
   readonly toldMs: number | null; // monotonic time of the last notice; null before the first
 }
 
-/** @public */
 export type Standings = ReadonlyMap<string, Standing>;
 
-/** @public */
 export type Origin = { readonly process: "courier"; readonly agent: string } | { readonly process: "gateway" };
 
 /** A lasting event is sent again after this time. */
@@ -70,7 +63,6 @@ const standingsMax = 1000;
 /**
  * Advances the state by one look. Returns the notices that are due: ends first, then the conditions
  * in their order.
- * @public
  */
 export function observe(
   standings: Standings,

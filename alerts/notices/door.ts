@@ -7,7 +7,6 @@ import { spawn } from "node:child_process";
 import { createOutgoing } from "../../outgoing/exchange.ts";
 import type { Deliver } from "./teller.ts";
 
-/** @public */
 export type Target =
   | { readonly kind: "command"; readonly command: readonly string[] }
   | { readonly kind: "url"; readonly url: string };
@@ -20,7 +19,6 @@ const environment = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 /**
  * Each call is one try, and the queue makes one at a time. A receiver accepts by exit status 0 or
  * by a status of 200 to 299.
- * @public
  */
 export function createDoor(target: Target, timeoutMs = timeoutMsDefault): Deliver {
   return target.kind === "command"

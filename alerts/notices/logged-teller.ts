@@ -8,20 +8,14 @@ import { createTeller, type Deliver, type Teller, type TellerOptions } from "./t
 type Fate<E> = { readonly event: E; readonly notice: Notice["event"]; readonly subject: string };
 type Failure<E> = Fate<E> & { readonly why: string };
 
-/**
- * The part of a process's log to which the queue writes.
- * @public
- */
+/** The part of a process's log to which the queue writes. */
 export interface NoticeLog {
   readonly info: (context: Fate<"notice-told">, message: string) => void;
   readonly warn: (context: Failure<"notice-failed"> & { readonly tries: number }, message: string) => void;
   readonly error: (context: Failure<"notice-dropped">, message: string) => void;
 }
 
-/**
- * `retryMs` is `createTeller`'s own if left out.
- * @public
- */
+/** `retryMs` is `createTeller`'s own if left out. */
 export function createLoggedTeller(deliver: Deliver, log: NoticeLog, retryMs?: TellerOptions["retryMs"]): Teller {
   return createTeller({
     deliver,

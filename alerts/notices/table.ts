@@ -8,10 +8,7 @@ type Row = readonly [processes: string, level: Level, subject: string, meaning: 
 
 const table = <const T extends Readonly<Record<string, Row>>>(rows: T): Readonly<T> => Object.freeze(rows);
 
-/**
- * By name: sender, level, kind of subject, meaning, advice.
- * @public
- */
+/** By name: sender, level, kind of subject, meaning, advice. */
 export const noticeTable = table({
   "withdrawal-held": [
     "courier",
@@ -94,5 +91,4 @@ export const noticeTable = table({
   ],
 });
 
-/** @public */
 export type NoticeName = keyof typeof noticeTable;

@@ -7,11 +7,9 @@ import type { Notice } from "./core.ts";
 /**
  * Tries once. Resolves with "" if the receiver took the body, else with the reason, one line
  * without a secret. Never rejects.
- * @public
  */
 export type Deliver = (body: string) => Promise<string>;
 
-/** @public */
 export interface TellerCounts {
   readonly told: number;
   readonly failures: number; // tries that failed
@@ -19,7 +17,6 @@ export interface TellerCounts {
   readonly waiting: number;
 }
 
-/** @public */
 export interface Teller {
   take(notices: readonly Notice[]): void;
   counts(): TellerCounts;
@@ -29,7 +26,6 @@ export interface Teller {
   close(): void;
 }
 
-/** @public */
 export interface TellerOptions {
   readonly deliver: Deliver;
   readonly onTold: (notice: Notice) => void;
@@ -44,10 +40,7 @@ const waitingMax = 256;
 const triesMax = 18;
 const retryDefault = { first: 1000, most: 300_000 };
 
-/**
- * The fates of notices, for a counter: outcome and number.
- * @public
- */
+/** The fates of notices, for a counter: outcome and number. */
 export function outcomesOf({ told, failures, dropped }: TellerCounts): readonly (readonly [outcome: string, count: number])[] {
   return [
     ["told", told],
@@ -56,7 +49,6 @@ export function outcomesOf({ told, failures, dropped }: TellerCounts): readonly 
   ];
 }
 
-/** @public */
 export function createTeller(options: TellerOptions): Teller {
   const { deliver, onTold, onFailed, onDropped, retryMs = retryDefault } = options;
   const queue: { readonly notice: Notice; tries: number }[] = [];

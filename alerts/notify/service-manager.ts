@@ -6,7 +6,6 @@
 import { spawn } from "node:child_process";
 import { systemPath } from "../../base/system-path.ts";
 
-/** @public */
 export interface ServiceManager {
   /**
    * Reports that the daemon is ready; `words` are for `systemctl status`, cut at 200 characters.
@@ -27,7 +26,6 @@ const wordsCharactersMax = 200;
 /**
  * `env` is the process's own. `say` gets only one line, when `systemd-notify` cannot be started or
  * fails.
- * @public
  */
 export function createServiceManager(
   env: Readonly<Record<string, string | undefined>>,

@@ -20,7 +20,6 @@ const parents = new Map<string, HDKey>();
  * The derivation paths of a family's keys. Account 0 pays from 0/0, account 1 receives at 0/index.
  * They are two accounts, because an account's extended public key and one leaked child key give the
  * account's key.
- * @public
  */
 export function pathsOf(coinType: number): KeyPaths {
   const accounts = [
@@ -30,10 +29,7 @@ export function pathsOf(coinType: number): KeyPaths {
   return { coinType, accounts, hotKey: [0, 0], deposits: [0] };
 }
 
-/**
- * The extended public key of a node, as any other wallet shows it.
- * @public
- */
+/** The extended public key of a node, as any other wallet shows it. */
 export function extendedKeyOf(node: PublicNode): string {
   return new HDKey(node).publicExtendedKey;
 }
@@ -43,7 +39,6 @@ export function extendedKeyOf(node: PublicNode): string {
  * extended public key. The parent is kept between calls.
  * @throws ADDRESS_XPUB when `xpub` is not an account's extended public key, ADDRESS_INDEX when
  * there is no such child
- * @public
  */
 export function childKeyOf(xpub: string, addressIndex: number): Uint8Array {
   if (!Number.isSafeInteger(addressIndex) || addressIndex < 0 || addressIndex >= hardened) {
@@ -54,7 +49,6 @@ export function childKeyOf(xpub: string, addressIndex: number): Uint8Array {
 
 /**
  * The compressed public key (33 bytes) of an account's extended public key. @throws ADDRESS_XPUB
- * @public
  */
 export function accountKeyOf(xpub: string): Uint8Array {
   return publicKeyOf(parseXpub(xpub));

@@ -16,7 +16,6 @@ const form = /^[0-9a-f]{128}0[01]$/;
  * The accounts of a family that names a compressed public key (33 bytes) by `addressOf`.
  * `proofFits` is false for any text that is not a proof. It throws ADDRESS_XPUB if an account for
  * deposits has no account's extended public key. `proofOf` finds the parity by trying both.
- * @public
  */
 export function accountsBy(addressOf: (publicKey: Uint8Array) => string): Accounts {
   const proofFits = (account: NamedAccount, digest: Uint8Array, proof: string): boolean => {

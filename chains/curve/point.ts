@@ -9,7 +9,6 @@ import { AgentError } from "../../base/fault.ts";
 /**
  * The uncompressed point (65 bytes) of a public key: 33 bytes, or 65 bytes beginning with 4.
  * @throws ADDRESS_PUBLIC_KEY
- * @public
  */
 export function pointOf(publicKey: Uint8Array): Uint8Array {
   try {
@@ -22,7 +21,6 @@ export function pointOf(publicKey: Uint8Array): Uint8Array {
 /**
  * The last 20 bytes of the Keccak-256 of an uncompressed point (65 bytes). Does not check that the
  * point lies on the curve.
- * @public
  */
 export function hashOfPoint(point: Uint8Array): Uint8Array {
   return keccak_256(point.subarray(1)).slice(12);

@@ -12,7 +12,6 @@ import { isCanonicalSignature, recoverPublicKey } from "./recover.ts";
  * it is the address `sender`. `hashOf` gives the hash of an address's point.
  * @throws TRANSACTION_SIGNATURE (not 65 bytes, r or s out of range, s in the upper half, a parity
  * beyond 1), TRANSACTION_SENDER (not the sender's), and as `hashOf`
- * @public
  */
 export function senderSignature(
   digest: Uint8Array,

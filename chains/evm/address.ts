@@ -17,7 +17,6 @@ const checksums = new Map<string, string>();
  * Reads an address: 0x and 40 hex digits. Mixed case must carry its EIP-55 checksum; all lower and
  * all upper case carry no checksum and are accepted. Returns the EIP-55 form. Refuses with
  * ADDRESS_FORMAT, ADDRESS_CHECKSUM or ADDRESS_ZERO.
- * @public
  */
 export function parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal {
   if (typeof text !== "string" || !shape.test(text)) return refuse("ADDRESS_FORMAT");
@@ -32,7 +31,6 @@ export function parseAddress(text: string): { readonly ok: true; readonly addres
 /**
  * The EIP-55 address of a secp256k1 public key: 33 bytes, or 65 bytes beginning with 4. @throws
  * ADDRESS_PUBLIC_KEY
- * @public
  */
 export function addressOfPublicKey(publicKey: Uint8Array): string {
   return addressOfBytes(hashOfPoint(pointOf(publicKey)));
@@ -42,7 +40,6 @@ export function addressOfPublicKey(publicKey: Uint8Array): string {
  * The EIP-55 address at path 0/`addressIndex` (0 … 2^31-1) under an account's extended public key.
  * @throws ADDRESS_XPUB when `xpub` is not an account's extended public key, ADDRESS_INDEX when
  * there is no such child
- * @public
  */
 export function depositAddressOf(xpub: string, addressIndex: number): string {
   return addressOfPublicKey(childKeyOf(xpub, addressIndex));

@@ -7,10 +7,7 @@ import { AgentError } from "../../base/fault.ts";
 import { addressBytes, addressOfBytes } from "./address.ts";
 import { dataFeeOf } from "./fee-model.ts";
 
-/**
- * Addresses are EIP-55, hashes and data 0x and lower-case hex.
- * @public
- */
+/** Addresses are EIP-55, hashes and data 0x and lower-case hex. */
 export interface Log {
   readonly address: string;
   readonly topics: readonly string[];
@@ -18,20 +15,14 @@ export interface Log {
   readonly logIndex: number; // in its block
 }
 
-/**
- * A log as `logs` finds it, with its block.
- * @public
- */
+/** A log as `logs` finds it, with its block. */
 export interface PlacedLog extends Log {
   readonly blockNumber: number;
   readonly blockHash: string;
   readonly txHash: string;
 }
 
-/**
- * A log of any contract. The fields that identify it are lower-case hex, "" for an odd one.
- * @public
- */
+/** A log of any contract. The fields that identify it are lower-case hex, "" for an odd one. */
 export interface FoundLog {
   readonly address: string;
   readonly topics: readonly string[];
@@ -42,7 +33,6 @@ export interface FoundLog {
 }
 
 /**
- * @public
  */
 export interface Receipt {
   readonly txHash: string;
@@ -60,7 +50,6 @@ export interface Receipt {
 }
 
 /**
- * @public
  */
 export interface SentTransaction {
   readonly hash: string;
@@ -75,7 +64,6 @@ export interface SentTransaction {
  * A transaction of any sender, as its block shows it. Hash and keys are lower-case hex, "" for none
  * or an odd one. Every other field is read when the caller asks for it.
  * @throws AgentError NODE_ANSWER if that field is odd
- * @public
  */
 export interface BlockTransaction extends SentTransaction {
   readonly fromKey: string;
@@ -83,10 +71,7 @@ export interface BlockTransaction extends SentTransaction {
   readonly bytes: number; // size of its data as text, which bounds memory
 }
 
-/**
- * `transactions` is empty unless the caller asked for the full block.
- * @public
- */
+/** `transactions` is empty unless the caller asked for the full block. */
 export interface Block {
   readonly number: number;
   readonly hash: string;
@@ -97,7 +82,6 @@ export interface Block {
 }
 
 /**
- * @public
  */
 export interface BlockHead {
   readonly number: number;

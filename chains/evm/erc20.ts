@@ -11,31 +11,21 @@ import { integerBytes } from "./rlp.ts";
 const transferSelector = Uint8Array.of(0xa9, 0x05, 0x9c, 0xbb);
 const callBytes = 68;
 
-/**
- * Topic 0 of Transfer(address indexed from, address indexed to, uint256 value).
- * @public
- */
+/** Topic 0 of Transfer(address indexed from, address indexed to, uint256 value). */
 export const transferTopic = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef";
 
-/**
- * Call data of decimals().
- * @public
- */
+/** Call data of decimals(). */
 export const decimalsCall = "0x313ce567";
 
 /**
  * Call data of transfer(destination, amountUnits), 68 bytes. The address must have passed
  * `parseAddress`.
- * @public
  */
 export function encodeTransferCall(destination: string, amountUnits: bigint): Uint8Array {
   return concatBytes(transferSelector, word(addressBytes(destination)), word(integerBytes(amountUnits)));
 }
 
-/**
- * Null unless `data` is exactly a transfer call; the destination comes in EIP-55 form.
- * @public
- */
+/** Null unless `data` is exactly a transfer call; the destination comes in EIP-55 form. */
 export function decodeTransferCall(data: Uint8Array): { readonly destination: string; readonly amountUnits: bigint } | null {
   if (data.length !== callBytes) return null;
   const isTransfer = transferSelector.every((byte, i) => data[i] === byte);
@@ -47,18 +37,12 @@ export function decodeTransferCall(data: Uint8Array): { readonly destination: st
   };
 }
 
-/**
- * Call data of balanceOf(address), as 0x hex.
- * @public
- */
+/** Call data of balanceOf(address), as 0x hex. */
 export function encodeBalanceCall(address: string): string {
   return `0x70a08231${"0".repeat(24)}${address.slice(2).toLowerCase()}`;
 }
 
-/**
- * An address as the 32-byte topic of an event, as 0x hex.
- * @public
- */
+/** An address as the 32-byte topic of an event, as 0x hex. */
 export function addressTopic(address: string): string {
   return `0x${"0".repeat(24)}${address.slice(2).toLowerCase()}`;
 }
@@ -67,7 +51,6 @@ export function addressTopic(address: string): string {
  * Reads a plain ERC-20 Transfer of any contract from a log, or returns null. Addresses come in
  * EIP-55 form. NFTs share the topic but index the value as well; their logs have four topics and no
  * data, and are not taken.
- * @public
  */
 export function readTransferLog(log: {
   readonly topics: readonly string[];

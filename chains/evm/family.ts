@@ -32,7 +32,6 @@ const slots: Slots = {
   word: "nonce",
 };
 
-/** @public */
 export const evm: Family = {
   name: "evm",
   namespace,

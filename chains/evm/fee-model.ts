@@ -14,7 +14,6 @@ import type { ConfiguredChain } from "../family.ts";
  */
 export const feeModels = ["ethereum", "arbitrum", "op-stack"] as const;
 
-/** @public */
 export type FeeModel = (typeof feeModels)[number];
 
 /**
@@ -30,7 +29,6 @@ const known: ReadonlyMap<number, FeeModel> = new Map<number, FeeModel>([
 /**
  * The model of the configuration, or else the one of the chain's id. The reader of the
  * configuration has already checked the name against `feeModels`.
- * @public
  */
 export function feeModelOf({ chainId, feeModel }: ConfiguredChain): FeeModel {
   if (feeModel === undefined) return known.get(Number(chainId)) ?? "ethereum";

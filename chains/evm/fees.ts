@@ -51,7 +51,6 @@ type EvmPrice = Readonly<Record<"baseFeePerGas" | "maxPriorityFeePerGas" | "maxP
 /** Parameters of an attempt of which a recovery order gave only the total fee. */
 const unknownFacts: EvmFacts = { gasLimit: "0", maxFeePerGas: "0", maxPriorityFeePerGas: "0" };
 
-/** @public */
 export const fees: Fees = {
   decimal: nativeDecimal,
   tipDecimal: gweiDecimal,

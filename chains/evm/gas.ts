@@ -8,7 +8,6 @@ import { encodeTransferCall } from "./erc20.ts";
 /**
  * Gas of the cheapest transaction (Yellow Paper, appendix G): a transfer to an address without
  * code.
- * @public
  */
 export const gasPlain = 21_000n;
 /**
@@ -35,10 +34,7 @@ export function intrinsicGas(data: Uint8Array): bigint {
   return gasPlain + larger(tokens * gasPerToken, tokens * gasPerTokenFloor);
 }
 
-/**
- * The least gas limit that such a transfer may carry. `contract` is "" for the native coin.
- * @public
- */
+/** The least gas limit that such a transfer may carry. `contract` is "" for the native coin. */
 export function gasFloorOf(transfer: {
   readonly contract: string;
   readonly destination: string;

@@ -4,10 +4,7 @@
  */
 import { keccak_256 } from "@noble/hashes/sha3";
 
-/**
- * Keccak-256 of the raw bytes, as 0x hex in lower case.
- * @public
- */
+/** Keccak-256 of the raw bytes, as 0x hex in lower case. */
 export function txHashOf(raw: Uint8Array): string {
   return `0x${Buffer.from(keccak_256(raw)).toString("hex")}`;
 }

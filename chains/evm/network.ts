@@ -3,28 +3,16 @@
  * and of gwei. Pure. Source: CAIP-2, EIP-155.
  */
 
-/**
- * Decimals of the native coin of every EVM chain: wei.
- * @public
- */
+/** Decimals of the native coin of every EVM chain: wei. */
 export const nativeDecimal = 18;
 
-/**
- * Digits after the point of an amount in gwei, the usual unit of gas prices.
- * @public
- */
+/** Digits after the point of an amount in gwei, the usual unit of gas prices. */
 export const gweiDecimal = 9;
 
-/**
- * Namespace of EVM networks in CAIP-2.
- * @public
- */
+/** Namespace of EVM networks in CAIP-2. */
 export const namespace = "eip155";
 
-/**
- * The CAIP-2 name of a network, e.g. eip155:1.
- * @public
- */
+/** The CAIP-2 name of a network, e.g. eip155:1. */
 export function networkOf(chainId: number | bigint): string {
   return `${namespace}:${chainId}`;
 }

@@ -11,7 +11,6 @@ import { createEvmNodes, type EvmNodes } from "./node.ts";
 import { createPool } from "./node-pool.ts";
 import { lacksOf } from "./node-probe.ts";
 
-/** @public */
 export interface NodeQuestion {
   readonly url: string;
   readonly chainId: number;
@@ -25,10 +24,7 @@ const decimalsMax = 255n;
 /** Number of blocks that show a chain's pace. */
 const paceBlocks = 20;
 
-/**
- * Asks one node. Rejects only for bugs.
- * @public
- */
+/** Asks one node. Rejects only for bugs. */
 export async function lookAtNode(question: NodeQuestion): Promise<NodeView> {
   const { url, chainId, contracts, timeoutMs } = question;
   const nodes = createEvmNodes({ urls: [url], chainId, confirmations: 1, timeoutMs });
@@ -81,7 +77,6 @@ async function paceOf(nodes: EvmNodes, { number, timestamp }: { number: number; 
 /**
  * The hash of the block that all of these nodes should share, by address as `lookAtNode` shows it;
  * "" if a node gives none. Rejects only for bugs.
- * @public
  */
 export async function blockHashAt(
   question: Pick<NodeQuestion, "url" | "chainId" | "timeoutMs">,

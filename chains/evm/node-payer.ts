@@ -30,7 +30,6 @@ const countedFrom = 4;
 /**
  * `tokens`: the tokens whose balances are part of the facts. `clock` in milliseconds, never running
  * back.
- * @public
  */
 export function createPayer(nodes: EvmNodes, tokens: readonly PaidToken[], clock: () => number): PayerNodes {
   const decimals = createDecimals((contract) => decimalsOf(nodes, contract), clock);

@@ -58,10 +58,7 @@ export function codeQuestion(address: string, block: number | "latest"): Questio
   return { method: "eth_getCode", params: [address, tagOf(block)], answerBytesMax: dataBytesMax, read };
 }
 
-/**
- * A call whose gas is to be estimated.
- * @public
- */
+/** A call whose gas is to be estimated. */
 export interface GasCall {
   readonly from: string;
   readonly to: string;

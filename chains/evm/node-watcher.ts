@@ -56,7 +56,6 @@ interface Reader {
   readonly each: readonly EvmNodes[];
 }
 
-/** @public */
 export function createWatcher({ nodes: urls, chainId, confirmations }: WatchedNodes, log: NodeLog): WatcherNodes {
   const open = (some: readonly string[]): EvmNodes =>
     createEvmNodes({ urls: some, chainId, confirmations, answerBytesMax, timeoutMs, log });

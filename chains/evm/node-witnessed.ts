@@ -27,7 +27,6 @@ import { Tips } from "./node-tip.ts";
  * Wei per gas. Honest nodes suggest different tips, so both ends are given. A payment offers the
  * lower first and goes up to the higher at most while no block takes it. `dataFee` in wei, on a
  * chain that bills data in addition to the gas: the most for any payment, with room.
- * @public
  */
 export interface Fees {
   readonly baseFeePerGas: bigint;
@@ -38,7 +37,6 @@ export interface Fees {
 
 /**
  * A receipt on which enough nodes agree, or null; `isShown` if at least one node shows a receipt.
- * @public
  */
 export interface Shown {
   readonly receipt: Receipt | null;

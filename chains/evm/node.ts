@@ -19,7 +19,6 @@ import { logsByReceipts } from "./node-receipts.ts";
 import { createWitnessed, type Witnessed } from "./node-witnessed.ts";
 
 /**
- * @public
  */
 export interface EvmNodesOptions {
   readonly urls: readonly string[];
@@ -33,16 +32,12 @@ export interface EvmNodesOptions {
   readonly clock?: () => number; // milliseconds, never running back
 }
 
-/**
- * A range of blocks, or the one block with a hash.
- * @public
- */
+/** A range of blocks, or the one block with a hash. */
 export type LogFilter = LogPlace & {
   readonly address: readonly string[];
   readonly topics: readonly (string | null)[];
 };
 
-/** @public */
 export type LogPlace = { readonly fromBlock: number; readonly toBlock: number } | { readonly blockHash: string };
 
 /**
@@ -50,7 +45,6 @@ export type LogPlace = { readonly fromBlock: number; readonly toBlock: number } 
  * NODE_ANSWER, NODE_ANSWER_SIZE, NODE_ERROR, NODE_WRONG_CHAIN, NODE_NO_BLOCK, NODE_NONE,
  * NODE_CLOSED. Only `broadcast` never rejects. Methods that need several equal answers reject with
  * NODE_DISAGREE as well. Every method may be called twice without harm.
- * @public
  */
 export interface EvmNodes extends Witnessed {
   readonly feeModel: FeeModel;
@@ -108,10 +102,7 @@ const timeoutMsDefault = 5_000;
 const answerBytesMaxDefault = 4 * 1024 * 1024;
 const sendBytesMax = 16 * 1024;
 
-/**
- * Opens no connection before the first question. @throws NODE_URL
- * @public
- */
+/** Opens no connection before the first question. @throws NODE_URL */
 export function createEvmNodes(options: EvmNodesOptions): EvmNodes {
   const log = options.log ?? (() => undefined);
   const pool = createPool({

@@ -8,7 +8,6 @@ import type { PaymentLink } from "../family.ts";
 /**
  * `ethereum:RECEIVER@CHAIN?value=WEI`, or
  * `ethereum:CONTRACT@CHAIN/transfer?address=RECEIVER&uint256=UNITS` for a token.
- * @public
  */
 export function paymentUri({ network, contract, receiver, units }: PaymentLink): string {
   const [, chainId] = /^eip155:([1-9][0-9]*)$/.exec(network) ?? [];

@@ -13,10 +13,7 @@ import { gasPlain } from "./gas.ts";
 import { txHashOf } from "./hash.ts";
 import { decodeRlp, encodeRlp, integerBytes, integerOf, type RlpItem, shortest } from "./rlp.ts";
 
-/**
- * One transfer. Addresses in any form `parseAddress` takes. Fees in wei per gas.
- * @public
- */
+/** One transfer. Addresses in any form `parseAddress` takes. Fees in wei per gas. */
 export interface Transfer {
   readonly chainId: bigint; // 1 … 2^53-1
   readonly nonce: bigint; // 0 … 2^64-2
@@ -31,14 +28,10 @@ export interface Transfer {
 /**
  * The content of the bytes, addresses in EIP-55 form. feeMaxWei = gasLimit × maxFeePerGas, the most
  * that the fee can be.
- * @public
  */
 export type Description = Transfer & { readonly feeMaxWei: bigint };
 
-/**
- * A zero payment from an account to itself, which uses a nonce up.
- * @public
- */
+/** A zero payment from an account to itself, which uses a nonce up. */
 export type Cancel = Omit<Transfer, "contract" | "destination" | "amountUnits"> & { readonly account: string };
 
 /** A transaction type byte (EIP-2718). */
@@ -57,16 +50,12 @@ const chainIdMax = BigInt(Number.MAX_SAFE_INTEGER);
  * The unsigned bytes: 0x02 ‖ rlp([chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gasLimit, to,
  * value, data, []]). Deterministic. @throws TRANSACTION_FIELD, or the codes of `parseAddress`, when
  * a field is out of range
- * @public
  */
 export function buildTransfer(transfer: Transfer): Uint8Array {
   return bytesOf(transfer, 1n);
 }
 
-/**
- * As `buildTransfer`, for a cancel.
- * @public
- */
+/** As `buildTransfer`, for a cancel. */
 export function buildCancel({ account, ...numbers }: Cancel): Uint8Array {
   return bytesOf({ ...numbers, contract: "", destination: account, amountUnits: 0n }, 0n);
 }
@@ -95,7 +84,6 @@ function bytesOf(transfer: Transfer, leastUnits: bigint): Uint8Array {
  * Reads an unsigned transaction back, only from the bytes. Refuses every text that is not exactly a
  * transfer as `buildTransfer` makes it: TRANSACTION_TYPE, TRANSACTION_RLP, TRANSACTION_FIELD,
  * TRANSACTION_CALL, TRANSACTION_ACCESS_LIST, ADDRESS_ZERO.
- * @public
  */
 export function describe(unsigned: Uint8Array): Described {
   return read(unsigned, 1n);
@@ -104,7 +92,6 @@ export function describe(unsigned: Uint8Array): Described {
 /**
  * As `describe`, but only for a cancel of `account` (EIP-55). Refuses a transaction that pays an
  * amount or another receiver.
- * @public
  */
 export function describeCancel(unsigned: Uint8Array, account: string): Described {
   const found = read(unsigned, 0n);
@@ -138,10 +125,7 @@ function read(unsigned: Uint8Array, leastUnits: bigint): Described {
   return { ok: true, description: { ...transfer, feeMaxWei: transfer.gasLimit * transfer.maxFeePerGas } };
 }
 
-/**
- * The 32 bytes that get signed: keccak-256 of the unsigned bytes.
- * @public
- */
+/** The 32 bytes that get signed: keccak-256 of the unsigned bytes. */
 export function digestOf(unsigned: Uint8Array): Uint8Array {
   return keccak_256(unsigned);
 }
@@ -153,7 +137,6 @@ export function digestOf(unsigned: Uint8Array): Uint8Array {
  * lower case
  * @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER, or a code of `describe` when the bytes are not
  * a list of an unsigned transaction
- * @public
  */
 export function attachSignature(
   unsigned: Uint8Array,

@@ -7,7 +7,6 @@ import { feesBeside } from "./fees.ts";
 import { namespace, networkOf } from "./network.ts";
 import * as transactions from "./transaction.ts";
 
-/** @public */
 export const evmTransactions: Transactions = {
   build: ({ contract, destination, amountUnits, ...slot }, facts) =>
     transactions.buildTransfer({ ...numbersOf(slot, facts), contract, destination, amountUnits }),

@@ -47,7 +47,6 @@ function token(
 const ether: Coin = { name: "Ether", symbol: "ETH", market: "ETH", least: "0.001" };
 const bnb: Coin = { name: "BNB", symbol: "BNB", market: "BNB", least: "0.002" };
 
-/** @public */
 export const evmCurrencies: Readonly<Record<string, CurrencyPreset>> = {
   eth: coin("ethereum", { ...ether, least: "0.003" }),
   "usdt-erc20": token("USDT", "ethereum", {

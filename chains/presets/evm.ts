@@ -28,7 +28,6 @@ const opStackFees = "docs.optimism.io, transaction fees; OP Stack specifications
 const opStackFinality =
   "docs.optimism.io, transaction finality: `finalized` is data in a final block of Ethereum, in 15 to 30 minutes";
 
-/** @public */
 export const evmChains: Readonly<Record<string, ChainPreset>> = {
   ethereum: chain({
     ...{ name: "Ethereum", chainId: 1, feeModel: "ethereum", explorer: "https://etherscan.io/tx/" },

@@ -14,7 +14,6 @@ export interface ChainLines {
   readonly [line: string]: JsonValue; // further lines of the family
 }
 
-/** @public */
 export interface ChainPreset {
   readonly name: string; // name for the operator
   readonly isTest: boolean; // its coins are worth nothing
@@ -38,7 +37,6 @@ export interface CurrencyLines {
   readonly minPaymentAmount: string;
 }
 
-/** @public */
 export interface CurrencyPreset {
   readonly chain: string; // a chain's preset
   readonly lines: CurrencyLines;

@@ -24,7 +24,6 @@ function network({ chainId, explorer, ...named }: Figures): ChainPreset {
   };
 }
 
-/** @public */
 export const tronChains: Readonly<Record<string, ChainPreset>> = {
   tron: network({
     ...{ name: "Tron", isTest: false, chainId: "0x2b6653dc" },
@@ -56,7 +55,6 @@ const usdt = (chain: string, contract: string, market: string, source: string): 
 const tether = "tether.to, supported protocols: issued by Tether";
 const faucet = "nileex.io: the USDT of the network's faucet";
 
-/** @public */
 export const tronCurrencies: Readonly<Record<string, CurrencyPreset>> = {
   trx: trx("tron", "TRX"),
   "usdt-trc20": usdt("tron", "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t", "USDT", tether),

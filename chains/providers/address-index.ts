@@ -7,7 +7,6 @@ import type { AddressBook } from "../nodes.ts";
 /** Number of addresses that are added before other work has its turn. */
 const takenAtOnce = 5_000;
 
-/** @public */
 export interface AddressIndex {
   /** The watched address with these bytes, in the spelling of the book. */
   find(key: string): string | undefined;
@@ -17,7 +16,6 @@ export interface AddressIndex {
  * Keeps one index for each book, and adds the addresses that the book has got since the last call.
  * A book only grows, and returns its addresses in order of arrival. `keyOf` of an address: its
  * bytes as text.
- * @public
  */
 export function createIndexes(keyOf: (address: string) => string): (book: AddressBook) => Promise<AddressIndex> {
   const known = new WeakMap<AddressBook, { readonly byKey: Map<string, string>; size: number }>();

@@ -9,10 +9,7 @@ const order: readonly BroadcastOutcome[] = [
   ...(["accepted", "known", "slot-consumed", "underpriced", "funds", "unknown", "expired", "unsent"] as const),
 ];
 
-/**
- * Merges the answers of all nodes into one. Without any answer: unsent.
- * @public
- */
+/** Merges the answers of all nodes into one. Without any answer: unsent. */
 export function mergeBroadcasts(answers: readonly BroadcastAnswer[]): BroadcastAnswer {
   for (const outcome of order) {
     const found = answers.find((answer) => answer.outcome === outcome);
@@ -33,10 +30,7 @@ function merged({ refusal: _own, ...found }: BroadcastAnswer, answers: readonly 
   return { ...found, text: curable.text, ...(curable.node === undefined ? {} : { node: curable.node }), refusal: "curable" };
 }
 
-/**
- * The first success, else one merged answer of all nodes. `send` rejects only for a bug.
- * @public
- */
+/** The first success, else one merged answer of all nodes. `send` rejects only for a bug. */
 export function firstGood<N>(nodes: readonly N[], send: (node: N) => Promise<BroadcastAnswer>): Promise<BroadcastAnswer> {
   return new Promise((resolve, reject) => {
     const answers: BroadcastAnswer[] = [];

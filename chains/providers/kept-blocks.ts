@@ -16,7 +16,6 @@ const keptMax = 64;
  */
 const weightMax = 64 * 1024 * 1024;
 
-/** @public */
 export class KeptBlocks<B extends Agreed> {
   readonly #kept = new Map<number, { readonly block: B; readonly weight: number }>();
   readonly #underWay = new Map<number, Promise<B>>();

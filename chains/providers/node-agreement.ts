@@ -8,7 +8,6 @@ import { AgentError } from "../../base/fault.ts";
  * The first answer on which min(2, configured) nodes agree. Asks no more nodes than needed while
  * they agree.
  * @throws AgentError NODE_DISAGREE, or a node's fault when too few answered.
- * @public
  */
 export async function agreement<N, T>(
   nodes: readonly N[],

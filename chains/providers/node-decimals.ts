@@ -9,7 +9,6 @@ import type { PaidToken } from "../nodes.ts";
 /** Milliseconds between two questions to a contract that does not have the configured decimals. */
 const askAgainMs = 30_000;
 
-/** @public */
 export interface Decimals {
   /** False for a token with other decimals. @throws AgentError NODE_* while no node can answer */
   confirmed(token: PaidToken): Promise<boolean>;
@@ -20,7 +19,6 @@ export interface Decimals {
 /**
  * `decimalsOf` needs the agreement of enough nodes and returns null if the address has no token
  * contract.
- * @public
  */
 export function createDecimals(decimalsOf: (contract: string) => Promise<bigint | null>, clock: () => number): Decimals {
   const fit = new Set<string>();

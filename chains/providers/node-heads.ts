@@ -15,7 +15,6 @@ const highestMs = 3_600_000;
  */
 const behindMs = 30_000;
 
-/** @public */
 export class Heads {
   #first: { readonly number: number; readonly atMs: number } | null = null;
   #number = 0;

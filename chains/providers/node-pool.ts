@@ -7,10 +7,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { NodeLog, NodeStatus } from "../nodes.ts";
 import { Heads } from "./node-heads.ts";
 
-/**
- * The connection to one node, in its family's protocol.
- * @public
- */
+/** The connection to one node, in its family's protocol. */
 export interface Client {
   readonly origin: string; // scheme, host and port only
   /**
@@ -21,13 +18,11 @@ export interface Client {
   close(): void;
 }
 
-/** @public */
 export interface Refusal {
   readonly detail: string; // begins with a code
   readonly forMs: number;
 }
 
-/** @public */
 export interface PoolOptions<C extends Client, A> {
   readonly clients: readonly C[];
   readonly chain: string; // chain that every node must serve, as `chainOf` returns it
@@ -38,7 +33,6 @@ export interface PoolOptions<C extends Client, A> {
   readonly clock: () => number; // milliseconds, never running back
 }
 
-/** @public */
 export interface PoolNode<C extends Client> {
   readonly rpc: C;
   chain: "unchecked" | "right" | "wrong";
@@ -51,10 +45,8 @@ export interface PoolNode<C extends Client> {
   readonly heads: Heads;
 }
 
-/** @public */
 export type Settled<T> = { readonly ok: true; readonly value: T } | { readonly ok: false; readonly error: AgentError };
 
-/** @public */
 export interface NodePool<C extends Client> {
   readonly nodes: readonly PoolNode<C>[];
   readonly witnessesMin: number; // min(2, configured)
@@ -101,7 +93,6 @@ const restMaxMs = 30_000;
 /** A head counts as known for this time after the node showed it. */
 const headKnownMs = 5_000;
 
-/** @public */
 export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>): NodePool<C> {
   const nodes = options.clients.map(
     (rpc): PoolNode<C> => ({
@@ -308,7 +299,6 @@ function agreement<T>(answers: readonly Promise<T>[], keyOf: (value: T) => strin
   });
 }
 
-/** @public */
 export function disagreement(what: string, versions: number): AgentError {
   return new AgentError("NODE_DISAGREE", "none", `the nodes do not agree on the ${what}`, { what, versions });
 }
@@ -321,15 +311,11 @@ function wrongChain(node: PoolNode<Client>): AgentError {
   return new AgentError("NODE_WRONG_CHAIN", "none", "the node serves another chain", { node: node.rpc.origin });
 }
 
-/** @public */
 export function noNode(): AgentError {
   return new AgentError("NODE_NONE", "none", "no node is configured");
 }
 
-/**
- * The reason why too few nodes gave an answer: the first fault, if there is one.
- * @public
- */
+/** The reason why too few nodes gave an answer: the first fault, if there is one. */
 export function firstFault(settled: readonly Settled<unknown>[]): AgentError {
   for (const one of settled) if (!one.ok) return one.error;
   return noNode();

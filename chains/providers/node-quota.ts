@@ -32,7 +32,6 @@ export interface Refused {
 /**
  * The pause that the provider wants in milliseconds, 0 if it gives no time. Null for a refusal with
  * another reason.
- * @public
  */
 export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused): number | null {
   const words = all.slice(0, wordsMax);
@@ -47,10 +46,7 @@ export function quietMsOf({ status, retryAfter, words: all, rpcCode }: Refused):
   return Math.min(quietMsMax, told);
 }
 
-/**
- * The failure for an answer whose HTTP status is a refusal; null for any other answer.
- * @public
- */
+/** The failure for an answer whose HTTP status is a refusal; null for any other answer. */
 export function readQuota(answer: { status: number; retryAfter: string; body: string }): Failure | null {
   const { status, retryAfter, body } = answer;
   if (status < 300) return null;
@@ -58,10 +54,7 @@ export function readQuota(answer: { status: number; retryAfter: string; body: st
   return quietMs === null ? null : failure("NODE_QUOTA", statusWords(status, body), { quietMs });
 }
 
-/**
- * The fault for one call's own error, with any HTTP status; null for any other error.
- * @public
- */
+/** The fault for one call's own error, with any HTTP status; null for any other error. */
 export function quotaFault(rpcCode: number, words: string, node: string): AgentError | null {
   const quietMs = quietMsOf({ status: 200, retryAfter: "", words, rpcCode });
   return quietMs === null ? null : new AgentError("NODE_QUOTA", "none", words, { node, quietMs });

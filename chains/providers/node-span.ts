@@ -16,15 +16,11 @@ const answersToGrow = 16;
 const mendable = new Set(["NODE_ERROR", "NODE_HTTP", "NODE_ANSWER", "NODE_ANSWER_SIZE"]);
 const suspect = new Set(["NODE_TIMEOUT", "NODE_UNREACHABLE", "NODE_QUOTA"]);
 
-/**
- * Whether a smaller question may help at once.
- * @public
- */
+/** Whether a smaller question may help at once. */
 export function isRefusedSize(fault: unknown): boolean {
   return fault instanceof AgentError && mendable.has(fault.code);
 }
 
-/** @public */
 export class Span {
   readonly #max: number;
   #size: number;

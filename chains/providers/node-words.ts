@@ -13,7 +13,6 @@ const jsonMax = 65_536;
  * A text of a node as one line of printable characters. Keeps only the host of web addresses, and
  * removes long runs of characters that do not begin like a chain's hex, because providers repeat
  * keys.
- * @public
  */
 export function shownWords(text: unknown): string {
   if (typeof text !== "string") return "";
@@ -30,7 +29,6 @@ export function shownWords(text: unknown): string {
 /**
  * The text in the body of an answer of any form: of a JSON error, of a page, or the body itself; ""
  * for none.
- * @public
  */
 export function wordsInBody(body: string): string {
   if (body.length <= jsonMax && /^\s*[[{"]/.test(body.slice(0, 64))) {
@@ -61,10 +59,7 @@ const statusNames: Readonly<Record<number, string>> = {
   504: "gateway timeout",
 };
 
-/**
- * Describes an HTTP status for the operator, with the node's own text if there is one.
- * @public
- */
+/** Describes an HTTP status for the operator, with the node's own text if there is one. */
 export function statusWords(status: number, body: string): string {
   const name = statusNames[status];
   const words = wordsInBody(body);

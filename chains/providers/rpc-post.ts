@@ -6,10 +6,7 @@
 import { AgentError } from "../../base/fault.ts";
 import { createOutgoing, type Outgoing, type Outcome as Sent } from "../../outgoing/exchange.ts";
 
-/**
- * The address of a node. User, password and path are never shown.
- * @public
- */
+/** The address of a node. User, password and path are never shown. */
 export interface Target {
   /**
    * Scheme, host and port: the only part of the address that may be shown, because paths of hosted
@@ -23,10 +20,7 @@ export interface Target {
   close(): void;
 }
 
-/**
- * Why there is no usable answer.
- * @public
- */
+/** Why there is no usable answer. */
 export interface Failure {
   readonly ok: false;
   readonly code:
@@ -44,17 +38,14 @@ export interface Failure {
   readonly isBatchFault: boolean; // the calls may work one by one
 }
 
-/** @public */
 export type Outcome =
   // `retryAfter` in seconds as whole digits, "" for none
   { readonly ok: true; readonly status: number; readonly retryAfter: string; readonly body: string } | Failure;
 
-/** @public */
 export interface Exchange {
   abort(): void;
 }
 
-/** @public */
 export interface Post {
   readonly target: Target;
   readonly path?: string; // default: the target's own
@@ -71,7 +62,6 @@ const connectionsMax = 16;
  */
 const idleMs = 4_000;
 
-/** @public */
 export const failure = (code: Failure["code"], message: string, flags: Partial<Failure> = {}): Failure => ({
   ok: false,
   code,
@@ -82,7 +72,6 @@ export const failure = (code: Failure["code"], message: string, flags: Partial<F
   ...flags,
 });
 
-/** @public */
 export const closedText = "the connection to the node was closed by us";
 
 const gatewayStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
@@ -92,16 +81,12 @@ const gatewayStatuses: ReadonlySet<number> = new Set([502, 503, 504]);
  * good status, or the answer of a proxy in front of the node. Every other refusal stays the same.
  * Reported at ethers-io/ethers.js #2928 and ChainSafe/lodestar #1599 (half an answer),
  * sigp/lighthouse #5051 and ConsenSys-archive/truffle-migrate #36 (a page now and then).
- * @public
  */
 export function isPassing(status: number): boolean {
   return gatewayStatuses.has(status) || (status >= 200 && status < 300);
 }
 
-/**
- * Sends one POST. Calls `done` exactly once, never before `post` has returned.
- * @public
- */
+/** Sends one POST. Calls `done` exactly once, never before `post` has returned. */
 export function post({ target, path, headers, body, bytesMax, timeoutMs }: Post, done: (outcome: Outcome) => void): Exchange {
   const request = { method: "POST", path: path ?? target.path, body, bytesMax, timeoutMs } as const;
   return target.outgoing.send({ ...request, headers: headers ?? loginOf(target) }, (sent) => done(outcomeOf(sent)));
@@ -129,7 +114,6 @@ const codes: Readonly<Record<Extract<Sent, { ok: false }>["kind"], Failure["code
 
 /**
  * @throws NODE_URL
- * @public
  */
 export function targetOf(text: string): Target {
   let url: URL;

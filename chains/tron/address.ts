@@ -28,7 +28,6 @@ const read = new Map<string, Uint8Array>();
 /**
  * Reads an address: T and 33 characters of base58. Returns the same text. Refuses with
  * ADDRESS_FORMAT, ADDRESS_CHECKSUM or ADDRESS_ZERO.
- * @public
  */
 export function parseAddress(text: string): { readonly ok: true; readonly address: string } | Refusal {
   if (typeof text !== "string" || !shape.test(text)) return refuse("ADDRESS_FORMAT", whyNoForm(text));
@@ -41,7 +40,6 @@ export function parseAddress(text: string): { readonly ok: true; readonly addres
 /**
  * The address of a secp256k1 public key: 33 bytes, or 65 bytes beginning with 4. @throws
  * ADDRESS_PUBLIC_KEY
- * @public
  */
 export function addressOfPublicKey(publicKey: Uint8Array): string {
   return addressOfHash(hashOfPoint(pointOf(publicKey)));
@@ -51,7 +49,6 @@ export function addressOfPublicKey(publicKey: Uint8Array): string {
  * The address at path 0/`addressIndex` (0 … 2^31-1) under an account's extended public key.
  * @throws ADDRESS_XPUB when `xpub` is not an account's extended public key, ADDRESS_INDEX when
  * there is no such child
- * @public
  */
 export function depositAddressOf(xpub: string, addressIndex: number): string {
   return addressOfPublicKey(childKeyOf(xpub, addressIndex));

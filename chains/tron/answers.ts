@@ -7,7 +7,6 @@
 import { AgentError } from "../../base/fault.ts";
 import { addressOfBytes } from "./address.ts";
 
-/** @public */
 export interface BlockHead {
   readonly number: number;
   readonly hash: string; // the block's id, 64 hex digits: number(8) ‖ hash(24)
@@ -35,7 +34,6 @@ export interface BlockTransaction {
   readonly data: string; // data of a call, hex
 }
 
-/** @public */
 export interface Block extends BlockHead {
   readonly transactions: readonly BlockTransaction[];
 }

@@ -55,7 +55,6 @@ const offers = {
   rows: fees.rows,
 };
 
-/** @public */
 export const tron = {
   name: "tron",
   namespace,

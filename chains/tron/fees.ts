@@ -40,7 +40,6 @@ const byteSunMax = 1_000_000n;
  * In TRX. A token's transfer to an account that does not hold the token takes some 130,000 energy:
  * 16.3 TRX with the room above. The cap of 45 allows almost three times today's energy price, and
  * 2,000 allow about 120 such transfers a day.
- * @public
  */
 export const ceilings = { maxFee: "45", maxFeePerDay: "2000" } as const;
 const activationSunMax = 100_000_000n;

@@ -8,7 +8,6 @@ export function sha256(bytes: Uint8Array): Uint8Array {
 /**
  * The identity of a transaction, signed or not: SHA-256 of its raw_data, as 64 hex digits in lower
  * case. The signature is not part of the hash.
- * @public
  */
 export function txHashOf(rawData: Uint8Array): string {
   return Buffer.from(sha256(rawData)).toString("hex");

@@ -4,19 +4,12 @@
  * CAIP-2 registry, tron.
  */
 
-/** @public */
 export const namespace = "tron";
 
-/**
- * Decimals of TRX: amounts and fees are in sun.
- * @public
- */
+/** Decimals of TRX: amounts and fees are in sun. */
 export const nativeDecimal = 6;
 
-/**
- * SLIP-44: keys lie under m/44'/195'.
- * @public
- */
+/** SLIP-44: keys lie under m/44'/195'. */
 export const coinType = 195;
 
 const chainIdMax = 0xffff_ffff;
@@ -25,7 +18,6 @@ const form = /^0x[0-9a-f]{8}$/;
 /**
  * Reads a chain's id in its only spelling, 0x and eight hex digits in lower case, or as the number.
  * Null if the value is no chain's id.
- * @public
  */
 export function readChainId(value: unknown): string | null {
   const number = typeof value === "string" && form.test(value) ? Number.parseInt(value, 16) : value;
@@ -33,10 +25,7 @@ export function readChainId(value: unknown): string | null {
   return `0x${number.toString(16).padStart(8, "0")}`;
 }
 
-/**
- * The CAIP-2 name of the network of a chain's id as `readChainId` spells it.
- * @public
- */
+/** The CAIP-2 name of the network of a chain's id as `readChainId` spells it. */
 export function networkOf(chainId: string): string {
   return `${namespace}:${chainId}`;
 }

@@ -10,7 +10,6 @@ import { createPool, type NodePool } from "./node-pool.ts";
 import { lacksOf } from "./node-probe.ts";
 import { decimalsQuestion } from "./node-questions.ts";
 
-/** @public */
 export interface NodeQuestion {
   readonly url: string;
   readonly chainId: string; // as readChainId spells it
@@ -20,10 +19,7 @@ export interface NodeQuestion {
 
 const decimalsMax = 255n;
 
-/**
- * Asks one node. Rejects only for bugs.
- * @public
- */
+/** Asks one node. Rejects only for bugs. */
 export async function lookAtNode({ contracts, ...question }: NodeQuestion): Promise<NodeView> {
   const pool = openOne(question);
   const shown = pool.status()[0]?.url ?? "";
@@ -49,7 +45,6 @@ export async function lookAtNode({ contracts, ...question }: NodeQuestion): Prom
 /**
  * The id of the block that all of these nodes should share; "" if this node gives none. Rejects
  * only for bugs.
- * @public
  */
 export async function blockHashAt(question: Omit<NodeQuestion, "contracts">, number: number): Promise<string> {
   const pool = openOne(question);

@@ -34,7 +34,6 @@ import { decodeMessage } from "./protobuf.ts";
 import { encodeTransferCall } from "./trc20.ts";
 import { outcomeOf } from "./verdict.ts";
 
-/** @public */
 export interface PayerOptions {
   readonly urls: readonly string[];
   readonly chainId: string; // as readChainId spells it
@@ -45,10 +44,7 @@ export interface PayerOptions {
   readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 15000
 }
 
-/**
- * The interface for payments, with `dead`.
- * @public
- */
+/** The interface for payments, with `dead`. */
 export type TronPayer = PayerNodes & Required<Pick<PayerNodes, "dead">>;
 
 const timeoutMsDefault = 5_000;
@@ -61,10 +57,7 @@ const energySpread = 2n;
 /** Time after which the other nodes' answers no longer wait for a slow provider. */
 const graceMs = 500;
 
-/**
- * Opens no connection before the first question. @throws NODE_URL
- * @public
- */
+/** Opens no connection before the first question. @throws NODE_URL */
 export function createPayer(options: PayerOptions): TronPayer {
   const { urls, chainId, tokens, clock, log } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;

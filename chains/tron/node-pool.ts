@@ -8,7 +8,6 @@ import { createNodePool, type PoolNode as Node, type NodePool as Pool } from "..
 import { readHead } from "./answers.ts";
 import { type Api, type AskOptions, createApi } from "./rpc.ts";
 
-/** @public */
 export interface PoolOptions {
   readonly urls: readonly string[];
   readonly chainId: string; // as readChainId spells it

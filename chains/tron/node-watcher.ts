@@ -20,7 +20,6 @@ import { accountQuestion, decimalsQuestion, hexOf, tokenBalanceQuestion } from "
 import { decodeTransferCall } from "./trc20.ts";
 import { judgePayout, type VersionEvidence } from "./verdict.ts";
 
-/** @public */
 export interface WatcherOptions {
   readonly urls: readonly string[];
   readonly chainId: string; // as readChainId spells it
@@ -30,10 +29,7 @@ export interface WatcherOptions {
   readonly patienceMs?: number; // time limit of one question to a provider at its quota, default 60000
 }
 
-/**
- * The interface for the watcher, with `dead`.
- * @public
- */
+/** The interface for the watcher, with `dead`. */
 export type TronWatcher = WatcherNodes & Required<Pick<WatcherNodes, "dead">>;
 
 const timeoutMsDefault = 15_000;
@@ -46,10 +42,7 @@ const nativeIndex = -1;
 /** Index of coins that a contract sent, downwards: the first internal transfer is at -2. */
 const internalIndex = -2;
 
-/**
- * Opens no connection before the first question. @throws NODE_URL
- * @public
- */
+/** Opens no connection before the first question. @throws NODE_URL */
 export function createWatcher(options: WatcherOptions): TronWatcher {
   const { urls, chainId, log, clock = () => performance.now() } = options;
   const timeoutMs = options.timeoutMs ?? timeoutMsDefault;

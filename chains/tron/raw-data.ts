@@ -9,10 +9,7 @@ import { addressBytes, addressOfBytes } from "./address.ts";
 import { decodeMessage, encodeMessage, type ProtoMessage } from "./protobuf.ts";
 import { decodeTransferCall, encodeTransferCall } from "./trc20.ts";
 
-/**
- * One transfer. Addresses in base58check.
- * @public
- */
+/** One transfer. Addresses in base58check. */
 export interface Transfer {
   readonly payer: string;
   readonly contract: string; // the token, "" for TRX

@@ -23,13 +23,11 @@ const word256Max = 2n ** 256n - 1n;
 /** A signature on the wire ends in 27 + parity, as the chain's own wallets write it. */
 const parityBase = 27;
 
-/** @public */
 export type Described = { readonly ok: true; readonly transfer: Transfer } | Refusal;
 
 /**
  * The raw_data of a transfer, which are the bytes that get signed. Deterministic. @throws
  * TRANSACTION_FIELD, or the codes of `parseAddress`, when a field is out of range
- * @public
  */
 export function buildTransfer(transfer: Transfer): Uint8Array {
   const { payer, contract, destination } = transfer;
@@ -46,7 +44,6 @@ export function buildTransfer(transfer: Transfer): Uint8Array {
  * Reads raw_data back, only from the bytes. Refuses every text that is not exactly a transfer as
  * `buildTransfer` makes it: TRANSACTION_PROTOBUF, TRANSACTION_TYPE, TRANSACTION_CALL,
  * TRANSACTION_FIELD, ADDRESS_ZERO.
- * @public
  */
 export function describe(rawData: Uint8Array): Described {
   const decoded = decodeRawData(rawData);
@@ -60,10 +57,7 @@ export function describe(rawData: Uint8Array): Described {
   return rangeRefusal(decoded.transfer) ?? decoded;
 }
 
-/**
- * The 32 bytes that get signed, which are also the transaction's id: SHA-256 of raw_data.
- * @public
- */
+/** The 32 bytes that get signed, which are also the transaction's id: SHA-256 of raw_data. */
 export function digestOf(rawData: Uint8Array): Uint8Array {
   return sha256(rawData);
 }
@@ -73,7 +67,6 @@ export function digestOf(rawData: Uint8Array): Uint8Array {
  * `payer`, the account that the bytes name.
  * @returns the transaction, raw_data(1) ‖ signature(2), and its id in 64 hex digits
  * @throws TRANSACTION_SIGNATURE, TRANSACTION_SENDER, or a code of `describe`
- * @public
  */
 export function attachSignature(
   rawData: Uint8Array,
@@ -92,7 +85,6 @@ export function attachSignature(
 /**
  * Bytes of bandwidth that the signed transaction takes: its own length, and 64 for the result that
  * the chain adds (Constant.MAX_RESULT_SIZE_IN_TX).
- * @public
  */
 export function bandwidthOf(rawData: Uint8Array): bigint {
   return BigInt(withSignature(rawData, new Uint8Array(65)).length + 64);

@@ -13,7 +13,6 @@ import * as transactions from "./transaction.ts";
 /** The facts that the bytes carry. */
 const carried = ["refBlockBytes", "refBlockHash", "timestampMs", "expirationMs", "feeLimitSun"] as const;
 
-/** @public */
 export const tronTransactions: Transactions = {
   build,
   describe,

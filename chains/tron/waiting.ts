@@ -11,20 +11,17 @@ import { factsOf, figuresOf } from "./fees.ts";
 /**
  * No attempt counts as void before the newest solidified block is this long past its expiration:
  * some forty blocks.
- * @public
  */
 export const marginMs = 120_000;
 
 /**
  * The longest lifetime of an attempt, from its timestamp to its expiration. The chain would allow a
  * day; the signer allows less, so that no withdrawal waits longer.
- * @public
  */
 export const lifeMsMax = 600_000;
 
 /**
  * Chain time, milliseconds since 1970. No block takes the attempt if its parent is past this time.
- * @public
  */
 export function untilMs(facts: Facts): number {
   return Number(figuresOf(facts).expirationMs);
@@ -33,16 +30,12 @@ export function untilMs(facts: Facts): number {
 /**
  * Rises strictly from one attempt of an account to the next. Two equal payments by the same block
  * at the same time would be a single transaction with one id, and the chain would pay only once.
- * @public
  */
 export function stamp(facts: Facts): bigint {
   return figuresOf(facts).timestampMs;
 }
 
-/**
- * The same offer with a timestamp above `last`; its end moves by the same time.
- * @public
- */
+/** The same offer with a timestamp above `last`; its end moves by the same time. */
 export function stamped(facts: Facts, last: bigint): Facts {
   const figures = figuresOf(facts);
   const { timestampMs, expirationMs } = figures;

@@ -6,7 +6,6 @@ import type { StateFolder } from "../../agent/files/state-folder.ts";
 import type { Head } from "../../protocol/messages.ts";
 import type { Manifest } from "./manifest.ts";
 
-/** @public */
 export type BackupTask =
   | {
       readonly act: "make";
@@ -21,7 +20,6 @@ export type BackupTask =
   | { readonly act: "check"; readonly file: string }
   | { readonly act: "restore"; readonly file: string; readonly state: StateFolder };
 
-/** @public */
 export interface BackupAnswers {
   make: { readonly ok: true; readonly manifest: Manifest };
   check: { readonly ok: true; readonly manifest: Manifest };

@@ -46,10 +46,7 @@ function readRange(fd: number, at: number, length: number): Uint8Array {
   return bytes.subarray(0, filled);
 }
 
-/**
- * True if opening the file needs encKey. @throws AgentError BACKUP_DAMAGED, BACKUP_NEWER
- * @public
- */
+/** True if opening the file needs encKey. @throws AgentError BACKUP_DAMAGED, BACKUP_NEWER */
 export function isSealedFile(file: string): boolean {
   return withBackup(file, isSealed);
 }

@@ -7,14 +7,12 @@ import { parseJson } from "../../base/json.ts";
 import type { Head } from "../../protocol/messages.ts";
 import { boolean, hex, integer, list, object, oneOf, type Reader, string } from "../../protocol/shape.ts";
 
-/** @public */
 export interface ManifestPart {
   readonly name: string;
   readonly bytes: number;
   readonly sha256: string; // hex
 }
 
-/** @public */
 export interface Manifest {
   readonly version: 1;
   readonly software: string; // version of the program that made it

@@ -33,7 +33,6 @@ import {
 import type { Outside } from "./outside.ts";
 import { type Look, nothing, together } from "./report.ts";
 
-/** @public */
 export interface DoctorOptions {
   readonly config?: string | undefined;
   readonly json?: boolean | undefined;
@@ -46,7 +45,6 @@ const quietMs = 1_000;
  * Prints the findings, errors first, and the parts that this user could not look at. Resolves with
  * 0 without a finding, else with 1.
  * @throws AgentError COMMAND_RIGHT when this user could look at nothing
- * @public
  */
 export async function doctor(state: StateFolder, options: DoctorOptions, terminal: Terminal, outside: Outside): Promise<number> {
   const say = progress(terminal, outside.now);

@@ -12,7 +12,6 @@ import { reasonOf } from "../../base/fault.ts";
 import { systemEnvironment } from "../../base/system-path.ts";
 import { type Machine, thisMachine } from "../machine.ts";
 
-/** @public */
 export interface Outside {
   readonly machine: Machine;
   readonly now: () => number; // Unix milliseconds
@@ -35,10 +34,7 @@ export interface Outside {
   chains(settings: Pick<AgentSettings, "chains" | "currencies">): Promise<readonly ChainView[]>;
 }
 
-/**
- * `earliestMs` and `latestMs`: this machine's clock before the question and after the answer.
- * @public
- */
+/** `earliestMs` and `latestMs`: this machine's clock before the question and after the answer. */
 export type GatewayTime =
   | { readonly ok: true; readonly dateMs: number; readonly earliestMs: number; readonly latestMs: number }
   | { readonly ok: false; readonly reason: string };
@@ -49,10 +45,7 @@ const gatewayMs = 5_000;
 const analyzers = ["/usr/bin/systemd-analyze", "/bin/systemd-analyze"];
 const analyzeMs = 10_000;
 
-/**
- * The real machine. Writes one scratch file, and removes it.
- * @public
- */
+/** The real machine. Writes one scratch file, and removes it. */
 export const thisOutside: Outside = {
   machine: thisMachine,
   now: Date.now,
@@ -121,10 +114,7 @@ function exposure(unit: string): number | null {
   return exposureIn(done.status === 0 ? done.stdout : "");
 }
 
-/**
- * The level in the last line of systemd-analyze; null without one.
- * @public
- */
+/** The level in the last line of systemd-analyze; null without one. */
 export function exposureIn(text: string): number | null {
   const level = /Overall exposure level for \S+: (\d+(?:\.\d+)?)/.exec(text)?.[1];
   return level === undefined ? null : Number(level);
@@ -133,7 +123,6 @@ export function exposureIn(text: string): number | null {
 /**
  * Asks for the gateway's first page, because every answer has a date (RFC 9110 section 6.6.1).
  * Never rejects.
- * @public
  */
 export async function gatewayTime(url: string, now: () => number): Promise<GatewayTime> {
   const earliestMs = now();

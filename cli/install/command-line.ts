@@ -6,7 +6,6 @@ import { parseArgs } from "node:util";
 import { AgentError } from "../../base/fault.ts";
 import type { Part } from "./layout.ts";
 
-/** @public */
 export interface InstallCommand {
   readonly command: "install" | "upgrade" | "uninstall";
   readonly part: Part;
@@ -28,10 +27,7 @@ const options = {
   help: { type: "boolean", short: "h" },
 } as const;
 
-/**
- * Parses the words after `autowithdraw`. @throws AgentError COMMAND_USAGE
- * @public
- */
+/** Parses the words after `autowithdraw`. @throws AgentError COMMAND_USAGE */
 export function readInstallCommand(argv: readonly string[]): InstallCommand {
   const [command, ...args] = argv;
   if (command !== "install" && command !== "upgrade" && command !== "uninstall") throw usage("no command given");
@@ -69,7 +65,6 @@ function usage(message: string): AgentError {
   return new AgentError("COMMAND_USAGE", "none", message);
 }
 
-/** @public */
 export const installHelp = `Usage: autowithdraw install [options]     users, program, state folder, sealed
                                           encKey, units, short command,
                                           manual pages, bash completion

@@ -17,7 +17,6 @@ import { systemEnvironment } from "../../base/system-path.ts";
 import { scrub } from "../pair/scrub.ts";
 import type { Terminal } from "../terminal.ts";
 
-/** @public */
 export interface CredentialPlaces {
   readonly credential: string;
   readonly config: string;
@@ -36,7 +35,6 @@ interface Found {
  * @returns words for the step
  * @throws AgentError ENCKEY_*, CONFIG_*, INSTALL_ENCKEY, INSTALL_STEP, COMMAND_DECLINED,
  * COMMAND_USAGE, PAIRING_SCRUB
- * @public
  */
 export async function sealEncKey(places: CredentialPlaces, isYes: boolean, terminal: Terminal): Promise<string> {
   const given = encKeyGiven(places);

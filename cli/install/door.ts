@@ -13,7 +13,6 @@ import { systemEnvironment } from "../../base/system-path.ts";
 import type { Act } from "./plan.ts";
 import { placeProgram } from "./program.ts";
 
-/** @public */
 export interface Door {
   readonly from: string; // the copy that is installed
   readonly root: string; // folder of --root, "" for this machine
@@ -26,7 +25,6 @@ export interface Door {
  * Carries out one act; each may be repeated without harm. Resolves with words for the step, "" for
  * the plan's own.
  * @throws AgentError INSTALL_STEP, and the faults of the files and of `seal`
- * @public
  */
 export async function carryOut(act: Act, door: Door): Promise<string> {
   const at = (path: string): string => join(door.root, path);

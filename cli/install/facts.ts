@@ -18,10 +18,7 @@ function outputOf(program: string, ...args: readonly string[]): string {
   return done.status === 0 ? done.stdout : "";
 }
 
-/**
- * `from`: the copy to be installed. `root`: the folder of --root, "" for this machine.
- * @public
- */
+/** `from`: the copy to be installed. `root`: the folder of --root, "" for this machine. */
 export async function gatherFacts(layout: Layout, from: string, root: string): Promise<Facts> {
   const at = (path: string): string => join(root, path);
   const node = nodePath();

@@ -4,7 +4,6 @@
  */
 import { installedState } from "../../agent/installed.ts";
 
-/** @public */
 export type Part = "agent" | "gateway";
 
 interface Account {
@@ -26,7 +25,6 @@ interface Help {
   readonly gives: string;
 }
 
-/** @public */
 export interface Layout {
   readonly part: Part;
   readonly program: string;
@@ -43,13 +41,9 @@ export interface Layout {
 
 /** A new encKey lies here until the operator takes it away. The units cannot see this folder. */
 export const takeAwayFile = "/root/autowithdraw-encKey";
-/** @public */
 export const unitFolder = "/etc/systemd/system";
-/** @public */
 export const gatewayState = "/var/lib/autowithdraw-gateway";
-/** @public */
 export const gatewayConfig = `${gatewayState}/gateway.config.json`;
-/** @public */
 export const gatewayUser = "autowithdraw-gateway";
 
 const manual = (page: string): Help => ({
@@ -66,7 +60,6 @@ const completion = (program: string): Help => ({
 
 const papers = ["LICENSE", "README.md", "dist/.built"];
 
-/** @public */
 export const layouts: Readonly<Record<Part, Layout>> = {
   agent: {
     part: "agent",

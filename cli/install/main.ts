@@ -22,10 +22,7 @@ import { assertFit, assertUpgrade, type Facts, needsRestart, planInstall, type S
 import { sourceRoot } from "./program.ts";
 import { leftBehind, planRemoval } from "./removal.ts";
 
-/**
- * The entry of the three commands. Resolves with the exit code; never rejects.
- * @public
- */
+/** The entry of the three commands. Resolves with the exit code; never rejects. */
 export async function main(argv: readonly string[]): Promise<number> {
   const terminal = processTerminal();
   // Root's own umask may be stricter, but every user must be able to read program and units.

@@ -6,7 +6,7 @@ import { installedConfig, installedCredential } from "../../agent/installed.ts";
 import { AgentError } from "../../base/fault.ts";
 import { gatewayConfig, gatewayState, gatewayUser, type Layout, takeAwayFile, unitFolder } from "./layout.ts";
 
-/** One change of the machine, as data; cli/install/door.ts carries it out. @public */
+/** One change of the machine, as data; cli/install/door.ts carries it out. */
 export type Act =
   | { readonly kind: "run"; readonly program: string; readonly args: readonly string[]; readonly as?: string }
   | { readonly kind: "folder"; readonly path: string; readonly mode: number; readonly owner: string | null }
@@ -16,7 +16,6 @@ export type Act =
   | { readonly kind: "credential" }
   | { readonly kind: "remove"; readonly path: string };
 
-/** @public */
 export interface Step {
   readonly state: "make" | "change" | "keep" | "leave"; // leave: not done, and `says` has the reason
   readonly name: string;
@@ -24,7 +23,7 @@ export interface Step {
   readonly acts: readonly Act[];
 }
 
-/** A folder that exists. @public */
+/** A folder that exists. */
 export interface FolderFact {
   readonly mode: number;
   readonly owner: string | null; // a user's name; null for a number without a name, or if something in it belongs to another user
@@ -63,7 +62,6 @@ export interface Facts {
   };
 }
 
-/** @public */
 export interface InstallOptions {
   readonly config?: string | undefined;
   readonly encKeyFile?: string | undefined;
@@ -76,7 +74,6 @@ const systemdLeast = 250; // credentials sealed by systemd-creds
  * Refuses a machine that cannot run the part. `isForced` allows an older version than the installed
  * one.
  * @throws AgentError INSTALL_MACHINE, INSTALL_DOWNGRADE, COMMAND_RIGHT
- * @public
  */
 export function assertFit(facts: Facts, layout: Layout, isForced: boolean): void {
   const lacks = (message: string, hint: string): never => {
@@ -121,7 +118,6 @@ export function assertFit(facts: Facts, layout: Layout, isForced: boolean): void
 /**
  * Refuses an upgrade that would change nothing, or that would install a part that is not here.
  * @throws AgentError COMMAND_USAGE
- * @public
  */
 export function assertUpgrade(
   { installed, root }: Pick<Facts, "installed" | "root">,
@@ -151,7 +147,7 @@ function isOlder(a: string, b: string): boolean {
   return at !== undefined && (left?.[at] ?? 0) < (right?.[at] ?? 0);
 }
 
-/** Every step of installing, in order. @public */
+/** Every step of installing, in order. */
 export function planInstall(facts: Facts, layout: Layout, options: InstallOptions): readonly Step[] {
   return [
     ...accountSteps(facts, layout),
@@ -293,7 +289,6 @@ export function needsRestart({ installed, source }: Facts): boolean {
   return installed.isActive && !(installed.isSame && isReread);
 }
 
-/** @public */
 export function systemctl(...args: readonly string[]): Act {
   return { kind: "run", program: "systemctl", args };
 }

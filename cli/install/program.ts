@@ -56,7 +56,6 @@ async function projectOf(from: string, part: Part): Promise<Project> {
 /**
  * The least version of Node for the part in the folder `from`, such as "18.19.1", by `engines` of
  * its package.json.
- * @public
  */
 export async function leastNode(from: string, part: Part): Promise<string> {
   const { engines } = (await projectOf(from, part)).manifest;
@@ -96,10 +95,7 @@ async function wantedFiles(layout: Layout, from: string): Promise<ReadonlyMap<st
   ]);
 }
 
-/**
- * True if `place` holds exactly this program, complete and readable for all, with its packages.
- * @public
- */
+/** True if `place` holds exactly this program, complete and readable for all, with its packages. */
 export async function isSameProgram(layout: Layout, from: string, place: string): Promise<boolean> {
   if (!existsSync(join(place, "package.json")) || !existsSync(join(from, layout.launcher))) return false;
   const wanted = await wantedFiles(layout, from);
@@ -122,7 +118,6 @@ function hasPackages(folder: string, lock: Lock): boolean {
  * Puts the program into `place`, and the older one into `place`.old. A second call after a crash
  * does no harm: the new folder is made again.
  * @throws AgentError INSTALL_STEP when npm fails or leaves packages out
- * @public
  */
 export async function placeProgram(layout: Layout, from: string, place: string): Promise<void> {
   const fresh = `${place}.new`;

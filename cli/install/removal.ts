@@ -19,13 +19,13 @@ export interface Left {
   readonly command: string;
 }
 
-/** Every path of the layout that uninstalling may take away or leave. @public */
+/** Every path of the layout that uninstalling may take away or leave. */
 export function removalPaths({ program, command, folders, helps }: Layout): readonly string[] {
   const parts = [...helps, ...folders].map(({ path }) => path);
   return [program, `${program}.old`, `${program}.new`, command, takeAwayFile, ...parts];
 }
 
-/** Steps that remove units, command and program. @public */
+/** Steps that remove units, command and program. */
 export function planRemoval(facts: RemovalFacts, layout: Layout): readonly Step[] {
   const { unit, program, command, helps } = layout;
   const steps: Step[] = [];
@@ -48,7 +48,7 @@ export function planRemoval(facts: RemovalFacts, layout: Layout): readonly Step[
 
 const removed = (path: string) => ({ kind: "remove", path }) as const;
 
-/** Everything that stays on the machine. @public */
+/** Everything that stays on the machine. */
 export function leftBehind(facts: RemovalFacts, { part, folders, users, groups }: Layout): readonly Left[] {
   const why =
     part === "agent"

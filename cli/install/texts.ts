@@ -2,10 +2,7 @@
 import { installedConfig, installedState } from "../../agent/installed.ts";
 import { gatewayConfig, gatewayState, gatewayUser, type Layout } from "./layout.ts";
 
-/**
- * A unit of systemd/ with the path of this machine's Node and of the part's program.
- * @public
- */
+/** A unit of systemd/ with the path of this machine's Node and of the part's program. */
 export function unitText(text: string, node: string, { part, program }: Layout): string {
   const placed = part === "gateway" ? text.replaceAll(" /opt/autowithdraw/gateway/", ` ${program}/gateway/`) : text;
   return placed.replaceAll("/usr/bin/node ", `${node} `);
@@ -19,7 +16,6 @@ unset NODE_OPTIONS NODE_PATH NODE_EXTRA_CA_CERTS LD_PRELOAD
 /**
  * The short command, a shell script. If root calls the gateway's command, it runs as the gateway's
  * user, so no file of root gets into this user's folder.
- * @public
  */
 export function commandText(node: string, { part, program, launcher }: Layout): string {
   const call = `${node} ${program}/${launcher}`;

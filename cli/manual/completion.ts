@@ -5,9 +5,7 @@
  */
 import type { Command, Option } from "commander";
 
-/** @public */
 export const shells = ["bash", "zsh", "fish"] as const;
-/** @public */
 export type Shell = (typeof shells)[number];
 
 interface Known {
@@ -20,7 +18,6 @@ interface Known {
 /**
  * The script for one shell. `program`: the command's name as typed; `maker`: the command that
  * prints the script again. Only bash completes a command within a group.
- * @public
  */
 export function completionScript(shell: Shell, root: Command, program: string, maker = `${program} completion ${shell}`): string {
   const known = root.commands.map((command) => knownOf(command, command.name()));

@@ -4,7 +4,6 @@
  */
 import type { Argument, Command, Option } from "commander";
 
-/** @public */
 export interface ManualFacts {
   readonly program: string; // as typed
   readonly version: string;
@@ -12,10 +11,7 @@ export interface ManualFacts {
   readonly seeAlso: readonly string[]; // other pages, such as crypto(1)
 }
 
-/**
- * The page of a program with all of its commands.
- * @public
- */
+/** The page of a program with all of its commands. */
 export function manualPage(root: Command, facts: ManualFacts): string {
   const { program, version, exitCodes, seeAlso } = facts;
   const commands = leavesOf(root, program);
@@ -82,10 +78,7 @@ function optionLines(command: Command): readonly string[] {
     .flatMap((option) => [".TP", `.B ${inRoff(option.flags)}`, inRoff(wordsOf(option))]);
 }
 
-/**
- * The description of an option with its choices and its default.
- * @public
- */
+/** The description of an option with its choices and its default. */
 export function wordsOf(option: Option): string {
   const choices = option.argChoices === undefined ? "" : ` (one of ${option.argChoices.join(", ")})`;
   const value =

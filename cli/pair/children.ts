@@ -64,7 +64,6 @@ export async function registerAgent(
  * Begins the ledger under the wallet's keys. At pairing, the same call may be repeated without
  * harm.
  * @throws AgentError KEYSTORE_*, LEDGER_*, PAIRING_FORGED, PAIRING_PROGRESS, COMMAND_CHILD
- * @public
  */
 export async function beginLedger(task: LedgerTask, encKey: Uint8Array): Promise<BegunLedger> {
   return askClosedChild<BegunLedger>("./sealing/ledger", [Buffer.from(JSON.stringify(task)), encKey]);

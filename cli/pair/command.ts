@@ -9,10 +9,7 @@ import { fields, type Terminal } from "../terminal.ts";
 import { accountsFor } from "./facts.ts";
 import { type PairOptions, type PairResult, pair } from "./pair.ts";
 
-/**
- * The command. `run` gets its action, so the caller turns errors into exit codes.
- * @public
- */
+/** The command. `run` gets its action, so the caller turns errors into exit codes. */
 export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, isJson: boolean) => Promise<void>): Command {
   return new Command("pair")
     .description("Seals the wallet of config.json, registers this server at the gateway, takes the secrets out of config.json.")
@@ -30,10 +27,7 @@ export function pairCommand(run: (act: (terminal: Terminal) => Promise<number>, 
     .action((options: PairOptions) => run((terminal) => runPair(options, terminal), options.json === true));
 }
 
-/**
- * The number of an open descriptor.
- * @public
- */
+/** The number of an open descriptor. */
 export function descriptor(text: string): number {
   if (!/^\d{1,4}$/.test(text)) throw new InvalidArgumentError("A descriptor is a small number.");
   return Number(text);

@@ -32,7 +32,6 @@ export function currenciesOf({ chains, currencies, policy }: AgentSettings): rea
 /**
  * The hot wallet addresses, or the texts from which the gateway derives deposit addresses: one for
  * each family, with the given networks of this family.
- * @public
  */
 export function accountsFor(
   accounts: readonly PairedAccount[],

@@ -2,10 +2,7 @@
 import "../../base/no-inspector.ts";
 import { main as autowithdraw } from "../main.ts";
 
-/**
- * Resolves with the exit code.
- * @public
- */
+/** Resolves with the exit code. */
 export function main(argv: readonly string[]): Promise<number> {
   return autowithdraw(argv[0] === "--version" ? argv : ["pair", ...argv]);
 }

@@ -31,7 +31,6 @@ import { linkSeed, readSeed, transcriptOf } from "./request.ts";
 import { scrub } from "./scrub.ts";
 import { Steps } from "./steps.ts";
 
-/** @public */
 export interface PairOptions {
   readonly config?: string | undefined;
   readonly state?: string | undefined;
@@ -43,7 +42,6 @@ export interface PairOptions {
   readonly json?: boolean | undefined;
 }
 
-/** @public */
 export interface PairResult {
   readonly progress: Progress;
   readonly state: StateFolder;
@@ -70,7 +68,6 @@ interface Run {
  * that came back into config.json.
  * @throws AgentError CONFIG_*, MNEMONIC_*, ENCKEY_*, KEYSTORE_*, LEDGER_*, LINK_FILE_WRITE,
  * PAIRING_*, STATE_*
- * @public
  */
 export async function pair(options: PairOptions, terminal: Terminal, credentials: string | undefined): Promise<PairResult> {
   const state = stateFolder(options.state);

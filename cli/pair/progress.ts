@@ -17,10 +17,8 @@ import type { SealedWallet } from "../sealing/answer.ts";
 /** The steps in this order; each is durable before the next begins. */
 const steps = ["sealed", "granted", "registered", "scrubbed"] as const;
 
-/** @public */
 export type PairingStep = (typeof steps)[number];
 
-/** @public */
 export interface Progress {
   readonly version: 2;
   readonly step: PairingStep;
@@ -52,7 +50,6 @@ const progress: Reader<Progress> = object({
  * Null if pairing never sealed anything here.
  * @throws AgentError PAIRING_PROGRESS, FILE_*; COMMAND_RIGHT if this user may not look, which
  * proves nothing about the file
- * @public
  */
 export function readProgress(state: StateFolder): Progress | null {
   const bytes = bytesOf(state.pairing);
@@ -91,17 +88,13 @@ function bytesOf(path: string): Uint8Array | null {
   }
 }
 
-/**
- * True if pairing has already completed `step`.
- * @public
- */
+/** True if pairing has already completed `step`. */
 export function isPast(progress: Progress | null, step: PairingStep): boolean {
   return progress !== null && steps.indexOf(progress.step) >= steps.indexOf(step);
 }
 
 /**
  * @throws AgentError STATE_FOLDER; the disk's own error.
- * @public
  */
 export function writeProgress(state: StateFolder, progress: Progress): void {
   makePrivateFolder(state.root);

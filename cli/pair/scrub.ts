@@ -13,7 +13,6 @@ import { type JsonObject, parseJson } from "../../base/json.ts";
 /**
  * Removes the named secrets. Calling again does no harm.
  * @throws AgentError PAIRING_SCRUB; CONFIG_*, FILE_* when the file is no longer readable as it was
- * @public
  */
 export function scrub(path: string, names: readonly string[]): void {
   const old = readPrivateFile(path, { owner: "any" });

@@ -5,17 +5,13 @@
 import type { Code } from "../../base/codes.ts";
 import type { TranscriptProofs } from "../../protocol/pairing.ts";
 
-/** @public */
 export interface RegisteringSettings {
   readonly gatewayUrl: string;
   readonly transcript: string;
   readonly proven: TranscriptProofs; // by the process with the keys
 }
 
-/**
- * The gateway's grant, verified against the key that apiKey names.
- * @public
- */
+/** The gateway's grant, verified against the key that apiKey names. */
 export interface Granted {
   readonly agent: string;
   readonly merchant: string;
@@ -25,7 +21,6 @@ export interface Granted {
   readonly shortCode: string; // both sides print it
 }
 
-/** @public */
 export type RegisteringAnswer =
   | ({ readonly ok: true } & Granted)
   | { readonly ok: false; readonly code: Code; readonly message: string };

@@ -8,26 +8,19 @@ import type { PairedAccount } from "../../protocol/messages.ts";
 import type { TranscriptProofs } from "../../protocol/pairing.ts";
 import type { ChildFault } from "../child.ts";
 
-/** @public */
 export interface SealingSettings {
   readonly folder: string; // the signer's
   readonly networks: readonly string[]; // CAIP-2, sorted
 }
 
-/**
- * The public part of a wallet and of the signer that holds it.
- * @public
- */
+/** The public part of a wallet and of the signer that holds it. */
 export interface SealedWallet {
   readonly wallet: string; // fingerprint of all accounts
   readonly accounts: readonly PairedAccount[];
   readonly signerKey: string; // Ed25519 public key, hex
 }
 
-/**
- * The facts that pairing has when a ledger begins, as in pairing.json.
- * @public
- */
+/** The facts that pairing has when a ledger begins, as in pairing.json. */
 export interface PairingFacts {
   readonly wallet: SealedWallet;
   readonly granted: {
@@ -42,7 +35,6 @@ export interface PairingFacts {
 /**
  * A ledger to begin. `isAnew` if the old one is gone: then the seal of pairing.json must be right,
  * and the ledger begins locked.
- * @public
  */
 export interface LedgerTask {
   readonly signer: string; // the signer's folder
@@ -51,23 +43,19 @@ export interface LedgerTask {
   readonly nowMs: number;
 }
 
-/** @public */
 export interface BegunLedger {
   readonly ok: true;
   readonly word: string; // that closes pairing.json
   readonly aside: string; // present location of the old ledger, "" for none
 }
 
-/** @public */
 export type SealingAnswer = ({ readonly ok: true; readonly made: boolean } & SealedWallet) | ChildFault;
 
-/** @public */
 export type ProvingAnswer = ({ readonly ok: true } & TranscriptProofs) | ChildFault;
 
 /**
  * Does the child's only task and writes the answer, or the fault, as its one line. A bug passes
  * through.
- * @public
  */
 export function answerWith(act: () => { readonly ok: true }): void {
   let answer: { readonly ok: true } | ChildFault;

@@ -14,7 +14,6 @@ import { typed } from "../typed.ts";
 /**
  * `what` is a sentence in lower case; `hint` the line to type, "" if only time helps. A warning
  * does not change the exit code.
- * @public
  */
 export interface Problem {
   readonly code: string; // of base/codes.ts
@@ -23,10 +22,7 @@ export interface Problem {
   readonly isWarning: boolean;
 }
 
-/**
- * Facts in addition to the status itself.
- * @public
- */
+/** Facts in addition to the status itself. */
 export interface Seen {
   readonly nowMs: number; // Unix milliseconds
   readonly isUnderUnits: boolean;
@@ -48,10 +44,7 @@ class Findings {
   }
 }
 
-/**
- * Empty when everything works.
- * @public
- */
+/** Empty when everything works. */
 export function problemsOf(status: SignerStatus, seen: Seen): readonly Problem[] {
   const findings = new Findings();
   signerProblems(status, findings);
@@ -240,20 +233,14 @@ function configProblems({ config, courier }: SignerStatus, { config: disk, isUnd
     );
 }
 
-/**
- * For example "64 MiB"; "unknown room" for -1.
- * @public
- */
+/** For example "64 MiB"; "unknown room" for -1. */
 export function bytesWords(bytes: number): string {
   if (bytes < 0) return "unknown room";
   const mib = bytes / 1_048_576;
   return mib < 1024 ? `${Math.floor(mib)} MiB` : `${(mib / 1024).toFixed(1)} GiB`;
 }
 
-/**
- * The hint to read the log: by journalctl under the units, else on the terminal of crypto.
- * @public
- */
+/** The hint to read the log: by journalctl under the units, else on the terminal of crypto. */
 export function logWords(unit: "crypto" | "crypto-signer", { isUnderUnits }: Pick<Seen, "isUnderUnits">): string {
   return isUnderUnits ? `journalctl -u ${unit} -n 20` : "look at what crypto printed last";
 }
@@ -296,10 +283,7 @@ function chainProblems({ chain, ok, isAsking, detail, nodes }: CourierStatus["ch
     findings.found(codeIn(why) || "NODE_UNREACHABLE", `node ${url} of ${chain} ${wordsAfterCode(why)}`, remedyIn(why), true);
 }
 
-/**
- * The problem of a chain as a sentence without a code. `detail` as in the status.
- * @public
- */
+/** The problem of a chain as a sentence without a code. `detail` as in the status. */
 export function chainWords(chain: string, detail: string): string {
   const words = wordsAfterCode(detail);
   if (words.includes(` chain ${chain} `)) return words;
@@ -340,10 +324,7 @@ function declinedProblems({ waiting }: CourierStatus, findings: Findings): void 
   }
 }
 
-/**
- * The node's text in the reason of a withdrawal that no node took; "" for any other reason.
- * @public
- */
+/** The node's text in the reason of a withdrawal that no node took; "" for any other reason. */
 export function declinedIn(why: string): string {
   return /^offered, no node took it: (.*)$/s.exec(why)?.[1] ?? "";
 }
@@ -368,20 +349,14 @@ const closeRemedies: Readonly<Record<string, string>> = {
   4009: "the gateway's database lacks what this agent knows: ask its operator whether a backup was restored (docs/recovering.md)",
 };
 
-/**
- * The hint for a link that is down, "" when only time helps. `detail` as in the status.
- * @public
- */
+/** The hint for a link that is down, "" when only time helps. `detail` as in the status. */
 export function linkRemedy(detail: string): string {
   const closed = /^LINK_ENDED: closed by the gateway, (\d{4})\b/.exec(detail)?.[1] ?? "";
   // The signer's own code explains more than LINK_REFUSED in front of it.
   return closeRemedies[closed] ?? remedyIn(detail.replace(/^LINK_REFUSED: (?=[A-Z])/, ""));
 }
 
-/**
- * The code at the beginning of `detail`; "" without one.
- * @public
- */
+/** The code at the beginning of `detail`; "" without one. */
 export function codeIn(detail: string): Code | "" {
   const code = /^[A-Z][A-Z0-9_]*/.exec(detail)?.[0] ?? "";
   return Object.hasOwn(codes, code) ? (code as Code) : "";
@@ -390,7 +365,6 @@ export function codeIn(detail: string): Code | "" {
 /**
  * The table's advice for the code at the beginning of `detail`; "" without a code, or if only time
  * helps.
- * @public
  */
 export function remedyIn(detail: string): string {
   const code = codeIn(detail);

@@ -12,7 +12,6 @@ import { rowsOf } from "./rows.ts";
 const watchMs = 2_000;
 const heldIdsMax = 500;
 
-/** @public */
 export interface StatusOptions {
   readonly watch?: boolean | undefined;
   readonly held?: boolean | undefined;
@@ -33,7 +32,6 @@ export function exitCodeOf(status: SignerStatus, problems: readonly Problem[]): 
  * terminal ends the sleep.
  * @throws AgentError COMMAND_DAEMON_AWAY with the reason if one is known, COMMAND_RIGHT,
  * SOCKET_TIMEOUT, STATE_NOT_PAIRED
- * @public
  */
 export async function showStatus(
   state: StateFolder,

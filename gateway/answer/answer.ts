@@ -6,13 +6,11 @@ import { invariant } from "../../base/fault.ts";
 import type { Language } from "./language.ts";
 import { type AnswerCode, answerCodes, messageOf } from "./messages.ts";
 
-/** @public */
 export type Extra = Readonly<Record<string, string | number | boolean>>;
 
 /**
  * `code` answers carry `{message, code, requestId}` and `extra`; with status 200 they carry no
  * requestId.
- * @public
  */
 export type Answer =
   | { readonly kind: "data"; readonly body: string; readonly headers?: Readonly<Record<string, string>> }
@@ -29,37 +27,28 @@ export type Answer =
       readonly headers?: Readonly<Record<string, string>>;
     };
 
-/** @public */
 export function data(body: object, headers?: Readonly<Record<string, string>>): Answer {
   const text = JSON.stringify(body);
   return headers === undefined ? { kind: "data", body: text } : { kind: "data", body: text, headers };
 }
 
-/**
- * An answer whose JSON text exists already.
- * @public
- */
+/** An answer whose JSON text exists already. */
 export function json(text: string): Answer {
   return { kind: "data", body: text };
 }
 
 /**
  * An answer whose text is made part by part while it is sent, so that its length costs no memory.
- * @public
  */
 export function list(parts: Iterable<string>, type: string, headers: Readonly<Record<string, string>>): Answer {
   return { kind: "list", parts, type, headers };
 }
 
-/** @public */
 export function say(code: AnswerCode, extra: Extra = {}, headers?: Readonly<Record<string, string>>): Answer {
   return headers === undefined ? { kind: "code", code, extra } : { kind: "code", code, extra, headers };
 }
 
-/**
- * The HTTP status and the JSON text of an answer that is no list. Errors include `requestId`.
- * @public
- */
+/** The HTTP status and the JSON text of an answer that is no list. Errors include `requestId`. */
 export function render(
   answer: Answer,
   { language, requestId }: { readonly language: Language; readonly requestId: string },
@@ -73,10 +62,7 @@ export function render(
   };
 }
 
-/**
- * True for an Answer, false for the result of a check that passed.
- * @public
- */
+/** True for an Answer, false for the result of a check that passed. */
 export function isAnswer(value: unknown): value is Answer {
   return (
     typeof value === "object" &&

@@ -15,7 +15,6 @@ import { type Answer, isAnswer, say } from "./answer.ts";
 /**
  * An order: `amount` without needless zeros, `address` in its checksummed form if it is an address,
  * else as it was sent.
- * @public
  */
 export interface Order {
   readonly currency: string;
@@ -27,10 +26,7 @@ export interface Order {
   readonly metadata: string; // a JSON object of texts in the form that is kept; "" none
 }
 
-/**
- * The fields that an operation takes in addition to currency, amount and orderId.
- * @public
- */
+/** The fields that an operation takes in addition to currency, amount and orderId. */
 export interface OrderShape {
   readonly address: "required" | "optional" | "none";
   readonly tag: boolean;
@@ -70,7 +66,6 @@ function isObject(value: JsonValue | undefined): value is JsonObject {
 
 /**
  * Data that a shop may keep with an order: short texts by name, which the gateway does not read.
- * @public
  */
 export const metadataLimits = { keysMax: 16, keyPattern: /^[A-Za-z0-9_.-]{1,40}$/, valueCharactersMax: 256, bytesMax: 2048 };
 
@@ -108,7 +103,6 @@ function fieldsProblem(object: JsonObject, shape: OrderShape): Answer | null {
 
 /**
  * Reads an order. An Answer (400) names the first error. Rules of the currency are checked later.
- * @public
  */
 export function readOrder(body: Uint8Array, shape: OrderShape): Order | Answer {
   const parsed = parseObject(body);
@@ -136,22 +130,13 @@ function readSum(object: JsonObject, shape: OrderShape): Pick<Order, "amount" | 
   return isAnswer(fiatAmount) ? fiatAmount : { amount: "", fiat: { fiatCurrency, fiatAmount } };
 }
 
-/**
- * Largest number of orders in one call.
- * @public
- */
+/** Largest number of orders in one call. */
 export const ordersMax = 100;
 
-/**
- * Largest body with many orders, in bytes.
- * @public
- */
+/** Largest body with many orders, in bytes. */
 export const ordersBytesMax = 262_144;
 
-/**
- * One of many orders. `orderId` is the text that was sent, if it was a text.
- * @public
- */
+/** One of many orders. `orderId` is the text that was sent, if it was a text. */
 export interface OneOrder {
   readonly orderId: string;
   readonly order: Order | Answer;
@@ -160,7 +145,6 @@ export interface OneOrder {
 /**
  * Reads `{"orders": […]}`. Returns an Answer (400) if the body has another form. Otherwise each
  * order is read alone, so that an invalid order does not affect the others.
- * @public
  */
 export function readOrders(body: Uint8Array, shape: OrderShape): readonly OneOrder[] | Answer {
   const parsed = parseObject(body, { bytesMax: ordersBytesMax });

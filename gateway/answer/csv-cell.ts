@@ -13,7 +13,6 @@ const formula = /(^|[;\t\r\n])([\u0020\u00a0\u3000]*)(?=[=+\-@\uff1d\uff0b\uff0d
 /**
  * Returns "" for undefined; a value that is no text becomes JSON. A formula sign gets an apostrophe
  * before it.
- * @public
  */
 export function csvCell(value: unknown): string {
   if (value === undefined) return "";

@@ -4,7 +4,6 @@
  * a Turkish I into another letter. Source: RFC 9110 section 12.5.4, RFC 4647 section 3.3.1.
  */
 
-/** @public */
 export type Language = "en" | "tr";
 
 const headerCharsMax = 512;
@@ -24,7 +23,6 @@ function weightOf(parameters: readonly string[]): number {
 /**
  * The best language for a header value. Returns `fallback` if the header is absent, too long, or
  * names neither language.
- * @public
  */
 export function languageOf(header: string | undefined, fallback: Language): Language {
   if (header === undefined || header.length > headerCharsMax) return fallback;

@@ -7,7 +7,6 @@ import type { Language } from "./language.ts";
 
 type Row = readonly [status: number, en: string, tr: string];
 
-/** @public */
 export const answerCodes = {
   withdrawal_requested: [200, "The withdrawal request was sent.", "Çekim isteği gönderildi."],
   withdrawal_awaits_approval: [
@@ -173,13 +172,9 @@ export const answerCodes = {
   ],
 } as const satisfies Record<string, Row>;
 
-/** @public */
 export type AnswerCode = keyof typeof answerCodes;
 
-/**
- * The text of a code.
- * @public
- */
+/** The text of a code. */
 export function messageOf(code: AnswerCode, language: Language): string {
   return answerCodes[code][language === "tr" ? 2 : 1];
 }

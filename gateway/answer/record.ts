@@ -12,7 +12,6 @@ import type { TransactionRow } from "../store/rows.ts";
 /**
  * Payment data of a deposit: the link for wallets, the amount that may be missing, and the quote if
  * there is one. The link is "" if the currency is no longer served or its chain has no links.
- * @public
  */
 export function paymentOf(row: TransactionRow, { currencies }: Pick<GatewayConfig, "currencies">): object {
   const currency = Object.hasOwn(currencies, row.currency) ? currencies[row.currency] : undefined;
@@ -25,10 +24,7 @@ export function paymentOf(row: TransactionRow, { currencies }: Pick<GatewayConfi
   };
 }
 
-/**
- * Sources of a record's fields that are not in its row.
- * @public
- */
+/** Sources of a record's fields that are not in its row. */
 export interface RecordFacts {
   readonly config: Pick<GatewayConfig, "chains" | "currencies">;
   readonly confirmations: (transactionId: string) => number | null; // null if unknown
@@ -40,7 +36,6 @@ function explorerUrlOf({ network, txHash }: TransactionRow, { chains }: Pick<Gat
   return txHash === "" || explorer === "" ? "" : `${explorer}${txHash}`;
 }
 
-/** @public */
 export function recordOf(row: TransactionRow, { config, confirmations }: RecordFacts): object {
   const decimal = config.currencies[row.currency]?.decimal;
   const blocks = row.status === 0 ? confirmations(row.id) : null;

@@ -4,13 +4,11 @@
  */
 import { csvCell } from "../answer/csv-cell.ts";
 
-/** @public */
 export const csvType = "text/csv; charset=utf-8; header=present";
 
 /**
  * The columns. A field that a record lacks is empty. A test compares the columns with the record's
  * own fields.
- * @public
  */
 export const csvColumns = [
   ...["transactionId", "transactionType", "orderId", "currency", "amount", "status", "stage", "code", "createdAt", "changedAt"],
@@ -18,7 +16,6 @@ export const csvColumns = [
   ...["mode", "fee", "callbackStatus", "paymentUri", "paymentTolerance", "quote", "metadata", "explorerUrl"],
 ] as const;
 
-/** @public */
 export const csvHead = `${csvColumns.join(",")}\r\n`;
 
 /** One record as a line. */

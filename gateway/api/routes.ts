@@ -28,7 +28,6 @@ interface Call {
   readonly write: WriteOnce;
 }
 
-/** @public */
 export interface Operation {
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -54,7 +53,6 @@ function withdraw(mode: "auto" | "manual"): Operation["answer"] {
 /**
  * All operations; `path` is relative to /api/v1. The description of the service is made from this
  * table.
- * @public
  */
 export const operations: readonly Operation[] = [
   {
@@ -122,10 +120,7 @@ async function kept<T>(use: TokenUse | null, act: () => Promise<T>): Promise<T> 
   }
 }
 
-/**
- * Adds the operations to the server.
- * @public
- */
+/** Adds the operations to the server. */
 export function addOperations(server: FastifyInstance, service: Service): void {
   const door = createDoor(service);
   const turns = createTurns(() => performance.now());

@@ -140,7 +140,6 @@ function create(service: Service): FastifyInstance {
  * The server without its routes. Every answer gets an id, a language and one form. Plaintext from
  * other machines is refused. Requests are logged without query, token or body.
  * @throws AgentError GATEWAY_TLS
- * @public
  */
 export function createServer(service: Service): FastifyInstance {
   const server = create(service);

@@ -10,10 +10,7 @@ import { reply } from "./server.ts";
 const minuteSeconds = 60;
 const pairingBodyBytesMax = transcriptBytesMax * 2;
 
-/**
- * A check of one part of the gateway. It answers fast and never throws.
- * @public
- */
+/** A check of one part of the gateway. It answers fast and never throws. */
 export type Probe = () => {
   readonly name: string;
   readonly ok: boolean;
@@ -22,7 +19,6 @@ export type Probe = () => {
   readonly aloneOut?: true; // the other parts work without it
 };
 
-/** @public */
 export function addStation(server: FastifyInstance, service: Service, probes: readonly Probe[]): void {
   const { pairingsPerMinute } = service.config.limits;
   const pairings = createBuckets(pairingsPerMinute / minuteSeconds, pairingsPerMinute);

@@ -25,7 +25,6 @@ const cursorPattern = /^(\d{1,16})\.([0-9a-f]{32})$/;
 const timePattern = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
 const operations: Readonly<Record<string, string>> = { "1": "deposit", "2": "withdraw" };
 
-/** @public */
 export function readTransaction(service: Service, merchant: string, id: string, query: Query): Answer {
   const unknown = unknownParameter(query, ["transactionType"]);
   if (unknown !== null) return unknown;
@@ -68,10 +67,7 @@ const rules: Readonly<Record<string, Rule>> = {
   limit: (text) => (/^[1-9]\d{0,2}$/.test(text) && Number(text) <= limitMax ? {} : null),
 };
 
-/**
- * The names of the list's parameters.
- * @public
- */
+/** The names of the list's parameters. */
 export const listParameterNames: readonly string[] = Object.keys(rules);
 
 function nextPage(query: Query, last: TransactionRow): string {
@@ -83,10 +79,7 @@ function nextPage(query: Query, last: TransactionRow): string {
 
 const badQuery = (name: string): Answer => say("query_invalid", { field: name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?") });
 
-/**
- * Returns an answer that names the first unknown parameter; null if all are known.
- * @public
- */
+/** Returns an answer that names the first unknown parameter; null if all are known. */
 export function unknownParameter(query: Query, known: readonly string[]): Answer | null {
   const unknown = Object.keys(query).find((name) => !known.includes(name));
   return unknown === undefined ? null : badQuery(unknown);
@@ -146,7 +139,6 @@ function* textOf(service: Service, filter: TransactionFilter, form: Form): Gener
 /**
  * All of a merchant's records that the query selects, or one page if `limit` or the operator's
  * `limits.listMax` is set; as CSV if `accept` asks for CSV.
- * @public
  */
 export function listTransactions(service: Service, merchant: string, query: Query, accept: string | undefined): Answer {
   const filter = filterOf(service, merchant, query);

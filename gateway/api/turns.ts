@@ -5,7 +5,6 @@
  * between its parts.
  */
 
-/** @public */
 export interface Turns {
   /** Runs `work` in its turn, up to its first await. Rejects with the error of `work`. */
   run<T>(work: () => T | Promise<T>): Promise<T>;
@@ -21,7 +20,6 @@ const turnMs = 4;
 
 /**
  * @param monotonic milliseconds from any start
- * @public
  */
 export function createTurns(monotonic: () => number): Turns {
   let waiting: (() => void)[] = [];

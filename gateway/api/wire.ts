@@ -27,10 +27,7 @@ function end(socket: Duplex, code: AnswerCode, headers: readonly string[] = []):
   socket.end(`${head.join("\r\n")}\r\n\r\n${body}`);
 }
 
-/**
- * Answers bytes that are not HTTP, for which the parser has no request.
- * @public
- */
+/** Answers bytes that are not HTTP, for which the parser has no request. */
 export function answerToNoise(error: Error & { readonly code?: string }, socket: Duplex): void {
   if (error.code === "ECONNRESET") return;
   const byCode: Readonly<Record<string, AnswerCode>> = {
@@ -48,7 +45,6 @@ function isForHub({ url = "" }: IncomingMessage): boolean {
 /**
  * Handles the three kinds of request that the framework never sees. `mayComePlain` decides which
  * connections are answered.
- * @public
  */
 export function answerBelow(server: Server, mayComePlain: (address: string | undefined) => boolean): void {
   // Runs before the hub's own listener, which then finds the socket closed.

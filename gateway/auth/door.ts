@@ -23,13 +23,11 @@ import { type Allowance, addressBlock, createBuckets, createFailureCounter } fro
 import { createSeen, type TokenUse } from "./seen.ts";
 import { kidOf, type TokenRequest, type TokenVerdict, verifyToken } from "./signature-token.ts";
 
-/** @public */
 export interface Caller {
   readonly key: KeyRow;
   readonly merchant: MerchantRow;
 }
 
-/** @public */
 export interface Knock {
   readonly requestId: string; // for the log
   readonly client: ClientAddress;
@@ -39,7 +37,6 @@ export interface Knock {
   readonly writes: boolean;
 }
 
-/** @public */
 export interface Admitted {
   readonly caller: Caller | Answer;
   readonly limits: Readonly<Record<string, string>>;
@@ -50,7 +47,6 @@ export interface Admitted {
   readonly use: TokenUse | null;
 }
 
-/** @public */
 export interface Door {
   /**
    * Returns a 429 for a client that sent too many tokens without a known key and sends another;
@@ -87,7 +83,6 @@ function limitHeaders(allowance: Allowance): Record<string, string> {
   };
 }
 
-/** @public */
 export function createDoor(by: {
   readonly config: GatewayConfig;
   readonly store: Store;

@@ -10,7 +10,6 @@ import { AgentError, reasonOf } from "../../base/fault.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { gatewayFingerprintOf } from "../../protocol/pairing.ts";
 
-/** @public */
 export interface GatewayKey {
   readonly privateKey: KeyObject;
   readonly publicKey: string; // raw Ed25519 public key, hex
@@ -42,7 +41,6 @@ function fromPem(pem: Uint8Array, path: string): GatewayKey {
  * Reads the key file.
  * @throws AgentError GATEWAY_KEY_MISSING, GATEWAY_KEY_OPEN (readable by group or world),
  * GATEWAY_KEY_INVALID
- * @public
  */
 export function readGatewayKey(path: string): GatewayKey {
   let pem: Buffer;
@@ -76,7 +74,6 @@ function readOwners(path: string): Buffer {
 /**
  * Makes a new key in a new file that only its owner can read. Returns when the file is durable.
  * @throws AgentError GATEWAY_KEY_EXISTS
- * @public
  */
 export function createGatewayKey(path: string): GatewayKey {
   const pem = Buffer.from(generateKeyPairSync("ed25519").privateKey.export({ format: "pem", type: "pkcs8" }));

@@ -16,23 +16,14 @@ import type { Database } from "../store/store.ts";
 import type { GatewayKey } from "./gateway-key.ts";
 import { sealSecret } from "./secret-box.ts";
 
-/** @public */
 export const scopes = ["read", "deposit", "withdraw:manual", "withdraw:auto", "agent:pair"] as const;
-/** @public */
 export type Scope = (typeof scopes)[number];
 
-/**
- * Scopes of the agent's key that `merchant create` makes: nothing that a shop needs.
- * @public
- */
+/** Scopes of the agent's key that `merchant create` makes: nothing that a shop needs. */
 export const pairingScopes: readonly Scope[] = ["agent:pair"];
-/**
- * Scopes of the shop's key: all except pairing.
- * @public
- */
+/** Scopes of the shop's key: all except pairing. */
 export const shopScopes: readonly Scope[] = ["read", "deposit", "withdraw:manual", "withdraw:auto"];
 
-/** @public */
 export interface NewKey {
   readonly merchant: string;
   readonly scopes: readonly Scope[];
@@ -52,7 +43,6 @@ const secretBytes = 32;
  * the caller brought a public key. For EdDSA its secret part is the base64url of the 32-byte seed.
  * A pairing key must be HS256, because pairing proves the shared secret.
  * @throws AgentError ENVELOPE_KEY for an unusable public key.
- * @public
  */
 export function createKey(
   database: Database,
@@ -77,15 +67,11 @@ export function createKey(
   return { keyId, apiKey };
 }
 
-/**
- * The row of a key, revoked or not; undefined if the text is not the id of a key.
- * @public
- */
+/** The row of a key, revoked or not; undefined if the text is not the id of a key. */
 export function findKey(database: Database, keyId: string): KeyRow | undefined {
   return keyIdPattern.test(keyId) ? readKey(database, keyId) : undefined;
 }
 
-/** @public */
 export function keyHasScope(key: KeyRow, scope: Scope): boolean {
   return key.scopes.split(",").includes(scope);
 }
@@ -93,7 +79,6 @@ export function keyHasScope(key: KeyRow, scope: Scope): boolean {
 /**
  * The reason why a key is refused now from this address, even with a valid secret; null without a
  * reason.
- * @public
  */
 export function keyProblem(
   key: KeyRow,
@@ -111,7 +96,6 @@ export function keyProblem(
 
 /**
  * Revokes a key at once and permanently. False if there is no such key or it was revoked before.
- * @public
  */
 export function revokeKey(database: Database, keyId: string, nowMs: number): boolean {
   return markKeyRevoked(database, keyId, nowMs);

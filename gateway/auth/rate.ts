@@ -6,7 +6,6 @@
 
 /**
  * The answer of a limit: `waitMs` is 0 if allowed, else the time until one more would be allowed.
- * @public
  */
 export interface Allowance {
   readonly allowed: boolean;
@@ -30,7 +29,6 @@ function remember<Entry>(map: Map<string, Entry>, name: string, entry: Entry): v
  * A bucket for each name, refilled at `perSecond`, with at most `burst`. `take` uses one if the
  * bucket is not empty. `owe` takes `count` even from an empty bucket; then nothing is allowed until
  * the bucket has refilled.
- * @public
  */
 export function createBuckets(
   perSecond: number,
@@ -64,7 +62,6 @@ export function createBuckets(
 /**
  * Counts failures by name in fixed windows. `check` says if the name may still try; `fail` counts
  * one.
- * @public
  */
 export function createFailureCounter(
   failuresMax: number,
@@ -102,7 +99,6 @@ const prefixGroups = 4;
  * The block under which an address is counted: the full IPv4 address (also if mapped into IPv6), or
  * the /64 of IPv6. A /64 is given to one line or one server, whose owner has all of it. An IPv4 /24
  * has many owners, and one could lock the others out.
- * @public
  */
 export function addressBlock(ip: string): string {
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(ip);

@@ -18,7 +18,6 @@ const boundTo = (keyId: string): Buffer => Buffer.from(`autowithdraw/1 api-secre
 /**
  * Seals the secret of an API key or of a callback target for its row. The caller keeps and wipes
  * `secret`.
- * @public
  */
 export function sealSecret(
   secret: Uint8Array,
@@ -36,7 +35,6 @@ export function sealSecret(
 /**
  * Opens a sealed API secret; the caller wipes the result.
  * @throws AgentError GATEWAY_SECRET_SEALED if key file, row and bytes do not belong together
- * @public
  */
 export function openSecret(box: Uint8Array, keyId: string, sealingKey: Uint8Array): Uint8Array {
   const refuse = (cause?: unknown): AgentError =>

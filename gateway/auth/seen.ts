@@ -10,23 +10,16 @@ import { forgetExpiredTokens, isTokenKept, keepToken, type SeenToken } from "../
 import { markKeyUsed } from "../store/keys.ts";
 import type { Database, Store } from "../store/store.ts";
 
-/**
- * Writes together with the request's token; resolves when both are durable. `fn` may run twice.
- * @public
- */
+/** Writes together with the request's token; resolves when both are durable. `fn` may run twice. */
 export type WriteOnce = <T>(fn: (database: Database) => T) => Promise<T>;
 
-/**
- * The single use of a token by a request that writes.
- * @public
- */
+/** The single use of a token by a request that writes. */
 export interface TokenUse {
   readonly write: WriteOnce;
   /** Keeps the token if nothing was written with it. Must be called before any answer. */
   end(): Promise<void>;
 }
 
-/** @public */
 export interface Seen {
   has(token: SeenToken): boolean;
   /**
@@ -43,7 +36,6 @@ const lagMs = 1_000;
 
 const nameOf = ({ keyId, jti }: SeenToken): string => `${keyId} ${jti}`;
 
-/** @public */
 export function createSeen(store: Store): Seen {
   // Tokens of requests in progress: each is on disk, or will be before the answer.
   const held = new Set<string>();

@@ -17,7 +17,6 @@ import { openSecret } from "./secret-box.ts";
 /**
  * The request that the token is checked against. `path` is the request target from /api on, with
  * the query; `body` has the exact bytes, empty for none.
- * @public
  */
 export interface TokenRequest {
   readonly method: string;
@@ -28,7 +27,6 @@ export interface TokenRequest {
 /**
  * `key` is the row as it is now. A revoked key's valid token verifies, so that the caller can
  * report the revocation.
- * @public
  */
 export type TokenVerdict =
   | { readonly ok: true; readonly key: KeyRow; readonly jti: string; readonly expiresAtMs: number }
@@ -93,7 +91,6 @@ function split(value: string | undefined): Split | string {
 /**
  * The id of the key that a token names, before the token is verified; null if the token cannot be
  * split.
- * @public
  */
 export function kidOf(value: string | undefined): string | null {
   const parts = split(value);
@@ -157,7 +154,6 @@ function timesProblem(claims: JsonObject, nowSeconds: number): string | null {
  * Verifies a token for one request, or for no particular request if it is null. Does not check
  * whether its jti was used before (seen.ts). Reasons never include the token or a secret.
  * @throws AgentError GATEWAY_SECRET_SEALED if the key's own row does not open.
- * @public
  */
 export async function verifyToken(
   value: string | undefined,

@@ -12,9 +12,7 @@ import { fundsOf, maxFeeUnits, nativeOf, pairedCurrencies } from "./funds.ts";
 
 const significantDigits = 15; // any decimal of this length survives conversion to a double and back
 
-/**
- * An amount as a JSON number: plain notation, at most 15 significant digits, rounded down.
- */
+/** An amount as a JSON number: plain notation, at most 15 significant digits, rounded down. */
 export function balanceNumber(units: bigint, decimal: number): string {
   const digits = units.toString();
   const cut = digits.length - significantDigits;
@@ -24,7 +22,6 @@ export function balanceNumber(units: bigint, decimal: number): string {
 
 const nothing = { block: 0, fundsUnits: 0n, reservedUnits: 0n, availableUnits: 0n };
 
-/** @public */
 export function readBalance(service: Service, merchant: string, currencyId: string): Answer {
   const { config, store } = service;
   const currency = Object.hasOwn(config.currencies, currencyId) ? config.currencies[currencyId] : undefined;

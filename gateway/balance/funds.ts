@@ -16,7 +16,6 @@ import type { AgentRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { listEndedAfter } from "../store/withdrawals.ts";
 
-/** @public */
 export interface Funds {
   readonly block: number; // the last final block that was read
   readonly fundsUnits: bigint; // balance of the hot wallet at that block
@@ -24,18 +23,12 @@ export interface Funds {
   readonly availableUnits: bigint; // never below 0
 }
 
-/**
- * The agent's own currencies, as it paired with them.
- * @public
- */
+/** The agent's own currencies, as it paired with them. */
 export function pairedCurrencies(agent: AgentRow): readonly PairedCurrency[] {
   return JSON.parse(agent.currencies) as readonly PairedCurrency[];
 }
 
-/**
- * The currency that pays the fees on a network; undefined if the configuration names none.
- * @public
- */
+/** The currency that pays the fees on a network; undefined if the configuration names none. */
 export function nativeOf(config: Pick<GatewayConfig, "currencies">, network: string): GatewayCurrency | undefined {
   return Object.values(config.currencies).find((currency) => currency.network === network && currency.contract === "");
 }
@@ -43,7 +36,6 @@ export function nativeOf(config: Pick<GatewayConfig, "currencies">, network: str
 /**
  * The agent's limit for one withdrawal's fee, in base units of the native coin; 0 for a currency
  * that the agent does not pay.
- * @public
  */
 export function maxFeeUnits(paired: readonly PairedCurrency[], currency: string): bigint {
   const row = paired.find((entry) => entry.id === currency);
@@ -90,7 +82,6 @@ function reservedOf(database: Database, agent: AgentRow, currency: GatewayCurren
 /**
  * Funds in one currency; null until the watcher has read the account. Must run inside the
  * transaction that reserves.
- * @public
  */
 export function fundsOf(database: Database, agent: AgentRow, currency: GatewayCurrency): Funds | null {
   const balance = readBalanceRow(database, hotAddressOn(agent, currency.network), currency.id);

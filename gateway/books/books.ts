@@ -13,7 +13,6 @@ import type { BookNodes, ClosingOptions } from "./compare.ts";
 import { amountWords, type Closed, differenceWords, keepFailed } from "./keeping.ts";
 import { hasUnopened, openBooks } from "./opening.ts";
 
-/** @public */
 export interface BooksOptions {
   readonly store: Store;
   readonly config: Pick<GatewayConfig, "currencies" | "books">;
@@ -29,7 +28,6 @@ interface ReadChain {
   readonly reader: BookNodes;
 }
 
-/** @public */
 export interface Books {
   /** Must be called at the end of each complete pass over a chain; returns at once. */
   onPass(chain: ReadChain): void;
@@ -49,10 +47,7 @@ export function lastHour(nowMs: number, hour: number): number {
   return today <= nowMs ? today : today - dayMs;
 }
 
-/**
- * Starts the books. Closes nothing before the first call of `onPass`.
- * @public
- */
+/** Starts the books. Closes nothing before the first call of `onPass`. */
 export function startBooks(options: BooksOptions): Books {
   const { store, log, clock } = options;
   let running: Promise<void> | null = null;

@@ -35,7 +35,6 @@ interface Progress {
  * Closes the books of a network. Reads the chain and the tables as long as necessary, with rests,
  * and writes at the end. Harmless to call twice.
  * @throws AgentError BOOKS_UNREAD, NODE_CLOSED, GATEWAY_STORE_*
- * @public
  */
 export async function closeBooks(options: ClosingOptions): Promise<Closed> {
   const { store, network, currencies } = options;

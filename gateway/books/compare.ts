@@ -12,26 +12,17 @@ import type { Store } from "../store/store.ts";
 import { type Account, type Scope, sheetsOf } from "./accounts.ts";
 import type { Sheet } from "./sheet.ts";
 
-/**
- * Questions of the books to a chain's nodes.
- * @public
- */
+/** Questions of the books to a chain's nodes. */
 export type BookNodes = Pick<WatcherNodes, "balances" | "finalTip" | "tellsNewestBalances">;
 
-/**
- * The fields of a currency that the books need.
- * @public
- */
+/** The fields of a currency that the books need. */
 export interface BookCurrency {
   readonly id: string;
   readonly contract: string; // "" the native coin
   readonly decimal: number;
 }
 
-/**
- * The chain to close, and the options.
- * @public
- */
+/** The chain to close, and the options. */
 export interface ClosingOptions extends Scope {
   readonly store: Pick<Store, "database" | "write">;
   readonly reader: BookNodes;
@@ -55,10 +46,7 @@ export interface Compared {
   readonly isExact: boolean; // found at the end of `block`, or nothing moved around it
 }
 
-/**
- * The number of balances of a currency that were not compared, and the reason.
- * @public
- */
+/** The number of balances of a currency that were not compared, and the reason. */
 export interface Left {
   readonly currency: string;
   readonly code: string; // code of the fault; "moving" if the account moves too often

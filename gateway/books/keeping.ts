@@ -18,10 +18,7 @@ import {
 import type { Database } from "../store/store.ts";
 import type { BookCurrency, ClosingOptions, Left } from "./compare.ts";
 
-/**
- * Results of a closing on one network.
- * @public
- */
+/** Results of a closing on one network. */
 export interface Closed {
   readonly network: string;
   readonly at: number;
@@ -85,10 +82,7 @@ export function keepFailed(database: Database, network: string, code: string, no
   keepClosing(database, { ...none, ...readClosing(database, network), network, triedAt: nowMs, fault: code });
 }
 
-/**
- * A difference in one sentence; the same difference always gives the same sentence.
- * @public
- */
+/** A difference in one sentence; the same difference always gives the same sentence. */
 export function differenceWords(row: DifferenceRow, currencies: readonly Pick<BookCurrency, "id" | "decimal">[]): string {
   const { currency, kind, expectedUnits, foundUnits, sinceBlock } = row;
   const rest = BigInt(foundUnits) - BigInt(expectedUnits);
@@ -99,10 +93,7 @@ export function differenceWords(row: DifferenceRow, currencies: readonly Pick<Bo
   return `${where} holds ${amount} ${more}; from block: ${from}`;
 }
 
-/**
- * An amount in the usual notation; in base units if the configuration has no such currency.
- * @public
- */
+/** An amount in the usual notation; in base units if the configuration has no such currency. */
 export function amountWords(
   units: bigint,
   currency: string,

@@ -2,7 +2,6 @@
 import { listDifferences, readClosing } from "../store/books.ts";
 import type { Database } from "../store/store.ts";
 
-/** @public */
 export interface BooksState {
   readonly ok: boolean; // closed in time, without a difference
   readonly detail: string; // public: names no address and no amount
@@ -13,10 +12,7 @@ export interface BooksState {
 /** A day, and the time for a closing and its retries. */
 const lateMs = 30 * 3_600_000;
 
-/**
- * Before its first closing a network is fine, unless a closing failed.
- * @public
- */
+/** Before its first closing a network is fine, unless a closing failed. */
 export function booksState(database: Database, network: string, nowMs: number): BooksState {
   const closing = readClosing(database, network);
   const differences = listDifferences(database, network).length;

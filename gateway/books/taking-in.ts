@@ -9,7 +9,6 @@ import { recordAct } from "../store/audit.ts";
 import { addBookEntry, type BookEntryRow, type BookPlace, dropDifference, readDifference } from "../store/books.ts";
 import type { Store } from "../store/store.ts";
 
-/** @public */
 export interface TakingIn extends BookPlace {
   readonly decimal: number; // the currency's decimals
   readonly amount: string; // as reconcile shows it: negative if less was found
@@ -18,10 +17,7 @@ export interface TakingIn extends BookPlace {
   readonly nowMs: number;
 }
 
-/**
- * A difference in the usual notation: found minus expected.
- * @public
- */
+/** A difference in the usual notation: found minus expected. */
 export function signedAmount(units: bigint, decimal: number): string {
   return `${units < 0n ? "-" : ""}${formatAmount(units < 0n ? -units : units, decimal)}`;
 }
@@ -30,7 +26,6 @@ export function signedAmount(units: bigint, decimal: number): string {
  * Accepts the difference that the newest closing found, at the block of its comparison, with all
  * unordered payments up to that block. Refuses GATEWAY_NO_DIFFERENCE if there is none, or it has
  * another amount. Returns when the entry is durable; a second call is refused.
- * @public
  */
 export function takeIn(store: Store, taking: TakingIn): { readonly ok: true; readonly entry: BookEntryRow } | Refusal {
   const { network, address, currency, decimal, amount, person, reason, nowMs } = taking;

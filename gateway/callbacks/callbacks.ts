@@ -29,7 +29,6 @@ import { type OutboxOptions, tellChanges } from "./outbox.ts";
 import { nextTry, retryAfterOf } from "./schedule.ts";
 import { signedHeaders } from "./signature.ts";
 
-/** @public */
 export interface CallbacksOptions extends OutboxOptions {
   readonly store: Store;
   readonly signals: Pick<Signals, "on">;
@@ -39,7 +38,6 @@ export interface CallbacksOptions extends OutboxOptions {
   readonly log: GatewayLog;
 }
 
-/** @public */
 export interface Callbacks {
   // Harmless to call twice. Deliveries in progress are cut off and sent again after the next start.
   close(): void;
@@ -64,7 +62,6 @@ interface Outcome {
   readonly sent: Sent;
 }
 
-/** @public */
 export function startCallbacks(options: CallbacksOptions): Callbacks {
   const dispatcher = new Dispatcher(options);
   dispatcher.look(0);
@@ -77,10 +74,7 @@ export function startCallbacks(options: CallbacksOptions): Callbacks {
   };
 }
 
-/**
- * True if a receiver accepted the event.
- * @public
- */
+/** True if a receiver accepted the event. */
 export function isTaken({ status }: Pick<Sent, "status">): boolean {
   return status >= 200 && status < 300;
 }
@@ -88,7 +82,6 @@ export function isTaken({ status }: Pick<Sent, "status">): boolean {
 /**
  * The secrets that sign for a target now, newest first.
  * @throws AgentError GATEWAY_SECRET_SEALED
- * @public
  */
 export function secretsOf(target: CallbackTargetRow, sealingKey: Uint8Array, nowMs: number): readonly string[] {
   const { id, secretBox, oldSecretBox, oldUntil } = target;

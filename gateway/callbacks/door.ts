@@ -12,7 +12,6 @@ import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import type { CallbackSettings } from "../config/callback-settings.ts";
 import { hostOf, mayReach, urlProblem } from "./guard.ts";
 
-/** @public */
 export interface Sent {
   readonly status: number; // HTTP; 0 without an answer
   readonly answer: string; // the first bytes of the answer, or the reason why there is none
@@ -20,7 +19,6 @@ export interface Sent {
   readonly durationMs: number;
 }
 
-/** @public */
 export interface Letter {
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
@@ -28,7 +26,6 @@ export interface Letter {
   readonly tries: number; // earlier tries; each try uses another address of the name
 }
 
-/** @public */
 export interface DoorOptions {
   readonly settings: CallbackSettings;
   readonly monotonic: () => number; // milliseconds
@@ -36,7 +33,6 @@ export interface DoorOptions {
   readonly ca?: string; // PEM: trusted instead of the machine's own certificates, the default
 }
 
-/** @public */
 export interface Door {
   /** Tries to send, without a retry. Never rejects for a network fault. */
   send(letter: Letter): Promise<Sent>;
@@ -48,7 +44,6 @@ const answerBytesMax = 512;
 /** Time to wait after the status for the answer's text, which is only for the log. */
 const answerMs = 1_000;
 
-/** @public */
 export function createDoor(options: DoorOptions): Door {
   const underWay = new Set<() => void>();
   return {
@@ -139,10 +134,7 @@ function exchange(url: URL, address: string, letter: Letter, options: Exchange, 
   });
 }
 
-/**
- * The status decides; the first bytes of the answer are only for the log.
- * @public
- */
+/** The status decides; the first bytes of the answer are only for the log. */
 export function heardOf(outcome: Outcome): Heard {
   if (outcome.ok) {
     const { status, retryAfter, body } = outcome;

@@ -6,10 +6,7 @@
  */
 import type { Glimpse, RecordChange } from "../store/callback-outbox.ts";
 
-/**
- * In the order of docs/api.md.
- * @public
- */
+/** In the order of docs/api.md. */
 export const eventTypes = [
   "deposit.detected",
   "deposit.partial",
@@ -27,13 +24,9 @@ export const eventTypes = [
   "withdrawal.completed",
   "withdrawal.failed",
 ] as const;
-/** @public */
 export type EventType = (typeof eventTypes)[number];
 
-/**
- * The event that `gateway callbacks test` sends, to a target with any filter.
- * @public
- */
+/** The event that `gateway callbacks test` sends, to a target with any filter. */
 export const testType = "webhook.test";
 
 /** Facts that the change alone does not have. */

@@ -8,10 +8,7 @@ import { BlockList, isIP } from "node:net";
 import { isLoopback } from "../../base/loopback.ts";
 import type { CallbackSettings } from "../config/callback-settings.ts";
 
-/**
- * Settings of the guard.
- * @public
- */
+/** Settings of the guard. */
 export type GuardSettings = Pick<CallbackSettings, "allowLoopback" | "allowNetworks">;
 
 const urlCharactersMax = 2_048;
@@ -69,7 +66,6 @@ export function hostOf(url: URL): string {
 /**
  * The reason why no target can have this URL; "" if there is none. An address that only the name's
  * look-up shows is checked when a callback is sent.
- * @public
  */
 export function urlProblem(text: string, settings: GuardSettings): string {
   if (text.length > urlCharactersMax) return `must have at most ${urlCharactersMax} characters`;

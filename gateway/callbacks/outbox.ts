@@ -22,7 +22,6 @@ import type { TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { type EventType, eventsOf, testType } from "./events.ts";
 
-/** @public */
 export interface OutboxOptions {
   readonly config: Pick<GatewayConfig, "currencies">;
   readonly recordOf: (row: TransactionRow) => object; // as GET transaction shows it
@@ -102,10 +101,7 @@ function other({ payment }: RecordChange, { config }: OutboxOptions): object {
 
 const newEventId = (random: OutboxOptions["random"]): string => `msg_${Buffer.from(random(idBytes)).toString("hex")}`;
 
-/**
- * An event without a record, for one target that an operator tests.
- * @public
- */
+/** An event without a record, for one target that an operator tests. */
 export function testEvent(
   target: Pick<CallbackTargetRow, "id" | "merchant">,
   { random, clock }: Pick<OutboxOptions, "random" | "clock">,

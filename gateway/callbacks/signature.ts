@@ -9,10 +9,7 @@ import { createHmac } from "node:crypto";
 const prefix = "whsec_";
 const secretBytes = 32;
 
-/**
- * Makes a new secret in the form that the receiver gets.
- * @public
- */
+/** Makes a new secret in the form that the receiver gets. */
 export function newSecret(random: (bytes: number) => Uint8Array): string {
   return `${prefix}${Buffer.from(random(secretBytes)).toString("base64")}`;
 }
@@ -20,7 +17,6 @@ export function newSecret(random: (bytes: number) => Uint8Array): string {
 /**
  * The header fields of one try. `timestamp` is in seconds since 1970; `secrets` begin with the
  * newest.
- * @public
  */
 export function signedHeaders(
   secrets: readonly string[],

@@ -12,7 +12,6 @@ const writtenMax = 128;
  * [2001:db8::1]:443), in brackets, in quotes, or with a zone (fe80::1%eth0), which is left out.
  * IPv4 inside IPv6 (RFC 4291 section 2.5.5.2) counts as the IPv4 address. Null for any other text,
  * such as "unknown" and names. Sources: RFC 7239 section 6; RFC 3986 section 3.2.2.
- * @public
  */
 export function readAddress(text: string): string | null {
   if (text.length > writtenMax) return null;
@@ -36,7 +35,6 @@ function unmapped(address: string): string {
 /**
  * Returns a test of membership in a list; false for a text that is not an IP address. IPv4 inside
  * IPv6 counts as the IPv4 address.
- * @public
  */
 export function addressList(entries: readonly string[]): (address: string | undefined) => boolean {
   const familyOf = (address: string) => (isIP(address) === 6 ? "ipv6" : "ipv4");
@@ -49,10 +47,7 @@ export function addressList(entries: readonly string[]): (address: string | unde
   return (address = "") => isIP(address) !== 0 && list.check(address, familyOf(address));
 }
 
-/**
- * True if a text is an IP address, or a network: an address with its bits (192.0.2.0/24).
- * @public
- */
+/** True if a text is an IP address, or a network: an address with its bits (192.0.2.0/24). */
 export function isAddressOrNetwork(text: string): boolean {
   const [address = "", bits, ...rest] = text.split("/");
   const widest = isIP(address) === 6 ? 128 : 32;

@@ -1,10 +1,7 @@
-/**
- * `callbacks` of gateway.config.json. Source: docs/api.md, section on running it.
- */
+/** `callbacks` of gateway.config.json. Source: docs/api.md, section on running it. */
 import { isIP } from "node:net";
 import { boolean, integer, list, object, type Reader, shapeFault, string } from "../../protocol/shape.ts";
 
-/** @public */
 export interface CallbackSettings {
   readonly allowLoopback: boolean; // development: plain http and this machine
   // Private addresses or networks that callbacks may reach.
@@ -33,7 +30,6 @@ const network: Reader<string> = (value, path) => {
   return text;
 };
 
-/** @public */
 export const callbacksShape = object(
   {},
   {
@@ -47,7 +43,6 @@ export const callbacksShape = object(
 /**
  * @param isLocal true if the gateway serves only its own machine
  * @throws AgentError JSON_SHAPE
- * @public
  */
 export function callbackSettings(raw: ReturnType<typeof callbacksShape> | undefined, isLocal: boolean): CallbackSettings {
   const { allowPrivate = false, allowNetworks = [], retrySeconds = retrySecondsDefault } = raw ?? {};

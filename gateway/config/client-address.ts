@@ -10,7 +10,6 @@ import { addressList, readAddress } from "./address-list.ts";
 /**
  * `unreadable` is the entry of a trusted proxy that is no address; "" without one. The request then
  * counts as the proxy's own.
- * @public
  */
 export interface ClientAddress {
   readonly address: string;
@@ -23,7 +22,6 @@ const shownMax = 64;
 /**
  * Returns a function from a request to its client's address. `trusted` has addresses and networks
  * such as 10.0.0.0/8.
- * @public
  */
 export function addressReader(trusted: readonly string[]): (request: IncomingMessage) => ClientAddress {
   const isProxy = addressList(trusted);

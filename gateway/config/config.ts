@@ -25,7 +25,6 @@ import { withoutNodeKey } from "./node-keys.ts";
 import { type PriceSettings, priceSection, priceSettings } from "./price-settings.ts";
 import { type GatewaySweep, sweepOf, sweepShape, sweepsAtOnce, sweepsAtOnceDefault } from "./sweep-settings.ts";
 
-/** @public */
 export interface GatewayChain {
   readonly family: FamilyName;
   readonly chainId: ChainId;
@@ -39,7 +38,6 @@ export interface GatewayChain {
   readonly confirmations: number | "finalized";
 }
 
-/** @public */
 export interface GatewayCurrency {
   readonly id: string;
   readonly preset: string; // preset that its settings extend; "" none
@@ -59,7 +57,6 @@ export interface GatewayCurrency {
   readonly sweep: GatewaySweep;
 }
 
-/** @public */
 export interface GatewayLimits {
   readonly readsPerSecond: number; // per key
   readonly writesPerSecond: number; // per key
@@ -71,17 +68,13 @@ export interface GatewayLimits {
   readonly listMax: number; // largest number of records in an answer of /transactions without `limit`; 0 for all
 }
 
-/** @public */
 export interface GatewayLifetimes {
   readonly depositMinutes: number;
   readonly withdrawalHours: number; // unsigned and unanswered
   readonly approvalDays: number; // manual, waiting for an operator
 }
 
-/**
- * The receiver of the gateway's alerts, and the time after which an agent counts as away.
- * @public
- */
+/** The receiver of the gateway's alerts, and the time after which an agent counts as away. */
 export interface GatewayAlerts {
   readonly target:
     | { readonly kind: "command"; readonly command: readonly string[] }
@@ -89,7 +82,6 @@ export interface GatewayAlerts {
   readonly agentAwayMinutes: number;
 }
 
-/** @public */
 export interface GatewayConfig {
   readonly listen: {
     readonly host: string;
@@ -314,7 +306,6 @@ function databasePath(text: string, base: string): string {
  * Reads the text of gateway.config.json. `base` is the folder of its relative paths; `changedAtMs`
  * is when it was written (the age of its manual prices).
  * @throws AgentError JSON_*, JSON_SHAPE naming the key
- * @public
  */
 export function parseConfig(text: string | Uint8Array, base: string, changedAtMs: number): GatewayConfig {
   const { value, chainPreset, currencyPreset } = expanded(parseJson(readable(text), { bytesMax: configBytesMax, keysMax: 512 }));
@@ -354,7 +345,6 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
 /**
  * Reads the file.
  * @throws AgentError GATEWAY_CONFIG_MISSING, GATEWAY_CONFIG_INVALID (its cause names the key)
- * @public
  */
 export function readConfig(path: string): GatewayConfig {
   let text: Uint8Array;

@@ -1,26 +1,17 @@
 /** The fiat currencies of prices, and amounts in them as a shop asks for them. */
 
-/** @public */
 export const fiats = ["USD", "EUR", "TRY"] as const;
-/** @public */
 export type Fiat = (typeof fiats)[number];
 
-/**
- * Cents and kuruş.
- * @public
- */
+/** Cents and kuruş. */
 export const fiatDecimal = 2;
 
-/** @public */
 export interface FiatSum {
   readonly fiatCurrency: Fiat;
   readonly fiatAmount: string; // decimal string above zero, at most `fiatDecimal` fraction digits
 }
 
-/**
- * The quote of a fiat amount, as the record keeps and shows it: decimal strings.
- * @public
- */
+/** The quote of a fiat amount, as the record keeps and shows it: decimal strings. */
 export interface Quote extends FiatSum {
   readonly price: string; // for one unit of the currency
   readonly priceUpdatedAt: string; // time of the price

@@ -3,7 +3,6 @@
 /** Largest time of a JavaScript date. A statement of an agent may name any number. */
 const dateMsMax = 8.64e15;
 
-/** @public */
 export function momentOf(ms: number): string {
   return Math.abs(ms) <= dateMsMax ? new Date(ms).toISOString() : `${ms} ms after 1970`;
 }

@@ -4,7 +4,6 @@
  * its operator puts another key there.
  */
 
-/** @public */
 export const nodeKeyPlaceholder = "<NODE_KEY>";
 
 /**
@@ -16,7 +15,6 @@ const plainPart = /^[a-z][a-z0-9-]{0,11}$|^$/;
 /**
  * The address without parts that may be a key: user, password, every value of the query, and each
  * part of the path that is no short word. An address without such parts is returned unchanged.
- * @public
  */
 export function withoutNodeKey(address: string): string {
   const { protocol, host, username, password, pathname, search, hash } = new URL(address);

@@ -7,10 +7,7 @@ import { currencyPattern } from "../../protocol/fields.ts";
 import { integer, object, type Reader, record, shapeFault, string } from "../../protocol/shape.ts";
 import { bareUrl } from "./bare-url.ts";
 
-/**
- * Prices that an operator typed: decimal strings, for one unit of the currency.
- * @public
- */
+/** Prices that an operator typed: decimal strings, for one unit of the currency. */
 export interface ManualPrice {
   readonly usd: string;
   readonly eur: string;
@@ -18,18 +15,14 @@ export interface ManualPrice {
   readonly atMs: number | null; // when it was right; null: the file's time
 }
 
-/** @public */
 export const sourceNames = ["coinbase", "kraken", "bitstamp", "coingecko", "btcturk", "paribu", "binance"] as const;
-/** @public */
 export type SourceName = (typeof sourceNames)[number];
 
-/** @public */
 export interface PriceSource {
   readonly name: SourceName;
   readonly url: string; // replaces the source's own address; "" by default
 }
 
-/** @public */
 export interface PriceSettings {
   readonly manual: Readonly<Record<string, ManualPrice>>;
   readonly changedAtMs: number; // time of the file
@@ -61,7 +54,6 @@ const positive = (max: number): Reader<number> => integer({ min: 1, max });
 /**
  * Reads the section; a setting that is left out stays undefined.
  * @throws AgentError JSON_SHAPE
- * @public
  */
 export const priceSection = object(
   {},
@@ -78,7 +70,6 @@ export const priceSection = object(
   },
 );
 
-/** @public */
 export type PriceSection = ReturnType<typeof priceSection>;
 
 const minuteSeconds = 60;
@@ -96,7 +87,6 @@ function sourcesOf(section: NonNullable<PriceSection["sources"]>): readonly Pric
  * The settings of a section that was read; `changedAtMs` is when its file was written.
  * @throws AgentError JSON_SHAPE for an unknown source, a price of an unknown currency, and prices
  * that would be stale between two questions
- * @public
  */
 export function priceSettings(
   { manual = {}, sources = {}, ...numbers }: PriceSection,

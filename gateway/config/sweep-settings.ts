@@ -4,10 +4,7 @@
  */
 import { boolean, integer, object, type Reader, string } from "../../protocol/shape.ts";
 
-/**
- * The conditions for sweeping a deposit address's balance to the hot wallet.
- * @public
- */
+/** The conditions for sweeping a deposit address's balance to the hot wallet. */
 export interface GatewaySweep {
   readonly isAutomatic: boolean; // false: only an operator orders sweeps
   readonly feeMultiple: number; // the amount is at least this many times the fee; of a token only if both prices are known
@@ -19,19 +16,14 @@ const sweepsAtOnceMax = 12;
 /**
  * This many more sweeps may be stuck, because a recovery order has room for both together
  * (gateway/recovery/order.ts).
- * @public
  */
 export const stuckSweepsMax = 20;
-/** @public */
 export const sweepsAtOnceDefault = 8;
 const feeMultipleDefault = 20;
 /** A deposit of a token loses at most a tenth of its value to its sweep. */
 const feeMultipleOfTokens = 10;
 
-/**
- * The settings in the configuration of a currency.
- * @public
- */
+/** The settings in the configuration of a currency. */
 export const sweepShape = object(
   {},
   {
@@ -41,13 +33,9 @@ export const sweepShape = object(
   },
 );
 
-/** @public */
 export const sweepsAtOnce: Reader<number> = integer({ min: 1, max: sweepsAtOnceMax });
 
-/**
- * The settings with their defaults; `least` was read before.
- * @public
- */
+/** The settings with their defaults; `least` was read before. */
 export function sweepOf(
   entry: ReturnType<typeof sweepShape> | undefined,
   { least, isCoin }: { readonly least: string; readonly isCoin: boolean },

@@ -25,18 +25,12 @@ import type { AgentRow, ReceivingKeyRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { ceilingStep, farPlaces } from "./ceiling-steps.ts";
 
-/**
- * The ceiling to ask for while `next` is the first free index: at least half a step ahead.
- * @public
- */
+/** The ceiling to ask for while `next` is the first free index: at least half a step ahead. */
 export function wantedCeiling(next: number): number {
   return (Math.floor((next + ceilingStep / 2) / ceilingStep) + 1) * ceilingStep;
 }
 
-/**
- * The ceiling that the agent's ledger should hold; null if the present ceiling is high enough.
- * @public
- */
+/** The ceiling that the agent's ledger should hold; null if the present ceiling is high enough. */
 export function askedCeiling({ nextDepositIndex, depositCeiling }: AgentRow): number | null {
   const wanted = wantedCeiling(nextDepositIndex);
   return wanted > depositCeiling ? wanted : null;
@@ -99,7 +93,6 @@ function skip(database: Database, holder: Holder, to: number, nowMs: number): nu
 /**
  * Every deposit account that a merchant ever had here, with its first index whose address has not
  * left, and the ceiling in the agent's ledger.
- * @public
  */
 export function listDepositAccounts(database: Database, merchant: string): readonly DepositAccount[] {
   const own = holders(database).filter((holder) => holder.merchant === merchant);
@@ -109,7 +102,6 @@ export function listDepositAccounts(database: Database, merchant: string): reado
   });
 }
 
-/** @public */
 export interface DepositAccount {
   readonly family: string;
   readonly id: string; // the text that addresses are derived from
@@ -125,7 +117,6 @@ export interface DepositAccount {
  * an address. The caller must have the addresses watched. Runs in the caller's transaction.
  * Harmless to call twice.
  * @returns the number of skipped indexes
- * @public
  */
 export function passOver(database: Database, firstAddress: string, to: number): number {
   let passed = 0;
@@ -139,10 +130,7 @@ export function passOver(database: Database, firstAddress: string, to: number): 
 
 const farBehind = ({ next }: Holder): number => next + Math.max(farPlaces, next);
 
-/**
- * The result of the comparison at a start.
- * @public
- */
+/** The result of the comparison at a start. */
 export interface Found {
   readonly reason: string; // why the database counts as restored from a backup; "" if it does not
   readonly skipped: number;
@@ -151,7 +139,6 @@ export interface Found {
 /**
  * Compares the database with the marks outside it, before anything is read or given out. `marks` is
  * null if there is no file. A restored database continues at its ceilings.
- * @public
  */
 export function compareMarks(database: Database, marks: ReadonlyMap<string, AddressMark> | null, nowMs: number): Found {
   const reason = reasonOf(database, marks);
@@ -172,7 +159,6 @@ export function compareMarks(database: Database, marks: ReadonlyMap<string, Addr
 /**
  * The marks next to the database from now on: the earlier marks, raised to the database's own
  * counts.
- * @public
  */
 export function marksOf(database: Database, known: ReadonlyMap<string, AddressMark> | null): ReadonlyMap<string, AddressMark> {
   const marks = new Map(known ?? []);
@@ -227,7 +213,6 @@ interface Doubt {
  * Marks the database as restored from a backup, because an agent reports an entry that this
  * database has forgotten. Agents that have caught up in this run are not asked again. Runs in the
  * caller's transaction. Harmless to call twice.
- * @public
  */
 export function doubtDatabase(database: Database, agentId: string, { reason, run, nowMs }: Doubt): void {
   const agent = readAgent(database, agentId);
@@ -237,7 +222,6 @@ export function doubtDatabase(database: Database, agentId: string, { reason, run
 /**
  * Keeps the ceiling in the agent's ledger. A ceiling that this database cannot have asked for
  * proves a restore from a backup. Runs in the caller's transaction.
- * @public
  */
 export function learnCeiling(
   database: Database,
@@ -256,7 +240,6 @@ export function learnCeiling(
  * Settles the ceiling of an agent that has caught up in this run; a restored database continues
  * from there. Runs in the caller's transaction. Harmless to call twice.
  * @returns the number of skipped indexes
- * @public
  */
 export function settleAgent(
   database: Database,
@@ -283,7 +266,6 @@ function knownEnd(agent: AgentRow, marks: AddressMarks): number {
  * Ends the wait of a restored database after every chain was read since the restore was noticed,
  * and every agent has reported its ceiling. Harmless to call twice.
  * @returns true if it ended now
- * @public
  */
 export function endIfCaughtUp(database: Database, isReadSince: (atMs: number) => boolean): boolean {
   const putBack = putBackOf(database);

@@ -24,7 +24,6 @@ import { checkAmount, checkCurrency } from "../withdrawals/checks.ts";
 import { askedCeiling } from "./ceilings.ts";
 import { later, lookedSince, type Payee, takeAddress, type Unlooked } from "./payee.ts";
 
-/** @public */
 export interface DepositRequest {
   readonly merchant: string;
   readonly body: Uint8Array;
@@ -135,7 +134,6 @@ function askForCeiling({ store, signals }: Service, merchant: string): void {
  * Makes the deposit request, or finds the one that this orderId made before. Answers 400 or 503 if
  * nothing was made, 409 if the orderId was used with other content. Harmless to call twice; the
  * answer has the first quote again.
- * @public
  */
 export async function requestDeposit(service: Service, request: DepositRequest): Promise<Answer> {
   const order = readOrder(request.body, { address: "none", tag: false, fiat: true });

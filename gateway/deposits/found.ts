@@ -13,16 +13,12 @@ import type { Database, Store } from "../store/store.ts";
 import { type DepositAccount, passOver } from "./ceilings.ts";
 import type { Found, Scanned } from "./scan.ts";
 
-/**
- * Findings on one chain.
- * @public
- */
+/** Findings on one chain. */
 export interface FoundOn {
   readonly network: string;
   readonly scanned: Scanned;
 }
 
-/** @public */
 export interface TakenIn {
   readonly watched: number; // addresses
   readonly passedOver: number; // indexes that no order will get
@@ -35,7 +31,6 @@ const sliceMax = 250;
  * Takes in the addresses; returns when all is durable. Harmless to call twice. `networks` are those
  * of the configuration.
  * @throws AgentError GATEWAY_STORE_*
- * @public
  */
 export function takeInFound(
   store: Store,

@@ -12,14 +12,10 @@ import type { BlockId, WatcherNodes } from "../../chains/nodes.ts";
 /**
  * This many unused indexes in a row end a scan. Wallets stop after 20 (BIP-44). Here each order
  * takes an index, paid or not, so the limit is the step of the ceilings.
- * @public
  */
 export const gapDefault = 1_000;
 
-/**
- * The fields of an account that a scan needs.
- * @public
- */
+/** The fields of an account that a scan needs. */
 export interface ScannedAccount {
   readonly family: string;
   readonly id: string; // an account's extended public key
@@ -27,10 +23,8 @@ export interface ScannedAccount {
   readonly known: number; // addresses below this index may have left; the gap counts from here
 }
 
-/** @public */
 export type ScanNodes = Pick<WatcherNodes, "balances" | "wereUsed" | "finalTip">;
 
-/** @public */
 export interface ScanOptions {
   readonly reader: ScanNodes;
   readonly currencies: readonly { readonly id: string; readonly contract: string }[]; // the chain's currencies
@@ -46,10 +40,7 @@ export interface ScanOptions {
   readonly onProgress: (place: number) => void;
 }
 
-/**
- * A used address that no request names.
- * @public
- */
+/** A used address that no request names. */
 export interface Found {
   readonly account: ScannedAccount;
   readonly place: number;
@@ -59,7 +50,6 @@ export interface Found {
   readonly wasUsed: boolean; // the account sent a transaction, or exists on the chain
 }
 
-/** @public */
 export interface Scanned {
   readonly first: BlockId; // payments in later blocks may be missing
   readonly last: number; // differs from the first if nodes did not keep its state
@@ -78,7 +68,6 @@ const retryMs = 500;
 /**
  * Scans accounts of a chain's family, one after the other.
  * @throws AgentError NODE_*
- * @public
  */
 export async function scanAccounts(accounts: readonly ScannedAccount[], options: ScanOptions): Promise<Scanned> {
   const first = await options.reader.finalTip();

@@ -22,7 +22,6 @@ const lookMs = 1_000;
  * again from its vouched block, because earlier readings did not search for these addresses. Runs
  * in the caller's transaction.
  * @returns the number of remaining indexes
- * @public
  */
 export function watchSkipped(database: Database, placesMax: number, nowMs: number): number {
   const range = firstForgottenRange(database);
@@ -52,7 +51,6 @@ interface Options {
 /**
  * Watches skipped addresses while the gateway runs. After a fault of the database the indexes are
  * tried again. `close` is harmless to call twice.
- * @public
  */
 export function startWatchingSkipped({ store, log, clock }: Options): { close(): void } {
   let timer: NodeJS.Timeout;

@@ -43,7 +43,6 @@ const socketOptions: ServerOptions & { maxFragments: number; maxBufferedChunks: 
 };
 
 /**
- * @public
  */
 export interface HubOptions {
   readonly server: Server | SecureServer;
@@ -59,7 +58,6 @@ export interface HubOptions {
 }
 
 /**
- * @public
  */
 export interface Hub {
   /** True if the agent's link is open and its handshake is done. */
@@ -70,10 +68,7 @@ export interface Hub {
   close(): Promise<void>;
 }
 
-/**
- * Answers the server's upgrade requests from now on.
- * @public
- */
+/** Answers the server's upgrade requests from now on. */
 export function startHub(options: HubOptions): Hub {
   const { server, signals, log, clock } = options;
   const limits = { ...linkLimits, ...options.limits };

@@ -6,12 +6,9 @@
  * connection after its hello needs no place.
  */
 
-/** @public */
 export const placesPerBlock = 20; // agents behind one address that connect at the same moment
-/** @public */
 export const placesInAll = 1000;
 
-/** @public */
 export class Places<Connection> {
   readonly #isKnown: (block: string) => boolean;
   readonly #silent = new Map<string, Set<Connection>>(); // by block; in each the oldest first

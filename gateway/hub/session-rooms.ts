@@ -16,10 +16,7 @@ export interface Live {
   readonly signerKey: KeyObject;
 }
 
-/**
- * `S` is the session itself.
- * @public
- */
+/** `S` is the session itself. */
 export interface SessionRooms<S> {
   readonly store: Store;
   readonly gatewayKey: KeyObject;

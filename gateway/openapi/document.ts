@@ -11,10 +11,7 @@ import { schemas } from "./records.ts";
 import { type Json, reference, text } from "./schema.ts";
 import { webhookParameters, webhookSchemas, webhooks } from "./webhooks.ts";
 
-/**
- * An operation as the routes have it: `path` relative to /api/v1, parameters with a colon.
- * @public
- */
+/** An operation as the routes have it: `path` relative to /api/v1, parameters with a colon. */
 export interface Operation {
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -117,7 +114,6 @@ const tokenWords =
   "A JWT made from the shop's API key, fresh for each request: docs/api.md, section on the token. HS256 over the secret's text, or " +
   "EdDSA; `exp` at most 300 seconds after `iat`; one use on POST. The role is the scope that the key needs.";
 
-/** @public */
 export function createDocument(of: {
   readonly publicUrl: string;
   readonly version: string;

@@ -13,10 +13,7 @@ import { pageStyle } from "./page-style.ts";
 /** No script at all; one style sheet from here; pictures only from within the page. */
 const policy = "default-src 'none'; style-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/**
- * Adds the description to the server.
- * @public
- */
+/** Adds the description to the server. */
 export function addDescription(server: FastifyInstance, { publicUrl }: { readonly publicUrl: string }): void {
   const document = createDocument({ publicUrl, version, operations });
   const text = JSON.stringify(document);

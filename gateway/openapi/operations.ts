@@ -9,7 +9,6 @@ import type { AnswerCode } from "../answer/messages.ts";
 import { listOf } from "./records.ts";
 import { type Json, reference, text } from "./schema.ts";
 
-/** @public */
 export interface Described {
   readonly summary: string;
   readonly description: string;
@@ -22,10 +21,7 @@ export interface Described {
   readonly codes: readonly AnswerCode[]; // in addition to the common codes
 }
 
-/**
- * Codes that any operation may answer.
- * @public
- */
+/** Codes that any operation may answer. */
 export const commonCodes: readonly AnswerCode[] = [
   ...([
     "request_invalid",
@@ -86,7 +82,6 @@ const listParameters: readonly Json[] = [
 
 const withdrawal = { currency: "eth", amount: "0.5", address: "0x70997970C51812dc3A010C7d01b50e0d17dc79C8", orderId: "out-77" };
 
-/** @public */
 export const described: Readonly<Record<string, Described>> = {
   createTransactionRequest: {
     summary: "Deposit request",

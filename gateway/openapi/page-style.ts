@@ -2,7 +2,6 @@
  * The style sheet of /docs: system fonts, light or dark as the reader's system is, nothing fetched.
  */
 
-/** @public */
 export const pageStyle = `:root { color-scheme: light dark; --line: #8884; --soft: #8881; --link: #0b57d0; }
 @media (prefers-color-scheme: dark) { :root { --link: #8ab4f8; } }
 * { box-sizing: border-box; }

@@ -154,7 +154,6 @@ function webhooksOf(document: Document): string {
 /**
  * The page of a document that `createDocument` made. `style` and `source` are the paths of style
  * sheet and document, relative to the page.
- * @public
  */
 export function createPage(given: object, { style, source }: { readonly style: string; readonly source: string }): string {
   const document = given as Document;

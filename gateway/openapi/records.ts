@@ -174,7 +174,6 @@ const balance = shape("What one currency's wallet holds.", {
   feeSufficient: flag("Whether that much is there."),
 });
 
-/** @public */
 export const schemas: Readonly<Record<string, Json>> = {
   ...orders,
   Transaction: transaction,

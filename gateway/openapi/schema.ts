@@ -7,7 +7,6 @@
 export interface Json {
   readonly [name: string]: JsonPart;
 }
-/** @public */
 export type JsonPart = string | number | boolean | null | Json | readonly JsonPart[];
 
 /** A string with its meaning. `more` adds keywords. */

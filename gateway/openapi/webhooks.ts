@@ -40,7 +40,6 @@ const timestamp = time("When it happened.");
 const { properties, ...recordShape } = schemas.Transaction as Json & { readonly properties: Json };
 const { mode: _mode, fee: _fee, ...depositFields } = properties; // only in withdrawals
 
-/** @public */
 export const webhookSchemas: Readonly<Record<string, Json>> = {
   Callback: shape("An event of one record.", { type, timestamp, sequence, data: reference("Transaction") }),
   UnattributedCallback: shape("Another currency came to the address of a deposit.", {
@@ -74,7 +73,6 @@ const header = (name: string, description: string, pattern: string, example: str
   schema: { type: "string", pattern, examples: [example] },
 });
 
-/** @public */
 export const webhookParameters: Readonly<Record<string, Json>> = {
   "webhook-id": header(
     "webhook-id",
@@ -116,10 +114,7 @@ function bodyOf(name: Type): Json {
 
 const narrowed = (properties: Json): Json => ({ type: "object", properties });
 
-/**
- * Each type of event with its message.
- * @public
- */
+/** Each type of event with its message. */
 export const webhooks: Json = Object.fromEntries(
   ([...eventTypes, testType] as const).map((name) => [
     name,

@@ -110,7 +110,6 @@ function payableNetworks({ chains }: GatewayConfig): ReadonlySet<string> {
  * The text of config.json for an agent of this gateway, without disabled currencies, and without
  * networks that one wallet must not combine. Its nodes are marked as the gateway's. Without
  * `hasNodes` the merchant fills in its own nodes.
- * @public
  */
 export function agentConfigText(config: GatewayConfig, hasNodes = true): string {
   const payable = payableNetworks(config);

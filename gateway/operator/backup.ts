@@ -12,7 +12,6 @@ import type { Store } from "../store/store.ts";
  * Copies the database to `file`.
  * @throws AgentError GATEWAY_FILE_EXISTS, also for an existing file unless `overwrite`;
  * GATEWAY_BACKUP_DAMAGED
- * @public
  */
 export function backUp(store: Store, file: string, nowMs: number, overwrite: boolean): StoreCopy {
   const path = resolve(file);
@@ -24,7 +23,6 @@ export function backUp(store: Store, file: string, nowMs: number, overwrite: boo
 /**
  * Reads all of a copy. With a key's fingerprint, the copy must belong to that key.
  * @throws AgentError GATEWAY_BACKUP_DAMAGED, GATEWAY_STORE_VERSION, GATEWAY_KEY_OTHER
- * @public
  */
 export function checkBackup(file: string, fingerprint: string | null): StoreCopy {
   const path = resolve(file);
@@ -42,10 +40,7 @@ export function checkBackup(file: string, fingerprint: string | null): StoreCopy
   );
 }
 
-/**
- * The lines about a copy, for an operator; no newline at the end.
- * @public
- */
+/** The lines about a copy, for an operator; no newline at the end. */
 export function describeCopy(file: string, copy: StoreCopy): string {
   const when = copy.copiedAt === 0 ? "not a copy that backup made" : new Date(copy.copiedAt).toISOString();
   const rows = [
@@ -59,10 +54,7 @@ export function describeCopy(file: string, copy: StoreCopy): string {
   return rows.map(([name = "", text = ""]) => `  ${name.padEnd(9)}${text}`).join("\n");
 }
 
-/**
- * The advice for an operator who has just made a copy; no newline at the end.
- * @public
- */
+/** The advice for an operator who has just made a copy; no newline at the end. */
 export function keepWords(keyFile: string, configFile: string): string {
   return [
     "  - not in it: the gateway's key and its configuration. Keep a copy of each apart from this file:",

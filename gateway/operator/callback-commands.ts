@@ -31,10 +31,7 @@ function wholeNumber(text: string): number {
   return count;
 }
 
-/**
- * Adds the commands to the program's tree.
- * @public
- */
+/** Adds the commands to the program's tree. */
 export function addCallbackCommands(program: Command, withBoth: (command: Command) => Command): void {
   const callbacks = program.command("callbacks").description("who is told of events by HTTP");
   withBoth(callbacks.command("add").description("tell a merchant's server; prints the secret, once"))

@@ -37,14 +37,10 @@ import { dateOf, type Operator } from "./people.ts";
 const targetIdBytes = 8;
 const targetsMax = 16;
 
-/**
- * Both secrets sign for this long after a rotation.
- * @public
- */
+/** Both secrets sign for this long after a rotation. */
 export const oldSecretHours = 24;
 const oldSecretMs = oldSecretHours * 3_600_000;
 
-/** @public */
 export interface NewTarget {
   readonly merchant: string;
   readonly url: string;
@@ -55,7 +51,6 @@ export interface NewTarget {
  * Adds a target; `secret` is the only copy. Refuses GATEWAY_UNKNOWN_MERCHANT. Refuses
  * GATEWAY_CALLBACK_URL for a URL that no callback may use, a URL that the merchant already has, and
  * a target above the limit.
- * @public
  */
 export function addCallback(
   by: Operator,
@@ -86,7 +81,6 @@ function audit(by: Operator, act: string, subject: string, detail: string): void
   recordAct(by.store.database, { at: by.nowMs, actor: "operator", act, subject, detail });
 }
 
-/** @public */
 export interface CallbackLine {
   readonly callbackId: string;
   readonly merchantId: string;
@@ -101,10 +95,7 @@ export interface CallbackLine {
   readonly status: number; // HTTP status of the newest answer; 0 none
 }
 
-/**
- * The targets of all merchants, or of one.
- * @public
- */
+/** The targets of all merchants, or of one. */
 export function listCallbacks(by: Operator, merchant: string | undefined): readonly CallbackLine[] {
   return listTargets(by.store.database, merchant ?? null).map((row) => ({
     callbackId: row.id,
@@ -124,7 +115,6 @@ export function listCallbacks(by: Operator, merchant: string | undefined): reado
 /**
  * Sends a `webhook.test` now and keeps it in the log. A target that was switched off and accepts
  * the test is switched on again. Refuses GATEWAY_UNKNOWN_CALLBACK.
- * @public
  */
 export async function testCallback(
   by: Operator,
@@ -153,7 +143,6 @@ export async function testCallback(
 /**
  * Gives a target a new secret; both secrets sign until `oldUntil`. Refuses
  * GATEWAY_UNKNOWN_CALLBACK.
- * @public
  */
 export function rotateCallback(
   by: Operator,
@@ -170,7 +159,6 @@ export function rotateCallback(
   });
 }
 
-/** @public */
 export interface DeliveryView {
   readonly delivery: number;
   readonly callbackId: string;
@@ -190,10 +178,7 @@ export interface DeliveryView {
   }[];
 }
 
-/**
- * Deliveries of the last 60 days with every try, newest first.
- * @public
- */
+/** Deliveries of the last 60 days with every try, newest first. */
 export function callbackDeliveries(
   { store: { database } }: Pick<Operator, "store">,
   of: { readonly merchant?: string; readonly target?: string },
@@ -217,7 +202,6 @@ export function callbackDeliveries(
 /**
  * Sends a delivery again, with the same bytes and id, and with all its tries. Refuses
  * GATEWAY_UNKNOWN_CALLBACK, also if its target is off or removed.
- * @public
  */
 export function redeliver(by: Operator, delivery: number): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
@@ -234,7 +218,6 @@ export function redeliver(by: Operator, delivery: number): { readonly ok: true }
 /**
  * Removes a target permanently and gives up its waiting deliveries. Refuses
  * GATEWAY_UNKNOWN_CALLBACK.
- * @public
  */
 export function removeCallback(by: Operator, id: string): { readonly ok: true; readonly givenUp: number } | Refusal {
   return by.store.write((database) => {

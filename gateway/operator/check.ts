@@ -26,7 +26,6 @@ const certificateDays = 14;
  * Checks the configuration at `path` and everything that it names. Error: the gateway would not
  * start, or would be wrong. Warning: the gateway starts, and an operator should look. Rejects only
  * for bugs. Harmless to call twice.
- * @public
  */
 export async function checkGateway(path: string, nowMs: number): Promise<readonly Finding[]> {
   const findings: Finding[] = [];

@@ -22,20 +22,16 @@ import { initFolder } from "./folder.ts";
 import { askHealth, failedChecks, warnedChecks } from "./health.ts";
 import { listAgents, type Operator, recoverAgent, releaseAgent } from "./people.ts";
 
-/** @public */
 export const exit = { fine: 0, no: 1, usage: 2, unreachable: 3, bug: 70 } as const;
 
-/** @public */
 export const print = (text: string): void => void process.stdout.write(`${visibleLines(text)}\n`);
 
-/** @public */
 export const clock = (): number => Date.now();
 const isJournal = isJournalStream(process.env.JOURNAL_STREAM, fstatSync(2));
 
 /**
  * Prints an error: in two lines for an operator or a script, or as one line of the log if the
  * journal reads.
- * @public
  */
 export function complain(message: string, hint: string): void {
   if (isJournal) {
@@ -49,7 +45,6 @@ export function complain(message: string, hint: string): void {
 /**
  * Answers an operator's signal to the running gateway, with a line of the log that no logLevel
  * suppresses.
- * @public
  */
 export function answer(event: "config-reload" | "config-refused" | "service-manager-away", message: string): void {
   const level = gatewayEvents[event][1];
@@ -57,10 +52,8 @@ export function answer(event: "config-reload" | "config-refused" | "service-mana
   process.stderr.write(`${isJournal ? priorityOf(level) : ""}${visible(line)}\n`);
 }
 
-/** @public */
 export const printJson = (value: object): void => print(JSON.stringify(value));
 
-/** @public */
 export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Logger, "level"> {
   const out = destination({ dest: 2, sync: true });
   // JSON escapes only the oldest control characters. Shops and nodes choose some of these texts,
@@ -71,11 +64,9 @@ export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Log
   return pino({ level, ...lineOptions("gateway", clock) }, stream);
 }
 
-/** @public */
 export interface ConfigOption {
   readonly config: string;
 }
-/** @public */
 export interface JsonOption extends ConfigOption {
   readonly json?: boolean;
 }
@@ -83,7 +74,6 @@ export interface JsonOption extends ConfigOption {
 /**
  * Opens configuration, key and database for `work`, and closes the database after `work`, or after
  * its promise.
- * @public
  */
 export function asOperator<T>(options: ConfigOption, work: (by: Operator, config: GatewayConfig) => T): T {
   const config = readConfig(options.config);
@@ -101,10 +91,7 @@ export function asOperator<T>(options: ConfigOption, work: (by: Operator, config
   }
 }
 
-/**
- * True for a success. Otherwise prints the refusal and sets the exit status.
- * @public
- */
+/** True for a success. Otherwise prints the refusal and sets the exit status. */
 export function allowed<T extends { readonly ok: true }>(outcome: T | Refusal): outcome is T {
   if (outcome.ok) return true;
   const [, , , meaning, advice] = codes[outcome.code];
@@ -113,7 +100,6 @@ export function allowed<T extends { readonly ok: true }>(outcome: T | Refusal): 
   return false;
 }
 
-/** @public */
 export function init(options: { readonly dir: string; readonly json?: boolean }): void {
   const made = initFolder(options.dir, makeLog("error"));
   if (options.json === true) {
@@ -124,7 +110,6 @@ export function init(options: { readonly dir: string; readonly json?: boolean })
   print(`Next: set publicUrl, chains and currencies there, then run this program with: start --config ${made.config}`);
 }
 
-/** @public */
 export function backup(file: string, options: JsonOption & { readonly check?: boolean; readonly yes?: boolean }): void {
   if (options.check === true) {
     // A restore drill may run on another machine. With a configuration, the copy must belong to its
@@ -142,7 +127,6 @@ export function backup(file: string, options: JsonOption & { readonly check?: bo
   });
 }
 
-/** @public */
 export function agentsList(options: JsonOption): void {
   asOperator(options, (by) => {
     const agents = listAgents(by);
@@ -171,7 +155,6 @@ function pairedState({ lockedCode, pausedAt }: ReturnType<typeof listAgents>[num
   return pausedAt === "" ? "paired" : `paused by its operator since ${pausedAt}`;
 }
 
-/** @public */
 export function agentsRelease(
   agentId: string,
   options: JsonOption & { readonly unheard?: boolean; readonly open?: boolean },
@@ -201,7 +184,6 @@ export function agentsRelease(
   });
 }
 
-/** @public */
 export function agentsRecover(agentId: string, options: JsonOption & { readonly above?: number }): void {
   asOperator(options, (by) => {
     const begun = recoverAgent(by, agentId, options.above ?? 0);
@@ -218,7 +200,6 @@ export function agentsRecover(agentId: string, options: JsonOption & { readonly 
   });
 }
 
-/** @public */
 export async function health(options: JsonOption): Promise<void> {
   const answer = await askHealth(readConfig(options.config));
   if (!answer.reached) {
@@ -234,7 +215,6 @@ export async function health(options: JsonOption): Promise<void> {
   process.exitCode = answer.ready ? exit.fine : exit.no;
 }
 
-/** @public */
 export async function check(options: JsonOption): Promise<void> {
   const findings = await checkGateway(options.config, clock());
   const ok = findings.every(({ severity }) => severity !== "error");

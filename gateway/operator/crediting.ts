@@ -15,13 +15,9 @@ import { readTransaction } from "../store/transactions.ts";
 import { judgementOf } from "../watcher/payments.ts";
 import type { Operator } from "./people.ts";
 
-/**
- * A payment's name on its network, as lists show it and commands accept it.
- * @public
- */
+/** A payment's name on its network, as lists show it and commands accept it. */
 export const paymentName = ({ txHash, logIndex }: Pick<PaymentRow, "txHash" | "logIndex">): string => `${txHash}:${logIndex}`;
 
-/** @public */
 export interface Crediting {
   readonly payments: readonly string[]; // by name, or by hash if the hash is unique
   readonly reason: string;
@@ -35,7 +31,6 @@ export interface Crediting {
  * GATEWAY_NOT_CREDITED for a payment that does not exist or belongs elsewhere, and for a Completed
  * request. An expired request that received less than its amount is refused unless `isShortFine`.
  * After a refusal nothing is written.
- * @public
  */
 export function creditPayments(
   by: Operator,

@@ -12,7 +12,6 @@ import { asOperator, type JsonOption, print, printJson } from "./command.ts";
 import { askHealth, type Health } from "./health.ts";
 import { withBoth } from "./words.ts";
 
-/** @public */
 export interface CurrencyLine {
   readonly id: string;
   readonly chain: string;
@@ -45,10 +44,7 @@ function outReasons(health: Health): ReadonlyMap<string, string> | null {
   }
 }
 
-/**
- * The currencies in the order of the configuration. `health` is the running gateway's answer.
- * @public
- */
+/** The currencies in the order of the configuration. `health` is the running gateway's answer. */
 export function describeService(config: GatewayConfig, health: Health, prices: Pick<Prices, "of">): readonly CurrencyLine[] {
   const out = outReasons(health);
   return Object.values(config.currencies).map((currency: GatewayCurrency) => {
@@ -87,7 +83,6 @@ async function list(options: JsonOption): Promise<void> {
   });
 }
 
-/** @public */
 export function addCurrencyCommand(program: Command): void {
   withBoth(program.command("currencies").description("all of them, and whether each is in service")).action(list);
 }

@@ -33,12 +33,10 @@ import {
 } from "./records.ts";
 import { remark, rowCount, withBoth } from "./words.ts";
 
-/** @public */
 export function listDeposits({ store }: Operator, query: TransactionQuery): readonly NamedTransaction[] {
   return listedTransactions(store.database, query);
 }
 
-/** @public */
 export interface ShownDeposit {
   readonly ok: true;
   readonly row: NamedTransaction;
@@ -48,10 +46,7 @@ export interface ShownDeposit {
   readonly acts: readonly Act[];
 }
 
-/**
- * A deposit with all payments to its address. Refuses GATEWAY_UNKNOWN_RECORD.
- * @public
- */
+/** A deposit with all payments to its address. Refuses GATEWAY_UNKNOWN_RECORD. */
 export function showDeposit({ store: { database } }: Operator, id: string): ShownDeposit | Refusal {
   const row = namedTransaction(database, "deposit", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
@@ -64,7 +59,6 @@ export function showDeposit({ store: { database } }: Operator, id: string): Show
  * Makes an expired deposit Completed. Refuses GATEWAY_UNKNOWN_RECORD. Refuses GATEWAY_NOT_CREDITED
  * for a deposit that is open or Completed, also by an earlier credit. A deposit that received
  * nothing, or less than its amount unless `isShortFine`, is refused too.
- * @public
  */
 export function creditDeposit(
   by: Operator,
@@ -91,10 +85,7 @@ function creditProblem(row: NamedTransaction, isShortFine: boolean): string | nu
   return "less was paid than it asked for; --short credits it all the same";
 }
 
-/**
- * Adds a note to a deposit, for later readers. Refuses GATEWAY_UNKNOWN_RECORD.
- * @public
- */
+/** Adds a note to a deposit, for later readers. Refuses GATEWAY_UNKNOWN_RECORD. */
 export function noteDeposit(by: Operator, id: string, text: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     if (namedTransaction(database, "deposit", id) === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
@@ -210,7 +201,6 @@ function note(id: string, text: string, options: JsonOption): void {
   });
 }
 
-/** @public */
 export function addDepositCommands(program: Command): void {
   const deposits = program.command("deposits").description("what was to be paid in, and what was");
   withFilters(deposits.command("list").description("the newest ones"))

@@ -40,7 +40,6 @@ const firstConfig = {
 /**
  * Writes a new file of mode 0600 and returns when it is durable.
  * @throws AgentError GATEWAY_FILE_EXISTS, also for a file that cannot be made
- * @public
  */
 export function writeOwnFile(path: string, text: string): void {
   let descriptor: number;
@@ -61,7 +60,6 @@ export function writeOwnFile(path: string, text: string): void {
  * Makes the gateway's folder, which may exist, and the three files in it.
  * @throws AgentError GATEWAY_FILE_EXISTS if one of the files exists, before anything is written, or
  * if the folder cannot be made
- * @public
  */
 export function initFolder(
   dir: string,

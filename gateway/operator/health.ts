@@ -7,7 +7,6 @@ import type { GatewayConfig } from "../config/config.ts";
 const timeoutMs = 5_000;
 const answerBytesMax = 65_536;
 
-/** @public */
 export type Health =
   | { readonly reached: true; readonly ready: boolean; readonly text: string }
   | { readonly reached: false; readonly text: string };
@@ -16,7 +15,6 @@ const wildcards: ReadonlySet<string> = new Set(["0.0.0.0", "::"]);
 
 /**
  * Asks with a time limit of five seconds. Never rejects: an unreachable gateway is an answer too.
- * @public
  */
 export function askHealth(config: GatewayConfig): Promise<Health> {
   const { listen, publicUrl } = config;
@@ -33,18 +31,12 @@ export function askHealth(config: GatewayConfig): Promise<Health> {
   });
 }
 
-/**
- * The failed checks of an answer, as text; an answer of another form is returned unchanged.
- * @public
- */
+/** The failed checks of an answer, as text; an answer of another form is returned unchanged. */
 export function failedChecks(text: string): string {
   return checksWhere(text, ({ ok }) => !ok) ?? text;
 }
 
-/**
- * The details of checks that did not fail, for example one node of several; "" without details.
- * @public
- */
+/** The details of checks that did not fail, for example one node of several; "" without details. */
 export function warnedChecks(text: string): string {
   return checksWhere(text, ({ ok, detail }) => ok && detail !== "") ?? "";
 }

@@ -4,7 +4,6 @@ import { listKeyRows } from "../store/keys.ts";
 import { areKnown } from "./named.ts";
 import { dateOf, type Operator } from "./people.ts";
 
-/** @public */
 export interface KeyLine {
   readonly keyId: string;
   readonly merchantId: string;
@@ -23,7 +22,6 @@ export interface KeyLine {
 /**
  * The keys of all merchants, or of one; keys that are not revoked come first. Refuses
  * GATEWAY_UNKNOWN_MERCHANT.
- * @public
  */
 export function listKeys(
   by: Pick<Operator, "store">,
@@ -49,10 +47,7 @@ export function listKeys(
   return { ok: true, keys };
 }
 
-/**
- * Lines of at most 80 characters, except for a merchant's long name.
- * @public
- */
+/** Lines of at most 80 characters, except for a merchant's long name. */
 export function describeKeys(keys: readonly KeyLine[]): string {
   if (keys.length === 0) return "No key has been made yet.";
   return keys.flatMap(linesOf).join("\n");

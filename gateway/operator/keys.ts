@@ -25,7 +25,6 @@ function unrevokedKey(database: Database, keyId: string): KeyRow | undefined {
   return key?.revokedAt === null ? key : undefined;
 }
 
-/** @public */
 export interface Rotated {
   readonly ok: true;
   readonly keyId: string;
@@ -38,7 +37,6 @@ export interface Rotated {
  * Makes a key with the same rights as an old key. The old key ends at `endsAt`, or earlier if it
  * had an earlier end. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key. Must not be called
  * twice, because each call makes a key.
- * @public
  */
 export function rotateKey(by: Operator, keyId: string, endsAt: number, publicKey?: string): Rotated | Refusal {
   return by.store.write((database) => {
@@ -59,7 +57,6 @@ export function rotateKey(by: Operator, keyId: string, endsAt: number, publicKey
 /**
  * Sets when a key ends; null for never. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key.
  * Harmless to call twice.
- * @public
  */
 export function expireKey(by: Operator, keyId: string, at: number | null): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
@@ -75,7 +72,6 @@ export function expireKey(by: Operator, keyId: string, at: number | null): { rea
  * Adds addresses and networks that may use a key, 64 at most. With `anywhere`, removes all of them,
  * so that any address may use the key. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key.
  * Harmless to call twice.
- * @public
  */
 export function allowAddresses(
   by: Operator,
@@ -194,7 +190,6 @@ function network(text: string, before: readonly string[] = []): readonly string[
   return [...before, text];
 }
 
-/** @public */
 export function addKeyCommands(program: Command): void {
   const key = program.command("key").description("API keys");
   withBoth(key.command("create").description("add one"))

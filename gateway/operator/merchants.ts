@@ -18,7 +18,6 @@ import { createMerchant, createReceiver, dateOf, type NewMerchant, type Operator
 import { withBoth } from "./words.ts";
 import { type ReceivingAccount, readAccount } from "./xpub.ts";
 
-/** @public */
 export interface MerchantLine {
   readonly merchantId: string;
   readonly name: string;
@@ -51,18 +50,12 @@ const linesOf = (row: MerchantSummary, receives: MerchantLine["receives"]): Merc
   newestAt: dateOf(row.newestAt),
 });
 
-/**
- * Every merchant, by name.
- * @public
- */
+/** Every merchant, by name. */
 export function listMerchants({ store, nowMs }: Operator): readonly MerchantLine[] {
   return merchantSummaries(store.database, nowMs).map(lineOf);
 }
 
-/**
- * One merchant with its keys. Refuses GATEWAY_UNKNOWN_MERCHANT.
- * @public
- */
+/** One merchant with its keys. Refuses GATEWAY_UNKNOWN_MERCHANT. */
 export function showMerchant(
   by: Operator,
   id: string,
@@ -73,10 +66,7 @@ export function showMerchant(
   return listed.ok ? { ok: true, merchant: { ...lineOf(row), keys: listed.keys } } : listed;
 }
 
-/**
- * Disables or enables a merchant. Harmless to call twice. Refuses GATEWAY_UNKNOWN_MERCHANT.
- * @public
- */
+/** Disables or enables a merchant. Harmless to call twice. Refuses GATEWAY_UNKNOWN_MERCHANT. */
 export function switchMerchant(by: Operator, id: string, isOn: boolean): { readonly ok: true; readonly open: number } | Refusal {
   return by.store.write((database) => {
     const row = merchantSummary(database, id, by.nowMs);
@@ -213,7 +203,6 @@ function newFile(path: string): string {
   return path;
 }
 
-/** @public */
 export function addMerchantCommands(program: Command): void {
   const merchant = program.command("merchant").description("the shops");
   withBoth(

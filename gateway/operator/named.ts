@@ -7,16 +7,12 @@ import { wasTarget } from "../store/callback-targets.ts";
 import { readMerchant } from "../store/merchants.ts";
 import type { Operator } from "./people.ts";
 
-/** @public */
 export interface Named {
   readonly merchant?: string | undefined;
   readonly callback?: string | undefined; // also a removed target, because its log stays
 }
 
-/**
- * True if both ids exist. Refuses GATEWAY_UNKNOWN_MERCHANT, GATEWAY_UNKNOWN_CALLBACK.
- * @public
- */
+/** True if both ids exist. Refuses GATEWAY_UNKNOWN_MERCHANT, GATEWAY_UNKNOWN_CALLBACK. */
 export function areKnown(
   { store: { database } }: Pick<Operator, "store">,
   { merchant, callback }: Named,

@@ -19,7 +19,6 @@ import { addReceivingKey, isAccountOfOthers } from "../store/receiving-keys.ts";
 import type { Database, Store } from "../store/store.ts";
 import type { ReceivingAccount } from "./xpub.ts";
 
-/** @public */
 export interface Operator {
   readonly store: Store;
   readonly gatewayKey: GatewayKey;
@@ -30,14 +29,12 @@ export interface Operator {
 
 const merchantIdBytes = 8;
 
-/** @public */
 export interface NewMerchant {
   readonly name: string;
   readonly language: "en" | "tr";
   readonly profile?: NewKey["profile"];
 }
 
-/** @public */
 export interface MadeMerchant {
   readonly merchantId: string;
   readonly keyId: string;
@@ -49,7 +46,6 @@ export interface MadeMerchant {
 /**
  * Makes a merchant and two keys: `apiKey` can only pair a server, `shopKey` can order and read but
  * not pair.
- * @public
  */
 export function createMerchant(by: Operator, merchant: NewMerchant): MadeMerchant {
   return by.store.write((database) => makeMerchant(database, by, merchant));
@@ -58,7 +54,6 @@ export function createMerchant(by: Operator, merchant: NewMerchant): MadeMerchan
 /**
  * Makes a merchant that receives on these accounts, at most one account in a family, without an
  * agent; also makes the two keys. Refuses GATEWAY_ACCOUNT_TAKEN.
- * @public
  */
 export function createReceiver(
   by: Operator,
@@ -91,7 +86,6 @@ function makeMerchant(database: Database, by: Operator, merchant: NewMerchant): 
 /**
  * Makes a key for an existing merchant. Only these addresses and networks may use the key, or any
  * if none is given. Refuses GATEWAY_UNKNOWN_MERCHANT.
- * @public
  */
 export function addKey(
   by: Operator,
@@ -109,10 +103,7 @@ export function addKey(
   });
 }
 
-/**
- * Revokes a key. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key.
- * @public
- */
+/** Revokes a key. Refuses GATEWAY_UNKNOWN_KEY, also for a revoked key. */
 export function revoke(by: Operator, keyId: string): { readonly ok: true } | Refusal {
   return by.store.write((database) => {
     if (!revokeKey(database, keyId, by.nowMs)) return refuse("GATEWAY_UNKNOWN_KEY");
@@ -125,7 +116,6 @@ function asAgents({ family, xpub, firstDepositAddress }: ReceivingAccount): Agen
   return { family, purpose: "deposits", id: xpub, firstAddress: firstDepositAddress };
 }
 
-/** @public */
 export interface AgentLine {
   readonly agentId: string;
   readonly merchantId: string;
@@ -148,10 +138,7 @@ export interface AgentLine {
 /** ISO 8601, UTC; "" for never. */
 export const dateOf = (atMs: number | null): string => (atMs === null ? "" : momentOf(atMs));
 
-/**
- * All agents; paired agents come first.
- * @public
- */
+/** All agents; paired agents come first. */
 export function listAgents({ store, run }: Pick<Operator, "store" | "run">): readonly AgentLine[] {
   return listAgentRows(store.database).map((row) => ({
     agentId: row.id,
@@ -181,7 +168,6 @@ export function listAgents({ store, run }: Pick<Operator, "store" | "run">): rea
  * while any of its withdrawals or sweeps are open. `open` skips the last check. `unheard` skips
  * both checks; then every agent that pairs for the merchant begins with a recovery, until the
  * released agent has caught up.
- * @public
  */
 export function releaseAgent(
   by: Operator,
@@ -221,7 +207,6 @@ function openWords(count: number): string {
  * Begins an agent's recovery: raises its epoch, also above `above`, and offers the recovery order
  * to its next link. Harmless to call twice, because the second order replaces the first. Refuses
  * GATEWAY_UNKNOWN_AGENT, also for a released agent.
- * @public
  */
 export function recoverAgent(
   by: Operator,

@@ -16,7 +16,6 @@ import { asOperator, type JsonOption, print, printJson } from "./command.ts";
 import { dateOf } from "./people.ts";
 import { withBoth } from "./words.ts";
 
-/** @public */
 export interface SourceLine {
   readonly source: string;
   readonly price: string; // "" before its first answer
@@ -26,7 +25,6 @@ export interface SourceLine {
   readonly trouble: string; // problem of its newest answer
 }
 
-/** @public */
 export interface PriceLine {
   readonly currency: string;
   readonly fiat: Fiat;
@@ -59,7 +57,6 @@ function sourcesOf(
 /**
  * Every enabled currency, in the order of the configuration. A currency with a typed price has no
  * sources, because they are not asked.
- * @public
  */
 export function listPrices(store: Store, config: GatewayConfig, nowMs: number): readonly PriceLine[] {
   const board = boardOf({ config, store, clock: () => nowMs });
@@ -112,10 +109,7 @@ function sourceLine({ source, price, readAt, movedAt, leftOut, trouble }: Source
   return `  ${source.padEnd(10)} ${(price || "-").padEnd(20)} ${ageOf(readAt, nowMs).padEnd(12)} ${reasons[leftOut]}${moved}${why}`;
 }
 
-/**
- * The lines for an operator.
- * @public
- */
+/** The lines for an operator. */
 export function describePrices(lines: readonly PriceLine[], nowMs: number): string {
   if (lines.length === 0) return "No currency is switched on.";
   const asked = lines.flatMap((line) => [headOf(line, nowMs), ...line.sources.map((source) => sourceLine(source, nowMs))]);
@@ -134,7 +128,6 @@ function list(options: JsonOption): void {
   });
 }
 
-/** @public */
 export function addPriceCommand(program: Command): void {
   withBoth(program.command("prices").description("what each source of prices said, its age, and why it does not count")).action(
     list,

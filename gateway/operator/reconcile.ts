@@ -232,7 +232,6 @@ function note(address: string, currency: string, options: NoteOptions): void {
   });
 }
 
-/** @public */
 export function addReconcileCommand(program: Command): void {
   const command = withBoth(
     program.command("reconcile").description("close the books: what every address and hot wallet holds against the database"),

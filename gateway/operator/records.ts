@@ -13,7 +13,6 @@ import type { JsonOption } from "./command.ts";
 import { dateOf } from "./people.ts";
 import { rowCount, withBoth } from "./words.ts";
 
-/** @public */
 export interface ListOptions extends JsonOption {
   readonly merchant?: string;
   readonly status?: number;
@@ -24,10 +23,7 @@ export interface ListOptions extends JsonOption {
 
 const rowsDefault = 50;
 
-/**
- * Adds the filters to a list's command.
- * @public
- */
+/** Adds the filters to a list's command. */
 export function withFilters(command: Command): Command {
   return withBoth(command)
     .option("--merchant <id>", "whose")
@@ -41,7 +37,6 @@ function statusOf(text: string): number {
   return Number(text);
 }
 
-/** @public */
 export const queryOf = (operation: TransactionQuery["operation"], options: ListOptions): TransactionQuery => ({
   operation,
   merchant: options.merchant ?? null,
@@ -51,18 +46,12 @@ export const queryOf = (operation: TransactionQuery["operation"], options: ListO
   most: options.limit,
 });
 
-/**
- * The record as GET transaction answers it, with its merchant.
- * @public
- */
+/** The record as GET transaction answers it, with its merchant. */
 export function listedRecord(row: NamedTransaction, config: GatewayConfig): object {
   return { merchantId: row.merchant, merchant: row.merchantName, ...recordOf(row, { config, confirmations: () => null }) };
 }
 
-/**
- * An amount in the usual notation; in base units if the currency left the configuration.
- * @public
- */
+/** An amount in the usual notation; in base units if the currency left the configuration. */
 export function amountText(config: GatewayConfig, currency: string, units: string): string {
   const known = config.currencies[currency];
   return known === undefined ? `${units} base units of ${currency}` : `${formatAmount(BigInt(units), known.decimal)} ${currency}`;
@@ -70,10 +59,7 @@ export function amountText(config: GatewayConfig, currency: string, units: strin
 
 const states = ["Pending", "Completed", "Failed"] as const;
 
-/**
- * The first two lines about a record.
- * @public
- */
+/** The first two lines about a record. */
 export function describeRecord(row: NamedTransaction, amount: string): string {
   const late = row.late === 1 ? ", paid late" : "";
   const code = row.code === "" ? "" : `, ${row.code}`;
@@ -83,16 +69,12 @@ export function describeRecord(row: NamedTransaction, amount: string): string {
   ].join("\n");
 }
 
-/**
- * The acts on a record, as lines; no newline at the end, "" without acts.
- * @public
- */
+/** The acts on a record, as lines; no newline at the end, "" without acts. */
 export function describeActs(acts: readonly Act[]): string {
   return acts
     .map(({ at, actor, act, detail }) => `  ${dateOf(at)}  ${actor}: ${act}${detail === "" ? "" : `: ${detail}`}`)
     .join("\n");
 }
 
-/** @public */
 export const listedActs = (acts: readonly Act[]): readonly object[] =>
   acts.map(({ at, actor, act, detail }) => ({ at: dateOf(at), actor, act, detail }));

@@ -7,7 +7,6 @@ import type { Logger } from "pino";
 import { AgentError } from "../../base/fault.ts";
 import type { GatewayConfig } from "../config/config.ts";
 
-/** @public */
 export interface ReloadOptions {
   /** @throws AgentError */
   readonly read: () => GatewayConfig;
@@ -15,10 +14,7 @@ export interface ReloadOptions {
   readonly say: (event: "config-reload" | "config-refused", line: string) => void;
 }
 
-/**
- * There is one for the whole process.
- * @public
- */
+/** There is one for the whole process. */
 export class Reload {
   readonly #options: ReloadOptions;
   readonly #started: GatewayConfig;

@@ -227,7 +227,6 @@ function listed(config: GatewayConfig, chains: readonly ChainScan[], pathTo: (fo
   return { ok: found.length === 0 && chains.every(({ code }) => code === ""), chains: read, found };
 }
 
-/** @public */
 export function addScanCommand(program: Command): void {
   withBoth(program.command("scan").description("find money on deposit addresses that the database does not know"))
     .option("--merchant <id>", "whose accounts for deposits")

@@ -88,7 +88,6 @@ function describeWaiting({ address, currency, reason, detail, at }: SweepNoteRow
   return `waits: ${currency} on ${address}: ${reason}${detail === "" ? "" : ` (${detail})`} since ${dateOf(at)}`;
 }
 
-/** @public */
 export interface ShownSweep {
   readonly ok: true;
   readonly row: TransactionRow;
@@ -96,10 +95,7 @@ export interface ShownSweep {
   readonly acts: readonly Act[];
 }
 
-/**
- * A sweep or a top-up. Refuses GATEWAY_UNKNOWN_RECORD.
- * @public
- */
+/** A sweep or a top-up. Refuses GATEWAY_UNKNOWN_RECORD. */
 export function showSweep({ store: { database } }: Operator, id: string): ShownSweep | Refusal {
   const row = readTransaction(database, id);
   if (row === undefined || (row.operation !== "sweep" && row.operation !== "topup")) return refuse("GATEWAY_UNKNOWN_RECORD");
@@ -133,7 +129,6 @@ function show(id: string, options: JsonOption): void {
 /**
  * Orders the sweep of an address's balance. Refuses GATEWAY_UNKNOWN_CURRENCY, and everything that
  * `orderSweeps` refuses.
- * @public
  */
 export function orderSweep(
   by: Operator,
@@ -161,7 +156,6 @@ function order(text: string, options: JsonOption & { readonly currency?: string 
   });
 }
 
-/** @public */
 export function addSweepCommands(program: Command): void {
   const sweeps = program.command("sweeps").description("what went from addresses for deposits to the paying account");
   withFilters(sweeps.command("list").description("sweeps and top-ups with their fees, and what waits and why"))

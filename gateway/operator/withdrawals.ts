@@ -17,7 +17,6 @@ import { dateOf, type Operator } from "./people.ts";
 import { describeActs, describeRecord, type ListOptions, listedActs, listedRecord, queryOf, withFilters } from "./records.ts";
 import { withBoth } from "./words.ts";
 
-/** @public */
 export interface ShownWithdrawal {
   readonly ok: true;
   readonly row: NamedTransaction;
@@ -26,10 +25,7 @@ export interface ShownWithdrawal {
   readonly acts: readonly Act[];
 }
 
-/**
- * A withdrawal with its job and its signed versions. Refuses GATEWAY_UNKNOWN_RECORD.
- * @public
- */
+/** A withdrawal with its job and its signed versions. Refuses GATEWAY_UNKNOWN_RECORD. */
 export function showWithdrawal({ store: { database } }: Operator, id: string): ShownWithdrawal | Refusal {
   const row = namedTransaction(database, "withdraw", id);
   if (row === undefined) return refuse("GATEWAY_UNKNOWN_RECORD");
@@ -91,7 +87,6 @@ function show(id: string, options: JsonOption): void {
   });
 }
 
-/** @public */
 export function addWithdrawalCommands(program: Command): void {
   const withdrawals = program.command("withdrawals").description("what was to be paid out, and what was");
   withFilters(withdrawals.command("list").description("the newest ones")).action(list);

@@ -4,25 +4,17 @@
  */
 import { type Command, InvalidArgumentError, Option } from "commander";
 
-/**
- * Gives a command `--config` and `--json`.
- * @public
- */
+/** Gives a command `--config` and `--json`. */
 export function withBoth(command: Command): Command {
   return command.addOption(configOption()).addOption(jsonOption());
 }
 
-/** @public */
 export const configOption = (): Option => new Option("--config <file>", "its configuration").default("gateway.config.json");
-/** @public */
 export const jsonOption = (): Option => new Option("--json", "one line of JSON");
 
 const timePattern = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?Z)?$/;
 
-/**
- * A time as an operator types it, ISO 8601 in UTC, as milliseconds since 1970.
- * @public
- */
+/** A time as an operator types it, ISO 8601 in UTC, as milliseconds since 1970. */
 export function moment(text: string): number {
   const at = timePattern.test(text) ? Date.parse(text) : Number.NaN;
   if (Number.isNaN(at) || !new Date(at).toISOString().startsWith(text.slice(0, 10)))
@@ -30,20 +22,14 @@ export function moment(text: string): number {
   return at;
 }
 
-/**
- * A number of rows to show, 1 to 10000.
- * @public
- */
+/** A number of rows to show, 1 to 10000. */
 export function rowCount(text: string): number {
   const count = /^[1-9]\d{0,4}$/.test(text) ? Number(text) : 0;
   if (count < 1 || count > 10_000) throw new InvalidArgumentError("a number from 1 to 10000");
   return count;
 }
 
-/**
- * A text that an operator leaves: a reason or a note.
- * @public
- */
+/** A text that an operator leaves: a reason or a note. */
 export function remark(text: string): string {
   if (!/^[^\p{C}]{1,500}$/u.test(text.trim())) throw new InvalidArgumentError("1 to 500 visible characters in one line");
   return text.trim();

@@ -8,7 +8,6 @@ import { AgentError } from "../../base/fault.ts";
 import { familyNamed } from "../../chains/families.ts";
 import { type Family, type FamilyName, familyNames } from "../../chains/family.ts";
 
-/** @public */
 export interface ReceivingAccount {
   readonly family: FamilyName;
   readonly xpub: string;
@@ -21,7 +20,6 @@ const levels = ["the master key", "a purpose", "a coin", "an account", "a chain 
 /**
  * Reads an account's xpub, or returns the reason why it is not one. A family's name and `=` before
  * it choose the family; without them it belongs to the first family.
- * @public
  */
 export function readAccount(text: string): ReceivingAccount | { readonly problem: string } {
   const [, name = familyNames[0], xpub = ""] = /^(?:([a-z]{1,16})=)?(.*)$/s.exec(text.trim()) ?? [];

@@ -261,7 +261,6 @@ function grant(service: Service, keyId: string, request: Request, nowMs: number)
  * Pairs, or answers with a code that says what differs. The same body again gets the same answer
  * and changes nothing. A newer transcript of the same keys raises the epoch and replaces networks
  * and currencies.
- * @public
  */
 export function pairAgent(service: Service, body: Uint8Array, client: ClientAddress): Answer {
   const request = read(body);

@@ -5,15 +5,11 @@
 import { createOutgoing, type Outcome } from "../../outgoing/exchange.ts";
 import { answerBytesMax } from "./exact-json.ts";
 
-/**
- * `waitMs` is how long the exchange asks us to wait, or 0.
- * @public
- */
+/** `waitMs` is how long the exchange asks us to wait, or 0. */
 export type Asked =
   | { readonly ok: true; readonly text: string }
   | { readonly ok: false; readonly status: number; readonly why: string; readonly waitMs: number };
 
-/** @public */
 export type Ask = (url: string, signal: AbortSignal) => Promise<Asked>;
 
 const timeoutMsDefault = 8_000;
@@ -32,7 +28,6 @@ function waitOf(header: string | undefined): number {
 /**
  * Makes the function that asks. Every answer is a value, because exchanges are often unreachable,
  * slow or send nonsense.
- * @public
  */
 export function createAsk(timeoutMs = timeoutMsDefault): Ask {
   return (url, signal) =>

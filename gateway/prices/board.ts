@@ -9,13 +9,11 @@ import type { Price, Prices } from "../service.ts";
 import { readPrice } from "./decimal.ts";
 import { markets, type Pair } from "./markets.ts";
 
-/** @public */
 export interface MarketPrice extends Pair {
   readonly price: bigint;
   readonly atMs: number;
 }
 
-/** @public */
 export interface Board extends Prices {
   /** Takes a price that the markets agree on, and replaces the pair's older price. */
   publish(price: MarketPrice): void;
@@ -31,10 +29,7 @@ const sourcesMin = 2;
 
 const nameOf = ({ asset, fiat }: Pair): string => `${asset} ${fiat}`;
 
-/**
- * A board that starts with the prices of an earlier run.
- * @public
- */
+/** A board that starts with the prices of an earlier run. */
 export function createBoard(
   { prices: settings }: Pick<GatewayConfig, "prices">,
   clock: () => number,
@@ -75,7 +70,6 @@ export function createBoard(
 /**
  * Every pair that the markets are asked for: the enabled currencies that have a market and no typed
  * price.
- * @public
  */
 export function pairsOf(
   { currencies, prices: { manual } }: Pick<GatewayConfig, "currencies" | "prices">,

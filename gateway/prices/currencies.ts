@@ -37,7 +37,6 @@ function row(currency: GatewayCurrency, prices: Prices): object | null {
   };
 }
 
-/** @public */
 export function listCurrencies({ currencies }: Pick<GatewayConfig, "currencies">, prices: Prices): Answer {
   return data(
     Object.values(currencies)

@@ -4,10 +4,7 @@
  */
 import { formatAmount } from "../../protocol/amount.ts";
 
-/**
- * Fraction digits of a price.
- * @public
- */
+/** Fraction digits of a price. */
 export const priceDecimal = 18;
 
 const grammar = /^([0-9]{1,30})(?:\.([0-9]{1,60}))?(?:[eE]([+-]?[0-9]{1,2}))?$/;
@@ -17,7 +14,6 @@ const priceMax = 10n ** 15n * 10n ** BigInt(priceDecimal);
 /**
  * Reads `3000.12` or `1.2e-7` as 10^-18 units, without further digits. Null if the text is no price
  * above zero.
- * @public
  */
 export function readPrice(text: string): bigint | null {
   const [, whole, fraction = "", exponent = "0"] = grammar.exec(text) ?? [];
@@ -28,10 +24,7 @@ export function readPrice(text: string): bigint | null {
   return price > 0n && price <= priceMax ? price : null;
 }
 
-/**
- * The price's canonical text.
- * @public
- */
+/** The price's canonical text. */
 export function priceText(price: bigint): string {
   return formatAmount(price, priceDecimal);
 }

@@ -10,10 +10,7 @@ import { parseExact } from "./exact-json.ts";
 import type { LeftOut, Reading } from "./judge.ts";
 import { markets, type Pair, type Question, type Said } from "./markets.ts";
 
-/**
- * The state of one pair at one source.
- * @public
- */
+/** The state of one pair at one source. */
 export interface Slot {
   reading: Reading | null; // null before its first price
   trouble: string; // problem of its newest answer; "" none
@@ -21,7 +18,6 @@ export interface Slot {
   notBeforeMs: number;
 }
 
-/** @public */
 export interface DeskOptions {
   readonly source: PriceSource;
   readonly pairs: readonly Pair[]; // pairs that the source does not have are skipped
@@ -32,7 +28,6 @@ export interface DeskOptions {
   readonly clock: () => number; // Unix milliseconds
 }
 
-/** @public */
 export interface Desk {
   readonly name: SourceName;
   readonly slots: ReadonlyMap<Pair, Slot>;
@@ -50,7 +45,6 @@ const unlistedMs = 60 * minuteMs;
 const doublingsMax = 10;
 const unlistedStatus = [400, 404];
 
-/** @public */
 export function createDesk({ source, pairs, everyMs, ask, signal, log, clock }: DeskOptions): Desk {
   const { name } = source;
   const market = markets[name];

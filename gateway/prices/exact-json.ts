@@ -6,16 +6,12 @@ import { AgentError } from "../../base/fault.ts";
 import { quoteNumbers } from "../../base/foreign-json.ts";
 import { type JsonValue, parseJson } from "../../base/json.ts";
 
-/**
- * Largest answer, in bytes.
- * @public
- */
+/** Largest answer, in bytes. */
 export const answerBytesMax = 1_048_576;
 
 /**
  * The value with its numbers as strings. Null if the text is no JSON or exceeds the limits of an
  * exchange's answer.
- * @public
  */
 export function parseExact(text: string): JsonValue | null {
   try {
@@ -27,10 +23,7 @@ export function parseExact(text: string): JsonValue | null {
   }
 }
 
-/**
- * The value at the end of a path of keys; undefined if the path does not exist.
- * @public
- */
+/** The value at the end of a path of keys; undefined if the path does not exist. */
 export function valueAt(value: JsonValue | undefined, ...path: readonly string[]): JsonValue | undefined {
   let here = value;
   for (const key of path) {
@@ -40,10 +33,7 @@ export function valueAt(value: JsonValue | undefined, ...path: readonly string[]
   return here;
 }
 
-/**
- * Like `valueAt`, for a text; "" if there is none.
- * @public
- */
+/** Like `valueAt`, for a text; "" if there is none. */
 export function textAt(value: JsonValue | undefined, ...path: readonly string[]): string {
   const found = valueAt(value, ...path);
   return typeof found === "string" ? found : "";

@@ -16,7 +16,6 @@ import { createDesk, type Slot } from "./desk.ts";
 import { type JudgeRules, judge, momentOf } from "./judge.ts";
 import type { Pair } from "./markets.ts";
 
-/** @public */
 export interface FeedOptions {
   readonly config: Pick<GatewayConfig, "currencies" | "prices">;
   readonly board: Board;
@@ -26,7 +25,6 @@ export interface FeedOptions {
   readonly clock: () => number; // Unix milliseconds
 }
 
-/** @public */
 export interface Feed {
   /**
    * Runs a round: asks every market that is due, ends when each has answered or failed. Harmless at
@@ -44,10 +42,7 @@ const stuckMs = 15 * minuteMs;
 /** Number of rounds for which a reading stays valid, so that one lost answer changes nothing. */
 const readingRounds = 3;
 
-/**
- * Prepares the feed of every source of the configuration.
- * @public
- */
+/** Prepares the feed of every source of the configuration. */
 export function createFeed({ config, board, store, ask, log, clock }: FeedOptions): Feed {
   const { sources, everySeconds, guardPercent, staleMinutes } = config.prices;
   const everyMs = everySeconds * secondMs;
@@ -113,10 +108,7 @@ function rowOf(source: SourceName, { asset, fiat }: Pair, { reading, leftOut, tr
   return { ...place, price: priceText(reading.price), readAt: reading.readAtMs, movedAt: momentOf(reading) };
 }
 
-/**
- * Starts a round at once and then every `everySeconds`, until the returned feed is closed.
- * @public
- */
+/** Starts a round at once and then every `everySeconds`, until the returned feed is closed. */
 export function startFeed(options: FeedOptions): { close(): void } {
   const feed = createFeed(options);
   void feed.look();

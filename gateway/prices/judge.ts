@@ -10,18 +10,15 @@ import type { Said } from "./markets.ts";
  * The reason why a source does not count. `silent`: no price lately. `stuck`: no trade there
  * lately. `outlier`: the others agree on another price. `split`: no group agrees. `alone`: there is
  * no second source.
- * @public
  */
 export type LeftOut = "" | "silent" | "stuck" | "outlier" | "split" | "alone";
 
-/** @public */
 export interface Reading extends Said {
   readonly source: SourceName;
   readonly readAtMs: number;
   readonly markSinceMs: number; // when its mark was first read
 }
 
-/** @public */
 export interface JudgeRules {
   // The highest price that counts is at most this much above the lowest.
   readonly guardPercent: number;
@@ -29,17 +26,13 @@ export interface JudgeRules {
   readonly stuckMs: number; // time without a trade, also by the source's own clock, after which a price is stuck
 }
 
-/** @public */
 export interface Judged {
   readonly price: bigint | null; // null: no price
   readonly atMs: number; // the second newest reading time of the sources that count; 0 without a price
   readonly leftOut: ReadonlyMap<SourceName, LeftOut>; // "" if it counts
 }
 
-/**
- * The time that a reading is about: its newest known trade.
- * @public
- */
+/** The time that a reading is about: its newest known trade. */
 export function momentOf({ atMs, markSinceMs }: Reading): number {
   return Math.min(markSinceMs, atMs ?? markSinceMs);
 }
@@ -76,7 +69,6 @@ function agreedAt(group: readonly Reading[]): number {
   return second;
 }
 
-/** @public */
 export function judge(readings: readonly Reading[], rules: JudgeRules, nowMs: number): Judged {
   const leftOut = new Map<SourceName, LeftOut>(readings.map((one) => [one.source, fault(one, rules, nowMs)]));
   const good = readings.filter(({ source }) => leftOut.get(source) === "");

@@ -13,32 +13,24 @@ import type { SourceName } from "../config/price-settings.ts";
 import { readPrice } from "./decimal.ts";
 import { textAt, valueAt } from "./exact-json.ts";
 
-/**
- * An asset and the money of its price: a ticker such as ETH, against dollars, euros or liras.
- * @public
- */
+/** An asset and the money of its price: a ticker such as ETH, against dollars, euros or liras. */
 export interface Pair {
   readonly asset: string;
   readonly fiat: Fiat;
 }
 
-/**
- * An exchange's statement about a pair. `mark` is a text that changes with each trade there.
- * @public
- */
+/** An exchange's statement about a pair. `mark` is a text that changes with each trade there. */
 export interface Said {
   readonly price: bigint; // decimal.ts
   readonly atMs: number | null; // by the exchange's own clock; null if it states no time
   readonly mark: string;
 }
 
-/** @public */
 export interface Question {
   readonly path: string;
   readonly pairs: readonly Pair[];
 }
 
-/** @public */
 export interface Market {
   readonly origin: string;
   readonly fiats: readonly Fiat[];
@@ -160,5 +152,4 @@ const binance: Market = {
     textAt(answer, "symbol") === `${asset}${fiat}` ? said(textAt(answer, "lastPrice"), textAt(answer, "lastId")) : null,
 };
 
-/** @public */
 export const markets: Readonly<Record<SourceName, Market>> = { coinbase, kraken, bitstamp, coingecko, btcturk, paribu, binance };

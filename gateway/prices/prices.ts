@@ -13,7 +13,6 @@ import { type Board, createBoard, type MarketPrice } from "./board.ts";
 import { readPrice } from "./decimal.ts";
 import { startFeed } from "./feed.ts";
 
-/** @public */
 export interface PricesOptions {
   readonly config: Pick<GatewayConfig, "currencies" | "prices">;
   readonly store: Store;
@@ -30,17 +29,13 @@ function savedPrices(store: Store): readonly MarketPrice[] {
   });
 }
 
-/**
- * The board with the database's prices; no market is asked.
- * @public
- */
+/** The board with the database's prices; no market is asked. */
 export function boardOf({ config, store, clock }: Omit<PricesOptions, "log">): Board {
   return createBoard(config, clock, savedPrices(store));
 }
 
 /**
  * Starts the prices and asks the markets at once. `close` ends them and is harmless to call twice.
- * @public
  */
 export function startPrices(options: PricesOptions): Prices & { close(): void } {
   const board = boardOf(options);

@@ -9,7 +9,6 @@ import { type FiatSum, fiatDecimal, type Quote } from "../config/fiat.ts";
 import type { Prices } from "../service.ts";
 import { priceDecimal, priceText } from "./decimal.ts";
 
-/** @public */
 export type Quoted =
   | { readonly ok: true; readonly amount: string; readonly quote: Quote }
   | { readonly ok: false; readonly code: "currency_unpriced" | "price_stale" };
@@ -19,10 +18,7 @@ const payableDecimal = 8;
 
 const ceiling = (dividend: bigint, divisor: bigint): bigint => (dividend + divisor - 1n) / divisor;
 
-/**
- * Makes a quote. `sum` has a canonical amount above zero. The same price gives the same quote.
- * @public
- */
+/** Makes a quote. `sum` has a canonical amount above zero. The same price gives the same quote. */
 export function quote(prices: Prices, currency: GatewayCurrency, sum: FiatSum): Quoted {
   const found = prices.of(currency, sum.fiatCurrency);
   if (found === null || found.isStale) {

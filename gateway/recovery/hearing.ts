@@ -14,7 +14,6 @@ import type { Database } from "../store/store.ts";
 /**
  * Values of an agent's column `heard`: "" never, the name of a gateway's run (store/owner.ts), or
  * one of these.
- * @public
  */
 export const hearing = {
   behind: "behind", // the agent has entries that this database lacks
@@ -24,7 +23,6 @@ export const hearing = {
 /**
  * True if a verified statement says that its signer accepted this connection's handshake, whose
  * challenge was `nonce`.
- * @public
  */
 export function tellsGreeted({ greeted, head }: Statement, nonce: string, stored: Head): boolean {
   return greeted === nonce && head.seq >= stored.seq;
@@ -35,7 +33,6 @@ export function tellsGreeted({ greeted, head }: Statement, nonce: string, stored
  * database has everything that was acknowledged before. An agent whose recovery is pending is not
  * marked, because the recovery itself will show this; a released agent is not marked either.
  * Returns true if the agent is caught up now.
- * @public
  */
 export function keepHeard(database: Database, agentId: string, run: string): boolean {
   return markHeardIn(database, agentId, run);
@@ -44,7 +41,6 @@ export function keepHeard(database: Database, agentId: string, run: string): boo
 /**
  * Ends the mark, because a statement of the agent does not fit this database. The mark of a release
  * before catching up stays until the agent has caught up.
- * @public
  */
 export function keepUnheard(database: Database, agentId: string, isBehind: boolean): void {
   keepHeardUnless(database, agentId, isBehind ? hearing.behind : "", hearing.given);
@@ -53,7 +49,6 @@ export function keepUnheard(database: Database, agentId: string, isBehind: boole
 /**
  * The reason why this database may lack a payment of the agent; null if the agent has caught up.
  * `run` is the run of the gateway that runs now, null without one.
- * @public
  */
 export function unheardReason(agent: Pick<AgentRow, "id" | "heard">, run: string | null): string | null {
   if (agent.heard === hearing.given) return `agent ${agent.id} was released unheard, and not heard since`;
@@ -64,7 +59,6 @@ export function unheardReason(agent: Pick<AgentRow, "id" | "heard">, run: string
 
 /**
  * True if an agent of this merchant was released before it caught up and has not caught up since.
- * @public
  */
 export function wasGivenUp(database: Database, merchant: string): boolean {
   return hasAgentHeard(database, merchant, hearing.given);

@@ -21,17 +21,13 @@ import { readTransaction } from "../store/transactions.ts";
 import { insertOutgoing, replaceWithdrawal } from "../store/withdrawals.ts";
 import { contentHashOfJob } from "../withdrawals/withdrawals.ts";
 
-/**
- * True if this gateway signed the text of a job.
- * @public
- */
+/** True if this gateway signed the text of a job. */
 export type IsOwnJob = (text: string, signature: string) => boolean;
 
 /**
  * Restores the missing parts: the withdrawal, its job, and the position in the list. Existing parts
  * are not changed.
  * @returns the reason why the entry is impossible; "" if all parts exist now
- * @public
  */
 export function learnJob(database: Database, agent: AgentRow, entry: AskedEntry, isOwn: IsOwnJob, nowMs: number): string {
   const { sequence, jobHash } = entry;

@@ -54,7 +54,6 @@ interface Asking {
  * Returns all parts, in order, for the run that sent this hello. The same database and hello give
  * the same order with the same name.
  * @throws AgentError RECOVERY_ORDER if more withdrawals are signed and open than an order can hold
- * @public
  */
 export function recoveryOrder(
   database: Database,
@@ -105,10 +104,7 @@ function endedAmong(database: Database, agent: AgentRow, open: readonly OpenSlot
   return ended;
 }
 
-/**
- * The ids of all withdrawals that `endedAmong` can find.
- * @public
- */
+/** The ids of all withdrawals that `endedAmong` can find. */
 export function endedIds(database: Database, agent: AgentRow, open: readonly OpenSlots[]): readonly string[] {
   return open.flatMap((range) => listEndedIdsInRange(database, agent.id, range));
 }
@@ -130,7 +126,6 @@ function versionOf({ txHash, feeMax, untilMs, cancel }: SignatureRow): RecoveryV
 
 /**
  * The hash of an agent's job at a position; zeros for position 0, and for a position without a job.
- * @public
  */
 export function jobHashAt(database: Database, agent: AgentRow, sequence: number): string {
   if (sequence === 0) return zeroHash;

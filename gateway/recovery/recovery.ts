@@ -18,18 +18,12 @@ import { jobHashAt } from "./order.ts";
 
 const code = "RECOVERY_OFFERED";
 
-/**
- * The recovery that the agent's present epoch began with.
- * @public
- */
+/** The recovery that the agent's present epoch began with. */
 export function recoveryOf(database: Database, agent: Pick<AgentRow, "id" | "epoch">): RecoveryRow | undefined {
   return readRecovery(database, agent.id, agent.epoch);
 }
 
-/**
- * True if the agent's present epoch began with a recovery and has no statement yet.
- * @public
- */
+/** True if the agent's present epoch began with a recovery and has no statement yet. */
 export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | "epoch">): boolean {
   return recoveryOf(database, agent)?.takenAt === null;
 }
@@ -38,23 +32,18 @@ export function awaitsRecovery(database: Database, agent: Pick<AgentRow, "id" | 
  * True if an order of the pending recovery began a ledger. A database restored from a backup may
  * reach the same epoch twice, and an order of the first time, or a pairing, does not count for the
  * second.
- * @public
  */
 export function isOfRecovery(database: Database, agent: Pick<AgentRow, "id" | "epoch">, order: string): boolean {
   const row = recoveryOf(database, agent);
   return row !== undefined && order.startsWith(row.mark);
 }
 
-/**
- * The reason why a ledger from another order, or without an order, is refused.
- * @public
- */
+/** The reason why a ledger from another order, or without an order, is refused. */
 export const notOfRecovery = "it was recovered by an order that this gateway did not give: order a recovery again";
 
 /**
  * The epoch that the agent's pairing granted. Recoveries that began since then and are not
  * completed have raised it.
- * @public
  */
 export function grantedEpoch(database: Database, agent: Pick<AgentRow, "id" | "epoch">): number {
   let { epoch } = agent;
@@ -66,7 +55,6 @@ export function grantedEpoch(database: Database, agent: Pick<AgentRow, "id" | "e
  * Raises the epoch above all others, so that a copy of the agent with the old epoch is refused from
  * the commit on. Clears the head, because nothing of the new epoch is acknowledged yet. Also lifts
  * a lock by a contradiction.
- * @public
  */
 export function beginRecovery(
   database: Database,
@@ -96,7 +84,6 @@ export function beginRecovery(
  * signature come again as new jobs, because the recovered ledger does not have them. Only an order
  * of this database counts, because a database restored since then lacks the order's content.
  * @returns the reason why it is refused, "" if it was accepted
- * @public
  */
 export function takeRecovery(database: Database, agent: AgentRow, entry: OpenedEntry, head: Head, nowMs: number): string {
   const row = recoveryOf(database, agent);

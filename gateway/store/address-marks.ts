@@ -9,19 +9,13 @@ import { closeSync, constants, fdatasync, fdatasyncSync, openSync, readFileSync,
 import { dirname } from "node:path";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 
-/**
- * Knowledge of one account outside the database.
- * @public
- */
+/** Knowledge of one account outside the database. */
 export interface AddressMark {
   readonly next: number; // every address that left has a lower index
   readonly ceiling: number; // no address at or above this index has left
 }
 
-/**
- * `account` is the account's address at index 0, which is the same for every text of its key.
- * @public
- */
+/** `account` is the account's address at index 0, which is the same for every text of its key. */
 export interface AddressMarks {
   /** Undefined if no address of the account ever left. */
   of(account: string): AddressMark | undefined;
@@ -45,10 +39,7 @@ export interface AddressMarks {
   close(): void;
 }
 
-/**
- * Path of the file that belongs to the database at `database`.
- * @public
- */
+/** Path of the file that belongs to the database at `database`. */
 export const marksPathOf = (database: string): string => `${database}.addresses`;
 
 const heading = "autowithdraw addresses 1";
@@ -59,7 +50,6 @@ const linePattern = /^([\x21-\x7e]{1,128}) (\d{1,10}) (\d{1,10})$/;
  * Reads the file. Null if there is no file or the file is not complete. A last line that a power
  * failure cut is skipped, because no address left before its line was durable.
  * @throws AgentError GATEWAY_MARKS if the file cannot be read
- * @public
  */
 export function readMarks(path: string): ReadonlyMap<string, AddressMark> | null {
   let text: string;
@@ -92,10 +82,7 @@ interface Place {
   close(): void;
 }
 
-/**
- * Marks that are kept in `place`.
- * @public
- */
+/** Marks that are kept in `place`. */
 export function marksOver(known: ReadonlyMap<string, AddressMark>, place: Place): AddressMarks {
   const marks = new Map(known);
   const owed = new Map<string, number>(); // noted, not on disk yet
@@ -165,7 +152,6 @@ export function marksOver(known: ReadonlyMap<string, AddressMark>, place: Place)
 /**
  * Replaces the file with these marks, in one step, and opens the new file.
  * @throws AgentError GATEWAY_MARKS
- * @public
  */
 export function openMarks(path: string, marks: ReadonlyMap<string, AddressMark>): AddressMarks {
   try {

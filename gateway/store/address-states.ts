@@ -5,20 +5,14 @@
  */
 import type { Statements as Database } from "./statements.ts";
 
-/**
- * A balance of one address.
- * @public
- */
+/** A balance of one address. */
 export interface BalancePlace {
   readonly network: string;
   readonly address: string;
   readonly currency: string;
 }
 
-/**
- * An address with its deposit request.
- * @public
- */
+/** An address with its deposit request. */
 export interface IssuedAddress {
   readonly place: number; // order in which addresses left
   readonly address: string;
@@ -29,7 +23,6 @@ export interface IssuedAddress {
 /**
  * `run` names the process that read the address ahead. It is "" after the address left, and then a
  * missing baseline row means that the balance was zero.
- * @public
  */
 export interface AddressStateRow {
   readonly network: string;
@@ -43,13 +36,11 @@ export interface AddressStateRow {
 /**
  * How long a look at an address that has not left counts while its chain is read; after half of
  * this time the watcher looks again.
- * @public
  */
 export const lookMs = 15 * 60_000;
 
 const issued = "SELECT d.rowid AS place, d.address, d.transactionId, d.agent FROM depositAddresses d";
 
-/** @public */
 export function readAddressState(database: Database, network: string, address: string): AddressStateRow | undefined {
   return database.get<AddressStateRow>("SELECT * FROM addressStates WHERE network = ? AND address = ?", network, address);
 }
@@ -57,16 +48,12 @@ export function readAddressState(database: Database, network: string, address: s
 /**
  * The row of the newest address that left before baselines were kept; addresses up to there have no
  * baseline.
- * @public
  */
 export function lastWithoutBaseline(database: Database): number {
   return Number(database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'baselinesAfter'")?.value ?? "0");
 }
 
-/**
- * Records that an address that has left was compared. Harmless to call twice.
- * @public
- */
+/** Records that an address that has left was compared. Harmless to call twice. */
 export function keepCompared(
   database: Database,
   { network, address, block, comparedAt }: Omit<AddressStateRow, "isUsed" | "run">,
@@ -78,10 +65,7 @@ export function keepCompared(
   );
 }
 
-/**
- * Records a look at an address that has not left.
- * @public
- */
+/** Records a look at an address that has not left. */
 export function keepAhead(database: Database, state: AddressStateRow): void {
   const { network, address, block, isUsed, comparedAt, run } = state;
   database.run(
@@ -92,10 +76,7 @@ export function keepAhead(database: Database, state: AddressStateRow): void {
   );
 }
 
-/**
- * True if a process looked at an address at `since` or later, or it has left.
- * @public
- */
+/** True if a process looked at an address at `since` or later, or it has left. */
 export function wasLookedAt(state: AddressStateRow | undefined, since: number): boolean {
   return state !== undefined && (state.run === "" || state.comparedAt >= since);
 }
@@ -103,16 +84,12 @@ export function wasLookedAt(state: AddressStateRow | undefined, since: number): 
 /**
  * Deletes the looks at addresses that have not left, because a database restored from a backup
  * lacks everything since. Looks that found an address used are kept. Harmless to call twice.
- * @public
  */
 export function forgetLooks(database: Database): void {
   database.run("DELETE FROM addressStates WHERE run <> '' AND isUsed = 0");
 }
 
-/**
- * True if an address was used on the chain before it left.
- * @public
- */
+/** True if an address was used on the chain before it left. */
 export function wasUsed(database: Database, address: string): boolean {
   return database.get("SELECT 1 FROM addressStates WHERE address = ? AND isUsed = 1", address) !== undefined;
 }
@@ -120,7 +97,6 @@ export function wasUsed(database: Database, address: string): boolean {
 /**
  * Records that an address leaves. On each network of its family without a look since `since`, its
  * baseline is still to be found. Runs inside the transaction that gives the address out.
- * @public
  */
 export function issueAddress(database: Database, address: string, since: number): void {
   database.run("DELETE FROM addressStates WHERE address = ? AND comparedAt < ?", address, since);
@@ -130,7 +106,6 @@ export function issueAddress(database: Database, address: string, since: number)
 /**
  * The balance that no payment explains: the baseline minus the amount that the owner of the key
  * took out.
- * @public
  */
 export function baselineOf(database: Database, { network, address, currency }: BalancePlace): bigint {
   const sql = "SELECT units, takenUnits FROM baselines WHERE network = ? AND address = ? AND currency = ?";
@@ -141,7 +116,6 @@ export function baselineOf(database: Database, { network, address, currency }: B
 /**
  * Keeps the baseline: the balance before any customer could pay. Only the first call for a balance
  * has an effect.
- * @public
  */
 export function keepBaseline(
   database: Database,
@@ -153,10 +127,7 @@ export function keepBaseline(
   database.run(sql, network, address, currency, units.toString(), block);
 }
 
-/**
- * Adds an amount that the owner of the key took out. Must not be called twice.
- * @public
- */
+/** Adds an amount that the owner of the key took out. Must not be called twice. */
 export function keepTaken(database: Database, { network, address, currency }: BalancePlace, units: bigint, block: number): void {
   keepBaseline(database, { network, address, currency }, 0n, block);
   const where = "network = ? AND address = ? AND currency = ?";
@@ -165,7 +136,6 @@ export function keepTaken(database: Database, { network, address, currency }: Ba
   database.run(`UPDATE baselines SET takenUnits = ? WHERE ${where}`, (before + units).toString(), network, address, currency);
 }
 
-/** @public */
 export function issuedAddress(database: Database, address: string): IssuedAddress | undefined {
   return database.get<IssuedAddress>(`${issued} WHERE d.address = ?`, address);
 }
@@ -173,7 +143,6 @@ export function issuedAddress(database: Database, address: string): IssuedAddres
 /**
  * Addresses of a family that were never compared on a network, among the next `window` rows after
  * `after`; `start` begins each of the family's networks.
- * @public
  */
 export function listNeverCompared(
   database: Database,
@@ -189,15 +158,11 @@ export function listNeverCompared(
   );
 }
 
-/** @public */
 export function newestPlace(database: Database): number {
   return database.get<{ place: number | null }>("SELECT max(rowid) AS place FROM depositAddresses")?.place ?? 0;
 }
 
-/**
- * Addresses that were last compared before a time, oldest comparison first.
- * @public
- */
+/** Addresses that were last compared before a time, oldest comparison first. */
 export function listComparedBefore(database: Database, network: string, before: number, most: number): readonly IssuedAddress[] {
   return database.all<IssuedAddress>(
     `SELECT d.rowid AS place, d.address, d.transactionId, d.agent FROM addressStates s
@@ -211,7 +176,6 @@ export function listComparedBefore(database: Database, network: string, before: 
  * Addresses after row `after` that are due again, oldest comparison first. An address is due when
  * the time since its last comparison is at least half the time from its request to this comparison,
  * and at least `leastMs`.
- * @public
  */
 export function listDueByAge(
   database: Database,
@@ -232,7 +196,6 @@ export function listDueByAge(
 /**
  * The balance of an address without its baseline at the end of a block: final payments and top-ups
  * in, sweeps and their fees out. `native`: the currency is the coin that pays fees.
- * @public
  */
 export function explainedUnits(
   database: Database,
@@ -262,7 +225,6 @@ export function explainedUnits(
 /**
  * True if a sweep from the address or its top-up is open, or ended in a block after `block`; then
  * its balance proves nothing about payments.
- * @public
  */
 export function isBeingSwept(database: Database, network: string, address: string, block: number): boolean {
   const sql = `SELECT 1 FROM transactions s LEFT JOIN transactions u

@@ -10,7 +10,6 @@ import type { Database } from "./store.ts";
 /**
  * One account. `firstAddress` is the hot wallet's address, or the deposit address at index 0.
  * Several texts can name the same deposit account, and each gives the same first address.
- * @public
  */
 export interface AgentAccount {
   readonly family: string;
@@ -21,31 +20,23 @@ export interface AgentAccount {
 
 type WithAccounts = Pick<AgentRow, "accounts">;
 
-/** @public */
 export function accountsOf({ accounts }: WithAccounts): readonly AgentAccount[] {
   return JSON.parse(accounts) as readonly AgentAccount[];
 }
 
 /**
  * The hot wallet's address on a network; "" if the agent has no account of the network's family.
- * @public
  */
 export function hotAddressOn(agent: WithAccounts, network: string): string {
   return accountOn(agent, network, "hot")?.id ?? "";
 }
 
-/**
- * The text that deposit addresses on a network are derived from; "" if the agent has none.
- * @public
- */
+/** The text that deposit addresses on a network are derived from; "" if the agent has none. */
 export function depositsIdOn(agent: WithAccounts, network: string): string {
   return accountOn(agent, network, "deposits")?.id ?? "";
 }
 
-/**
- * The account that deposit addresses on a network are derived from.
- * @public
- */
+/** The account that deposit addresses on a network are derived from. */
 export function depositsAccountOn(agent: WithAccounts, network: string): AgentAccount | undefined {
   return accountOn(agent, network, "deposits");
 }
@@ -55,10 +46,7 @@ function accountOn(agent: WithAccounts, network: string, purpose: AgentAccount["
   return accountsOf(agent).find((one) => one.family === name && one.purpose === purpose);
 }
 
-/**
- * The addresses of all hot wallets of an agent, in every family.
- * @public
- */
+/** The addresses of all hot wallets of an agent, in every family. */
 export function hotAddresses(agent: WithAccounts): readonly string[] {
   return accountsOf(agent).flatMap(({ purpose, id }) => (purpose === "hot" ? [id] : []));
 }
@@ -66,7 +54,6 @@ export function hotAddresses(agent: WithAccounts): readonly string[] {
 /**
  * True if another merchant was ever paired with one of these accounts. Compares without the case of
  * letters, because some families write addresses in either case.
- * @public
  */
 export function isAccountOfOtherAgents(database: Database, merchant: string, accounts: readonly AgentAccount[]): boolean {
   const sql = `SELECT 1 FROM agents, json_each(agents.accounts) AS account WHERE agents.merchant <> ?

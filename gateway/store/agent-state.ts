@@ -5,10 +5,7 @@
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/**
- * Moves the newest ledger head, with the ledger's time as the agent states it.
- * @public
- */
+/** Moves the newest ledger head, with the ledger's time as the agent states it. */
 export function moveHead(
   database: Database,
   id: string,
@@ -17,18 +14,12 @@ export function moveHead(
   database.run("UPDATE agents SET headSeq = ?, headHash = ?, ledgerAt = ? WHERE id = ?", seq, hash, ledgerAt, id);
 }
 
-/**
- * Restores the head that a recovery took away, and ends the lock.
- * @public
- */
+/** Restores the head that a recovery took away, and ends the lock. */
 export function restoreHead(database: Database, id: string, head: { readonly seq: number; readonly hash: string }): void {
   database.run("UPDATE agents SET headSeq = ?, headHash = ?, lockedCode = '' WHERE id = ?", head.seq, head.hash, id);
 }
 
-/**
- * Begins an epoch, without any statement in it yet.
- * @public
- */
+/** Begins an epoch, without any statement in it yet. */
 export function beginEpoch(
   database: Database,
   id: string,
@@ -38,18 +29,12 @@ export function beginEpoch(
   database.run(sql, epoch, lockedCode, heard, id);
 }
 
-/**
- * Locks an agent and replaces the code of an earlier lock.
- * @public
- */
+/** Locks an agent and replaces the code of an earlier lock. */
 export function lockAgent(database: Database, id: string, code: string): void {
   database.run("UPDATE agents SET lockedCode = ? WHERE id = ?", code, id);
 }
 
-/**
- * Locks an agent unless a contradiction (a HUB_ code) has already locked it.
- * @public
- */
+/** Locks an agent unless a contradiction (a HUB_ code) has already locked it. */
 export function lockAgentUnlessByHub(database: Database, id: string, code: string): void {
   const sql = "UPDATE agents SET lockedCode = ? WHERE id = ? AND lockedCode NOT LIKE 'HUB\\_%' ESCAPE '\\'";
   database.run(sql, code, id);
@@ -58,7 +43,6 @@ export function lockAgentUnlessByHub(database: Database, id: string, code: strin
 /**
  * Replaces the lock `from` with the lock `to`; "" means no lock.
  * @returns false if the agent's lock is not `from`
- * @public
  */
 export function changeLock(database: Database, id: string, from: string, to: string): boolean {
   return database.run("UPDATE agents SET lockedCode = ? WHERE id = ? AND lockedCode = ?", to, id, from).changes > 0;
@@ -66,7 +50,6 @@ export function changeLock(database: Database, id: string, from: string, to: str
 
 /**
  * @returns false if the digest has not changed
- * @public
  */
 export function keepPolicyDigest(database: Database, id: string, policy: string): boolean {
   const known = database.get<Pick<AgentRow, "policy">>("SELECT policy FROM agents WHERE id = ?", id)?.policy;
@@ -75,29 +58,21 @@ export function keepPolicyDigest(database: Database, id: string, policy: string)
   return true;
 }
 
-/** @public */
 export function keepPause(database: Database, id: string, pausedAt: number | null): void {
   database.run("UPDATE agents SET pausedAt = ? WHERE id = ?", pausedAt, id);
 }
 
-/** @public */
 export function markAgentSeen(database: Database, id: string, nowMs: number): void {
   database.run("UPDATE agents SET lastSeenAt = ? WHERE id = ?", nowMs, id);
 }
 
-/**
- * Keeps a hello's software and address block. Writes only if one of them has changed.
- * @public
- */
+/** Keeps a hello's software and address block. Writes only if one of them has changed. */
 export function keepHello(database: Database, id: string, software: string, block: string): void {
   const sql = "UPDATE agents SET software = ?, linkBlock = ? WHERE id = ? AND (software <> ? OR linkBlock <> ?)";
   database.run(sql, software, block, id, software, block);
 }
 
-/**
- * True if a paired agent's newest hello came from this address block.
- * @public
- */
+/** True if a paired agent's newest hello came from this address block. */
 export function isLinkBlock(database: Database, block: string): boolean {
   return database.get("SELECT 1 FROM agents WHERE linkBlock = ? AND releasedAt IS NULL", block) !== undefined;
 }
@@ -105,7 +80,6 @@ export function isLinkBlock(database: Database, block: string): boolean {
 /**
  * Marks a paired agent as caught up in this run, unless its recovery is pending.
  * @returns true if the agent is caught up now
- * @public
  */
 export function markHeardIn(database: Database, id: string, run: string): boolean {
   database.run(
@@ -116,32 +90,22 @@ export function markHeardIn(database: Database, id: string, run: string): boolea
   return database.get("SELECT 1 FROM agents WHERE id = ? AND heard = ?", id, run) !== undefined;
 }
 
-/**
- * Sets `heard` of a paired agent, unless `heard` is `except`.
- * @public
- */
+/** Sets `heard` of a paired agent, unless `heard` is `except`. */
 export function keepHeardUnless(database: Database, id: string, heard: string, except: string): void {
   const sql = "UPDATE agents SET heard = ? WHERE id = ? AND heard <> ? AND releasedAt IS NULL";
   database.run(sql, heard, id, except);
 }
 
-/**
- * True if any of a merchant's agents, including released agents, has this value in `heard`.
- * @public
- */
+/** True if any of a merchant's agents, including released agents, has this value in `heard`. */
 export function hasAgentHeard(database: Database, merchant: string, heard: string): boolean {
   return database.get("SELECT 1 FROM agents WHERE merchant = ? AND heard = ? LIMIT 1", merchant, heard) !== undefined;
 }
 
-/** @public */
 export function readJobChain(database: Database, id: string): Pick<AgentRow, "jobSequence" | "jobHash"> | undefined {
   return database.get("SELECT jobSequence, jobHash FROM agents WHERE id = ?", id);
 }
 
-/**
- * Names the newest position in an agent's list of jobs.
- * @public
- */
+/** Names the newest position in an agent's list of jobs. */
 export function moveJobChain(database: Database, id: string, sequence: number, hash: string): void {
   database.run("UPDATE agents SET jobSequence = ?, jobHash = ? WHERE id = ?", sequence, hash, id);
 }
@@ -149,7 +113,6 @@ export function moveJobChain(database: Database, id: string, sequence: number, h
 /**
  * Like `moveJobChain`, from the position that the caller read.
  * @returns false if the list ends at another position
- * @public
  */
 export function advanceJobChain(database: Database, id: string, from: number, sequence: number, hash: string): boolean {
   const sql = "UPDATE agents SET jobSequence = ?, jobHash = ? WHERE id = ? AND jobSequence = ?";

@@ -3,56 +3,37 @@ import { hotAddressOn } from "./agent-accounts.ts";
 import type { AgentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/**
- * An agent, paired or released.
- * @public
- */
+/** An agent, paired or released. */
 export function readAgent(database: Database, id: string): AgentRow | undefined {
   return database.get<AgentRow>("SELECT * FROM agents WHERE id = ?", id);
 }
 
-/**
- * An agent that is not released.
- * @public
- */
+/** An agent that is not released. */
 export function readPairedAgent(database: Database, id: string): AgentRow | undefined {
   return database.get<AgentRow>("SELECT * FROM agents WHERE id = ? AND releasedAt IS NULL", id);
 }
 
-/**
- * The one agent that a merchant has paired now.
- * @public
- */
+/** The one agent that a merchant has paired now. */
 export function agentOfMerchant(database: Database, merchant: string): AgentRow | undefined {
   return database.get<AgentRow>("SELECT * FROM agents WHERE merchant = ? AND releasedAt IS NULL", merchant);
 }
 
-/**
- * The paired agents that take part in a network.
- * @public
- */
+/** The paired agents that take part in a network. */
 export function listPairedOn(database: Database, network: string): readonly AgentRow[] {
   return database
     .all<AgentRow>("SELECT * FROM agents WHERE releasedAt IS NULL ORDER BY id")
     .filter(({ networks }) => (JSON.parse(networks) as readonly string[]).includes(network));
 }
 
-/**
- * Values that each pairing of an agent brings; lists as JSON.
- * @public
- */
+/** Values that each pairing of an agent brings; lists as JSON. */
 export type Pairing = Pick<
   AgentRow,
   "networks" | "currencies" | "pairedAt" | "nextDepositIndex" | "transcriptHash" | "transcriptAt"
 >;
 
-/**
- * Values of an agent that never change.
- * @public
- */
+/** Values of an agent that never change. */
 export type AgentIdentity = Pick<AgentRow, "id" | "merchant" | "wallet" | "signerKey" | "linkKey" | "accounts">;
 
-/** @public */
 export function insertAgent(database: Database, agent: AgentIdentity & Pairing & Pick<AgentRow, "epoch">): void {
   const { id, merchant, wallet, epoch, signerKey, linkKey, accounts, networks, currencies } = agent;
   database.run(
@@ -64,10 +45,7 @@ export function insertAgent(database: Database, agent: AgentIdentity & Pairing &
   );
 }
 
-/**
- * Pairs a known agent again, in its next epoch.
- * @public
- */
+/** Pairs a known agent again, in its next epoch. */
 export function pairAgentAgain(database: Database, id: string, pairing: Pairing): void {
   const { networks, currencies, pairedAt, nextDepositIndex, transcriptHash, transcriptAt } = pairing;
   database.run(
@@ -77,7 +55,6 @@ export function pairAgentAgain(database: Database, id: string, pairing: Pairing)
   );
 }
 
-/** @public */
 export function markReleased(
   database: Database,
   id: string,
@@ -94,27 +71,18 @@ function payingOn(rows: readonly Payer[], network: string): readonly string[] {
     .map((row) => hotAddressOn(row, network));
 }
 
-/**
- * Hot wallets that pay or paid on a network, including those of released agents.
- * @public
- */
+/** Hot wallets that pay or paid on a network, including those of released agents. */
 export function listAccountsEver(database: Database, network: string): readonly string[] {
   return payingOn(database.all<Payer>("SELECT accounts, networks FROM agents"), network);
 }
 
-/**
- * Hot wallets of the paired agents that pay on a network.
- * @public
- */
+/** Hot wallets of the paired agents that pay on a network. */
 export function listAccountsNow(database: Database, network: string): readonly string[] {
   const sql = "SELECT accounts, networks FROM agents WHERE releasedAt IS NULL ORDER BY id";
   return payingOn(database.all<Payer>(sql), network);
 }
 
-/**
- * The wallets of the paired agents that pay on a network.
- * @public
- */
+/** The wallets of the paired agents that pay on a network. */
 export function listPairedWallets(database: Database, network: string): readonly Pick<AgentRow, "merchant" | "accounts">[] {
   const sql = "SELECT merchant, accounts, networks FROM agents WHERE releasedAt IS NULL ORDER BY id";
   return database
@@ -125,7 +93,6 @@ export function listPairedWallets(database: Database, network: string): readonly
 /**
  * The paired agents that may pay from an account on a network: the owner of the hot wallet, or the
  * agent that has the key of the deposit address.
- * @public
  */
 export function listPayersFrom(database: Database, account: string, network: string): readonly Pick<AgentRow, "id" | "heard">[] {
   const live = database.all<Payer & Pick<AgentRow, "id" | "heard">>(
@@ -141,7 +108,6 @@ export function listPayersFrom(database: Database, account: string, network: str
 }
 
 /**
- * @public
  */
 export type ListedAgent = AgentRow & {
   readonly name: string; // the merchant's name
@@ -149,10 +115,7 @@ export type ListedAgent = AgentRow & {
   readonly paired: string | null; // the audit table's detail of the newest pairing
 };
 
-/**
- * Every agent: paired agents first, then by newest pairing.
- * @public
- */
+/** Every agent: paired agents first, then by newest pairing. */
 export function listAgentRows(database: Database): readonly ListedAgent[] {
   return database.all<ListedAgent>(
     `SELECT agents.*, merchants.name,
@@ -163,27 +126,18 @@ export function listAgentRows(database: Database): readonly ListedAgent[] {
   );
 }
 
-/**
- * Paired agents in the order of their ids, at most `most`; -1 for all.
- * @public
- */
+/** Paired agents in the order of their ids, at most `most`; -1 for all. */
 export function listPairedAgents(database: Database, most = -1): readonly Pick<AgentRow, "id" | "lockedCode" | "pausedAt">[] {
   const sql = "SELECT id, lockedCode, pausedAt FROM agents WHERE releasedAt IS NULL ORDER BY id LIMIT ?";
   return database.all(sql, most);
 }
 
-/**
- * Moves the first index whose address has not left up to `next`.
- * @public
- */
+/** Moves the first index whose address has not left up to `next`. */
 export function skipDepositIndexes(database: Database, id: string, next: number): void {
   database.run("UPDATE agents SET nextDepositIndex = max(nextDepositIndex, ?) WHERE id = ?", next, id);
 }
 
-/**
- * Keeps a ceiling that the agent's ledger holds. A lower ceiling than before changes nothing.
- * @public
- */
+/** Keeps a ceiling that the agent's ledger holds. A lower ceiling than before changes nothing. */
 export function keepDepositCeiling(database: Database, id: string, ceiling: number): void {
   database.run("UPDATE agents SET depositCeiling = max(depositCeiling, ?) WHERE id = ?", ceiling, id);
 }
@@ -191,16 +145,12 @@ export function keepDepositCeiling(database: Database, id: string, ceiling: numb
 /**
  * Ends the wait for the ceiling: the agent has reported the ceiling since the database was restored
  * from a backup.
- * @public
  */
 export function endAwaitedCeiling(database: Database, id: string): void {
   database.run("UPDATE agents SET awaitsCeiling = 0 WHERE id = ? AND awaitsCeiling = 1", id);
 }
 
-/**
- * Every agent, paired or released.
- * @public
- */
+/** Every agent, paired or released. */
 export function listAgentsEver(database: Database): readonly AgentRow[] {
   return database.all<AgentRow>("SELECT * FROM agents ORDER BY id");
 }

@@ -6,7 +6,6 @@ import type { Code } from "../../base/codes.ts";
 import { recordAct } from "./audit.ts";
 import type { Database } from "./store.ts";
 
-/** @public */
 export interface Alarm {
   readonly at: number;
   readonly actor: string; // hub, watcher, or agent and its id
@@ -20,7 +19,6 @@ export interface Alarm {
  * With `once`, the detail is not compared, because an agent can cause such alarms as often as it
  * likes.
  * @returns true if the alarm is new, so that the log has it only once
- * @public
  */
 export function recordAlarm(database: Database, alarm: Alarm, once?: "once"): boolean {
   const { at, actor, code, subject, detail } = alarm;

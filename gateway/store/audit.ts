@@ -4,7 +4,6 @@
  */
 import type { Database } from "./store.ts";
 
-/** @public */
 export interface Act {
   readonly at: number;
   readonly actor: string; // a key's id, "operator", or a room
@@ -13,24 +12,17 @@ export interface Act {
   readonly detail: string; // never a secret
 }
 
-/**
- * Adds one row, inside the caller's transaction.
- * @public
- */
+/** Adds one row, inside the caller's transaction. */
 export function recordAct(database: Database, act: Act): void {
   const sql = "INSERT INTO audit (at, actor, act, subject, detail) VALUES (?, ?, ?, ?, ?)";
   database.run(sql, act.at, act.actor, act.act, act.subject, act.detail);
 }
 
-/**
- * The acts on a subject and every note on it, oldest first.
- * @public
- */
+/** The acts on a subject and every note on it, oldest first. */
 export function listActsOn(database: Database, subject: string): readonly Act[] {
   return database.all<Act>("SELECT at, actor, act, subject, detail FROM audit WHERE subject = ? ORDER BY id", subject);
 }
 
-/** @public */
 export interface AlarmRow {
   readonly id: number;
   readonly act: string;
@@ -38,18 +30,12 @@ export interface AlarmRow {
   readonly detail: string;
 }
 
-/**
- * The id of the newest row made before a time; 0 without such a row.
- * @public
- */
+/** The id of the newest row made before a time; 0 without such a row. */
 export function newestActBefore(database: Database, atMs: number): number {
   return database.get<{ id: number | null }>("SELECT MAX(id) AS id FROM audit WHERE at < ?", atMs)?.id ?? 0;
 }
 
-/**
- * Alarms after a row, in order, at most `most`.
- * @public
- */
+/** Alarms after a row, in order, at most `most`. */
 export function listAlarmsAfter(database: Database, id: number, most: number): readonly AlarmRow[] {
   const sql = "SELECT id, act, subject, detail FROM audit WHERE id > ? AND act LIKE 'alarm %' ORDER BY id LIMIT ?";
   return database.all<AlarmRow>(sql, id, most);

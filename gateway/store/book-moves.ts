@@ -9,7 +9,6 @@ import type { Database } from "./store.ts";
 
 /**
  * One movement. `side` is the side of the account that was asked for; a payment always comes in.
- * @public
  */
 export interface MoveRow {
   readonly kind: "payment" | "withdraw" | "sweep" | "topup";
@@ -22,10 +21,7 @@ export interface MoveRow {
   readonly block: number;
 }
 
-/**
- * Every final movement into or out of these deposit addresses on a network.
- * @public
- */
+/** Every final movement into or out of these deposit addresses on a network. */
 export function listDepositMoves(database: Database, network: string, addresses: readonly string[]): readonly MoveRow[] {
   const list = JSON.stringify(addresses);
   const payments = database.all<MoveRow>(
@@ -66,10 +62,7 @@ export function listDepositMoves(database: Database, network: string, addresses:
   return [...payments, ...unattributed, ...sweeps, ...topUps, ...baselines];
 }
 
-/**
- * A position in an account's movements; the next page begins after it.
- * @public
- */
+/** A position in an account's movements; the next page begins after it. */
 export interface MovePlace {
   readonly block: number;
   readonly row: number;
@@ -79,7 +72,6 @@ export interface MovePlace {
  * The next movements of a hot wallet on a network in the order of blocks, at most `most`. Side
  * "out" lists withdrawals and top-ups. Side "in" lists sweeps and payments from other accounts of
  * this gateway.
- * @public
  */
 export function listHotMoves(
   database: Database,
@@ -101,7 +93,6 @@ export function listHotMoves(
 /**
  * Withdrawals, sweeps and top-ups from or to an account that have a signature and have not ended,
  * oldest first, at most `most`. `isFinal`: a final block that was read holds one of the versions.
- * @public
  */
 export function listUnended(
   database: Database,

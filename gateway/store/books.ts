@@ -6,10 +6,7 @@ import type { SpendRow } from "./rows.ts";
 import { explaining } from "./spends.ts";
 import type { Database } from "./store.ts";
 
-/**
- * An account's balance in one currency.
- * @public
- */
+/** An account's balance in one currency. */
 export interface BookPlace {
   readonly network: string;
   readonly address: string;
@@ -21,7 +18,6 @@ export interface BookPlace {
  * is a payment to a hot wallet that was no sweep. An owner entry is a payment from an address whose
  * key this gateway's agents do not have; it is reported and not kept. A note is a difference that
  * an operator accepted.
- * @public
  */
 export interface BookEntryRow extends BookPlace {
   readonly kind: "opening" | "outside" | "owner" | "note";
@@ -32,7 +28,6 @@ export interface BookEntryRow extends BookPlace {
   readonly reason: string;
 }
 
-/** @public */
 export interface DifferenceRow extends BookPlace {
   readonly merchant: string;
   readonly kind: "deposit" | "hot";
@@ -44,7 +39,6 @@ export interface DifferenceRow extends BookPlace {
   readonly at: number; // first time it was found
 }
 
-/** @public */
 export interface ClosingRow {
   readonly network: string;
   readonly closedAt: number | null; // null: never closed
@@ -58,10 +52,7 @@ export interface ClosingRow {
   readonly fault: string; // error code of the newest try; "" none
 }
 
-/**
- * A deposit address, in the order of its row.
- * @public
- */
+/** A deposit address, in the order of its row. */
 export interface BookAddress {
   readonly place: number;
   readonly address: string;
@@ -75,7 +66,6 @@ const issued = `FROM depositAddresses d JOIN transactions t ON t.id = d.transact
 /**
  * The next deposit addresses of a family that were ever given out, after `place`. The family's
  * networks all begin with `start`.
- * @public
  */
 export function listBookAddresses(
   database: Database,
@@ -87,10 +77,7 @@ export function listBookAddresses(
   return database.all<BookAddress>(sql, place, start.length, start, merchant, merchant, most);
 }
 
-/**
- * The number of rows that `listBookAddresses` has in total.
- * @public
- */
+/** The number of rows that `listBookAddresses` has in total. */
 export function countBookAddresses(
   database: Database,
   { start, merchant }: { readonly start: string; readonly merchant: string | null },
@@ -105,7 +92,6 @@ const forgotten = `FROM forgottenAddresses f WHERE f.rowid > ? AND f.namespace =
 /**
  * Like `listBookAddresses`, for addresses that may have left before the database was restored from
  * a backup and that no request here names.
- * @public
  */
 export function listForgottenBookAddresses(
   database: Database,
@@ -117,10 +103,7 @@ export function listForgottenBookAddresses(
   return database.all<BookAddress>(sql, place, namespace, merchant, merchant, most);
 }
 
-/**
- * The number of rows that `listForgottenBookAddresses` has in total.
- * @public
- */
+/** The number of rows that `listForgottenBookAddresses` has in total. */
 export function countForgottenBookAddresses(
   database: Database,
   { namespace, merchant }: { readonly namespace: string; readonly merchant: string | null },
@@ -128,10 +111,7 @@ export function countForgottenBookAddresses(
   return database.get<{ n: number }>(`SELECT count(*) AS n ${forgotten}`, 0, namespace, merchant, merchant)?.n ?? 0;
 }
 
-/**
- * Adds an entry, inside the caller's transaction. A second opening of an account is ignored.
- * @public
- */
+/** Adds an entry, inside the caller's transaction. A second opening of an account is ignored. */
 export function addBookEntry(database: Database, entry: BookEntryRow): void {
   const { network, address, currency, kind, units, block, at, person, reason } = entry;
   database.run(
@@ -141,10 +121,7 @@ export function addBookEntry(database: Database, entry: BookEntryRow): void {
   );
 }
 
-/**
- * The entries of some accounts on a network, oldest first.
- * @public
- */
+/** The entries of some accounts on a network, oldest first. */
 export function listBookEntries(database: Database, network: string, addresses: readonly string[]): readonly BookEntryRow[] {
   return database.all<BookEntryRow>(
     `SELECT e.* FROM json_each(?) AS a JOIN bookEntries e ON e.address = a.value WHERE e.network = ? ORDER BY e.block, e.id`,
@@ -152,10 +129,7 @@ export function listBookEntries(database: Database, network: string, addresses: 
   );
 }
 
-/**
- * The newest entries of a network without openings, at most `most`.
- * @public
- */
+/** The newest entries of a network without openings, at most `most`. */
 export function listNewestEntries(database: Database, network: string, most: number): readonly BookEntryRow[] {
   const sql = "SELECT * FROM bookEntries WHERE network = ? AND kind <> 'opening' ORDER BY id DESC LIMIT ?";
   return database.all<BookEntryRow>(sql, network, most);
@@ -164,7 +138,6 @@ export function listNewestEntries(database: Database, network: string, most: num
 /**
  * Outgoing transactions of a hot wallet in blocks after `after` and up to `last` that neither a
  * signature here nor an ended withdrawal explains, oldest first, at most `most`.
- * @public
  */
 export function listForeignSpends(
   database: Database,
@@ -181,25 +154,18 @@ export function listForeignSpends(
   );
 }
 
-/**
- * The open differences of one network, or of all networks.
- * @public
- */
+/** The open differences of one network, or of all networks. */
 export function listDifferences(database: Database, network: string | null = null): readonly DifferenceRow[] {
   const sql = "SELECT * FROM bookDifferences WHERE (? IS NULL OR network = ?) ORDER BY network, kind DESC, address, currency";
   return database.all<DifferenceRow>(sql, network, network);
 }
 
-/** @public */
 export function readDifference(database: Database, { network, address, currency }: BookPlace): DifferenceRow | undefined {
   const sql = "SELECT * FROM bookDifferences WHERE network = ? AND address = ? AND currency = ?";
   return database.get<DifferenceRow>(sql, network, address, currency);
 }
 
-/**
- * Replaces an earlier difference of the same balance, but keeps the time of the first.
- * @public
- */
+/** Replaces an earlier difference of the same balance, but keeps the time of the first. */
 export function keepDifference(database: Database, difference: DifferenceRow): void {
   const { network, address, currency, merchant, kind, expectedUnits, foundUnits, block, sinceBlock, detail, at } = difference;
   database.run(
@@ -211,20 +177,15 @@ export function keepDifference(database: Database, difference: DifferenceRow): v
   );
 }
 
-/** @public */
 export function dropDifference(database: Database, { network, address, currency }: BookPlace): void {
   database.run("DELETE FROM bookDifferences WHERE network = ? AND address = ? AND currency = ?", network, address, currency);
 }
 
-/** @public */
 export function readClosing(database: Database, network: string): ClosingRow | undefined {
   return database.get<ClosingRow>("SELECT * FROM closings WHERE network = ?", network);
 }
 
-/**
- * Replaces the earlier closing.
- * @public
- */
+/** Replaces the earlier closing. */
 export function keepClosing(database: Database, closing: ClosingRow): void {
   const { network, closedAt, firstBlock, lastBlock, addresses, hotWallets, compared, left, triedAt, fault } = closing;
   database.run(

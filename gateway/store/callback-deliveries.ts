@@ -4,13 +4,11 @@
  */
 import type { Database } from "./store.ts";
 
-/** @public */
 export type DeliveryState = "waiting" | "delivered" | "given up";
 
 /**
  * Makes an event's delivery to a target.
  * @returns its number
- * @public
  */
 export function insertDelivery(
   database: Database,
@@ -21,24 +19,17 @@ export function insertDelivery(
   return database.get<{ id: number }>(sql, event, target, state, nextAt)?.id ?? 0;
 }
 
-/**
- * Counts the deliveries that wait for a target, up to `most`.
- * @public
- */
+/** Counts the deliveries that wait for a target, up to `most`. */
 export function countWaiting(database: Database, target: string, most: number): number {
   const sql = "SELECT count(*) AS n FROM (SELECT 1 FROM callbackDeliveries WHERE target = ? AND state = 'waiting' LIMIT ?)";
   return database.get<{ n: number }>(sql, target, most)?.n ?? 0;
 }
 
-/**
- * Counts the waiting deliveries of all targets.
- * @public
- */
+/** Counts the waiting deliveries of all targets. */
 export function countAllWaiting(database: Database): number {
   return database.get<{ n: number }>("SELECT count(*) AS n FROM callbackDeliveries WHERE state = 'waiting'")?.n ?? 0;
 }
 
-/** @public */
 export interface WaitingTarget {
   readonly target: string;
   readonly merchant: string;
@@ -48,7 +39,6 @@ export interface WaitingTarget {
 /**
  * Each target with waiting deliveries. Costs one index step for each target, however many
  * deliveries wait.
- * @public
  */
 export function waitingTargets(database: Database): readonly WaitingTarget[] {
   return database.all<WaitingTarget>(
@@ -62,7 +52,6 @@ export function waitingTargets(database: Database): readonly WaitingTarget[] {
   );
 }
 
-/** @public */
 export interface DueDelivery {
   readonly id: number;
   readonly event: string;
@@ -71,7 +60,6 @@ export interface DueDelivery {
   readonly body: string;
 }
 
-/** @public */
 export function dueDeliveries(database: Database, target: string, nowMs: number, most: number): readonly DueDelivery[] {
   return database.all<DueDelivery>(
     `SELECT d.id, d.event, d.tries, e.transactionId, e.body FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event
@@ -80,7 +68,6 @@ export function dueDeliveries(database: Database, target: string, nowMs: number,
   );
 }
 
-/** @public */
 export interface CallbackTry {
   readonly at: number;
   readonly status: number; // HTTP status; 0 without an answer
@@ -91,7 +78,6 @@ export interface CallbackTry {
 /**
  * Keeps one try and its result. A delivery that was given up meanwhile stays given up, unless it
  * arrived.
- * @public
  */
 export function keepTry(
   database: Database,
@@ -112,7 +98,6 @@ export function keepTry(
 /**
  * Gives up all waiting deliveries of a target.
  * @returns the records of these deliveries
- * @public
  */
 export function giveUpTarget(database: Database, target: string): readonly string[] {
   const rows = database.all<{ transactionId: string }>(
@@ -124,7 +109,6 @@ export function giveUpTarget(database: Database, target: string): readonly strin
   return rows.map(({ transactionId }) => transactionId);
 }
 
-/** @public */
 export interface DeliveryLine {
   readonly id: number;
   readonly target: string;
@@ -139,10 +123,7 @@ export interface DeliveryLine {
   readonly nextAt: number;
 }
 
-/**
- * Lists deliveries, newest first: all, or those of the merchant or target in `of`.
- * @public
- */
+/** Lists deliveries, newest first: all, or those of the merchant or target in `of`. */
 export function listDeliveries(
   database: Database,
   of: { readonly merchant?: string; readonly target?: string },
@@ -161,19 +142,16 @@ export function listDeliveries(
   );
 }
 
-/** @public */
 export function triesOf(database: Database, delivery: number): readonly CallbackTry[] {
   const sql = "SELECT at, status, durationMs, answer FROM callbackTries WHERE delivery = ? ORDER BY id";
   return database.all<CallbackTry>(sql, delivery);
 }
 
-/** @public */
 export interface KnownDelivery {
   readonly target: string;
   readonly transactionId: string | null;
 }
 
-/** @public */
 export function findDelivery(database: Database, id: number): KnownDelivery | undefined {
   return database.get<KnownDelivery>(
     "SELECT d.target, e.transactionId FROM callbackDeliveries d JOIN callbackEvents e ON e.id = d.event WHERE d.id = ?",
@@ -181,10 +159,7 @@ export function findDelivery(database: Database, id: number): KnownDelivery | un
   );
 }
 
-/**
- * Starts a delivery again from its first try, even if it arrived.
- * @public
- */
+/** Starts a delivery again from its first try, even if it arrived. */
 export function waitAgain(database: Database, id: number, nowMs: number): void {
   database.run("UPDATE callbackDeliveries SET state = 'waiting', tries = 0, nextAt = ? WHERE id = ?", nowMs, id);
 }
@@ -193,7 +168,6 @@ export function waitAgain(database: Database, id: number, nowMs: number): void {
  * Deletes events older than `beforeMs` without a waiting delivery, together with their deliveries
  * and tries: at most `most` in a call.
  * @returns the number of deleted events
- * @public
  */
 export function forgetEvents(database: Database, beforeMs: number, most: number): number {
   return database.run(

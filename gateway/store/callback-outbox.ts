@@ -5,19 +5,13 @@
 import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/**
- * The columns of a record that can change, as they were at a moment.
- * @public
- */
+/** The columns of a record that can change, as they were at a moment. */
 export type Glimpse = Pick<
   TransactionRow,
   "status" | "stage" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "receiverAddress" | "changedAt"
 >;
 
-/**
- * A final payment in another currency than the record's.
- * @public
- */
+/** A final payment in another currency than the record's. */
 export interface OtherPayment {
   readonly currency: string;
   readonly units: string;
@@ -27,7 +21,6 @@ export interface OtherPayment {
 /**
  * One change of a record, with the row as it was after the change; lists have the oldest first.
  * `before` is null for a new record.
- * @public
  */
 export interface RecordChange {
   readonly id: number;
@@ -36,7 +29,6 @@ export interface RecordChange {
   readonly payment: OtherPayment | null; // not null: only the payment is new
 }
 
-/** @public */
 export function readChanges(database: Database, most: number): readonly RecordChange[] {
   type Row = TransactionRow & { readonly change: number; before: string | null; after: string | null; payment: string | null };
   const rows = database.all<Row>(
@@ -53,17 +45,14 @@ export function readChanges(database: Database, most: number): readonly RecordCh
   }));
 }
 
-/** @public */
 export function hasChanges(database: Database): boolean {
   return database.get("SELECT 1 FROM callbackChanges LIMIT 1") !== undefined;
 }
 
-/** @public */
 export function forgetChange(database: Database, id: number): void {
   database.run("DELETE FROM callbackChanges WHERE id = ?", id);
 }
 
-/** @public */
 export interface CallbackEventRow {
   readonly id: string; // header webhook-id
   readonly merchant: string;
@@ -74,7 +63,6 @@ export interface CallbackEventRow {
   readonly body: string; // the exact text that is sent and signed
 }
 
-/** @public */
 export function insertEvent(database: Database, event: CallbackEventRow): void {
   database.run(
     "INSERT INTO callbackEvents (id, merchant, transactionId, type, sequence, at, body) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -82,16 +70,12 @@ export function insertEvent(database: Database, event: CallbackEventRow): void {
   );
 }
 
-/**
- * The sequence of a record's newest event; 0 without an event.
- * @public
- */
+/** The sequence of a record's newest event; 0 without an event. */
 export function newestSequence(database: Database, transactionId: string): number {
   const sql = "SELECT max(sequence) AS newest FROM callbackEvents WHERE transactionId = ?";
   return database.get<{ newest: number | null }>(sql, transactionId)?.newest ?? 0;
 }
 
-/** @public */
 export function hasEvent(database: Database, transactionId: string, type: string): boolean {
   const sql = "SELECT 1 FROM callbackEvents WHERE transactionId = ? AND type = ? LIMIT 1";
   return database.get(sql, transactionId, type) !== undefined;
@@ -100,7 +84,6 @@ export function hasEvent(database: Database, transactionId: string, type: string
 /**
  * Sets callbackStatus of these records from the deliveries of their newest event. Without any
  * event, callbackStatus is 0 while the record is open and the merchant has a live target, else 3.
- * @public
  */
 export function refreshStatus(database: Database, transactionIds: Iterable<string>): void {
   for (const id of new Set(transactionIds)) {

@@ -40,7 +40,6 @@ const isOrder = "NEW.operation IN ('deposit', 'withdraw')";
 
 /**
  * Only the triggers. A migration that replaces a table with triggers must drop the triggers first.
- * @public
  */
 export const callbackTriggers = `
 CREATE TRIGGER callbackMade AFTER INSERT ON transactions
@@ -62,11 +61,9 @@ CREATE TRIGGER callbackPaidFinally AFTER UPDATE OF final ON payments WHEN OLD.fi
 END;
 `;
 
-/** @public */
 export const dropCallbackTriggers = `DROP TRIGGER callbackMade; DROP TRIGGER callbackMoved;
   DROP TRIGGER callbackPaid; DROP TRIGGER callbackPaidFinally;`;
 
-/** @public */
 export const callbackStatus = "callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3))";
 
 /**
@@ -75,7 +72,6 @@ export const callbackStatus = "callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (
  *
  * callbackChanges: changes without an event yet. callbackEvents: each event with its body.
  * callbackDeliveries: an event for a target. callbackTries: the log.
- * @public
  */
 export const callbackTables = `
 ALTER TABLE transactions ADD COLUMN ${callbackStatus};

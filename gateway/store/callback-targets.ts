@@ -5,7 +5,6 @@
  */
 import type { Database } from "./store.ts";
 
-/** @public */
 export interface CallbackTargetRow {
   readonly id: string;
   readonly merchant: string;
@@ -19,10 +18,8 @@ export interface CallbackTargetRow {
   readonly offReason: "" | "gone" | "removed";
 }
 
-/** @public */
 export type NewCallbackTarget = Pick<CallbackTargetRow, "id" | "merchant" | "url" | "events" | "secretBox" | "createdAt">;
 
-/** @public */
 export function insertTarget(database: Database, target: NewCallbackTarget): void {
   database.run(
     "INSERT INTO callbackTargets (id, merchant, url, events, secretBox, createdAt) VALUES (?, ?, ?, ?, ?, ?)",
@@ -30,30 +27,22 @@ export function insertTarget(database: Database, target: NewCallbackTarget): voi
   );
 }
 
-/**
- * A target that is not removed, on or off.
- * @public
- */
+/** A target that is not removed, on or off. */
 export function findTarget(database: Database, id: string): CallbackTargetRow | undefined {
   const sql = "SELECT * FROM callbackTargets WHERE id = ? AND offReason <> 'removed'";
   return database.get<CallbackTargetRow>(sql, id);
 }
 
-/**
- * True if the target exists, or existed before its removal.
- * @public
- */
+/** True if the target exists, or existed before its removal. */
 export function wasTarget(database: Database, id: string): boolean {
   return database.get("SELECT 1 FROM callbackTargets WHERE id = ?", id) !== undefined;
 }
 
-/** @public */
 export function liveTargets(database: Database, merchant: string): readonly CallbackTargetRow[] {
   const sql = "SELECT * FROM callbackTargets WHERE merchant = ? AND offAt IS NULL ORDER BY createdAt, id";
   return database.all<CallbackTargetRow>(sql, merchant);
 }
 
-/** @public */
 export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merchant" | "url" | "events" | "createdAt"> {
   readonly name: string; // the merchant's name
   readonly offAt: number | null;
@@ -66,7 +55,6 @@ export interface CallbackTargetLine extends Pick<CallbackTargetRow, "id" | "merc
 /**
  * The targets that are not removed, of all merchants or of one, with the number of waiting
  * deliveries and the newest try.
- * @public
  */
 export function listTargets(database: Database, merchant: string | null): readonly CallbackTargetLine[] {
   return database.all<CallbackTargetLine>(
@@ -80,16 +68,12 @@ export function listTargets(database: Database, merchant: string | null): readon
   );
 }
 
-/** @public */
 export function countTargets(database: Database, merchant: string): number {
   const sql = "SELECT count(*) AS n FROM callbackTargets WHERE merchant = ? AND offReason <> 'removed'";
   return database.get<{ n: number }>(sql, merchant)?.n ?? 0;
 }
 
-/**
- * Gives a target a new secret. The old secret also signs until `oldUntil`.
- * @public
- */
+/** Gives a target a new secret. The old secret also signs until `oldUntil`. */
 export function rotateTarget(database: Database, id: string, secretBox: Uint8Array, oldUntil: number): void {
   const sql = "UPDATE callbackTargets SET oldSecretBox = secretBox, oldUntil = ?, secretBox = ? WHERE id = ?";
   database.run(sql, oldUntil, secretBox, id);
@@ -98,7 +82,6 @@ export function rotateTarget(database: Database, id: string, secretBox: Uint8Arr
 /**
  * Switches a target off because it answered 410.
  * @returns false if the target was off
- * @public
  */
 export function switchTargetOff(database: Database, id: string, nowMs: number): boolean {
   const sql = "UPDATE callbackTargets SET offAt = ?, offReason = 'gone' WHERE id = ? AND offAt IS NULL";
@@ -108,7 +91,6 @@ export function switchTargetOff(database: Database, id: string, nowMs: number): 
 /**
  * Switches a target on again.
  * @returns false if the target was on
- * @public
  */
 export function switchTargetOn(database: Database, id: string): boolean {
   const sql = "UPDATE callbackTargets SET offAt = NULL, offReason = '' WHERE id = ? AND offReason = 'gone'";
@@ -118,7 +100,6 @@ export function switchTargetOn(database: Database, id: string): boolean {
 /**
  * Removes a target permanently and deletes its secrets; its log stays. `giveUpTarget` gives up its
  * waiting deliveries.
- * @public
  */
 export function removeTarget(database: Database, id: string, nowMs: number): void {
   database.run(

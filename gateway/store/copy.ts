@@ -11,10 +11,7 @@ import { refuseOthersWal } from "./beside.ts";
 import { schemaVersion } from "./schema.ts";
 import type { Database } from "./store.ts";
 
-/**
- * The contents of a copy, as the copy itself states them.
- * @public
- */
+/** The contents of a copy, as the copy itself states them. */
 export interface StoreCopy {
   readonly copiedAt: number; // milliseconds since 1970
   readonly schema: number;
@@ -39,7 +36,6 @@ const sidecars = ["-journal", "-wal", "-shm"];
  * the end, in one step.
  * @throws AgentError GATEWAY_FILE_EXISTS if the copy cannot be made, GATEWAY_BACKUP_DAMAGED; no new
  * file remains
- * @public
  */
 export function copyStore(database: Database, path: string, nowMs: number): StoreCopy {
   const unfinished = `${path}.tmp`;
@@ -90,7 +86,6 @@ function sync(path: string, flags: number): void {
 /**
  * Reads all of a copy: every page, every index, every reference between rows. Changes nothing.
  * @throws AgentError GATEWAY_BACKUP_DAMAGED, GATEWAY_STORE_VERSION, GATEWAY_STORE_WAL
- * @public
  */
 export function checkCopy(path: string): StoreCopy {
   const damaged = (problem: string, cause?: unknown): AgentError =>

@@ -8,16 +8,10 @@ import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { ownTopUp } from "./top-ups.ts";
 
-/**
- * Names a payment on its network.
- * @public
- */
+/** Names a payment on its network. */
 export type PaymentPlace = Pick<PaymentRow, "network" | "txHash" | "logIndex">;
 
-/**
- * The part of a payment that counts for a request.
- * @public
- */
+/** The part of a payment that counts for a request. */
 export interface CountedPayment {
   readonly units: bigint;
   readonly final: boolean;
@@ -26,10 +20,7 @@ export interface CountedPayment {
   readonly isCredited: boolean; // credited by an operator
 }
 
-/**
- * A payment with its part that is not credited yet.
- * @public
- */
+/** A payment with its part that is not credited yet. */
 export interface LeftPayment extends PaymentRow {
   readonly merchant: string;
   readonly merchantName: string;
@@ -50,7 +41,6 @@ function leftOf({ units, credited }: WithCredits): bigint {
  * Payments that count for a request in its own currency, in the order of the chain. Counts the
  * payments to the request's address, without parts credited elsewhere, and the payments credited to
  * the request.
- * @public
  */
 export function listCounted(
   database: Database,
@@ -68,10 +58,7 @@ export function listCounted(
     .map(({ row: { final, block, txHash }, units, isCredited }) => ({ units, final: final === 1, block, txHash, isCredited }));
 }
 
-/**
- * Payments that were credited to a request, in the order of the chain.
- * @public
- */
+/** Payments that were credited to a request, in the order of the chain. */
 export function listCreditsTo(
   database: Database,
   transactionId: string,
@@ -84,10 +71,7 @@ export function listCreditsTo(
   );
 }
 
-/**
- * Requests to which a payment was credited.
- * @public
- */
+/** Requests to which a payment was credited. */
 export function listCreditedWith(database: Database, { network, txHash, logIndex }: PaymentPlace): readonly string[] {
   const sql = "SELECT transactionId AS id FROM depositCredits WHERE network = ? AND txHash = ? AND logIndex = ?";
   return database.all<{ id: string }>(sql, network, txHash, logIndex).map(({ id }) => id);
@@ -104,10 +88,7 @@ const named = `SELECT p.*, t.merchant, m.name AS merchantName, t.orderId, ${cred
 
 const asLeft = (row: Omit<LeftPayment, "leftUnits"> & WithCredits): LeftPayment => ({ ...row, leftUnits: leftOf(row) });
 
-/**
- * Payments that count for no request and are not credited, newest first, at most `most`.
- * @public
- */
+/** Payments that count for no request and are not credited, newest first, at most `most`. */
 export function listUnattributed(database: Database, merchant: string | null, most: number): readonly LeftPayment[] {
   const rows = database.all<Omit<LeftPayment, "leftUnits"> & WithCredits>(
     `${named} WHERE ${nobodys} AND (? IS NULL OR t.merchant = ?)
@@ -121,7 +102,6 @@ export function listUnattributed(database: Database, merchant: string | null, mo
 
 /**
  * Payments of one transaction on a network that count for no request, including credited payments.
- * @public
  */
 export function findUnattributed(database: Database, network: string, txHash: string): readonly LeftPayment[] {
   const sql = `${named} WHERE ${nobodys} AND p.network = ? AND p.txHash IN (?, lower(?)) ORDER BY p.logIndex`;
@@ -131,7 +111,6 @@ export function findUnattributed(database: Database, network: string, txHash: st
 /**
  * Credits all that is left of a payment to a request, inside the caller's transaction. A second
  * call changes nothing, because nothing is left.
- * @public
  */
 export function keepCredit(
   database: Database,

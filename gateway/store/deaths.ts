@@ -7,17 +7,13 @@ import type { SignatureRow } from "./rows.ts";
 import type { SlotRange } from "./slots.ts";
 import type { Database } from "./store.ts";
 
-/**
- * A version of a pending withdrawal that is not dead yet.
- * @public
- */
+/** A version of a pending withdrawal that is not dead yet. */
 export type LivingVersion = Pick<SignatureRow, "transactionId" | "account" | "txHash" | "untilMs">;
 
 /**
  * Versions on a network whose lifetime can end: those of pending withdrawals, earliest end first.
  * Withdrawals that wait for an operator are left out. A version that only one node reports in a
  * block is listed, because the node may have invented the block.
- * @public
  */
 export function listLivingVersions(database: Database, network: string): readonly LivingVersion[] {
   return database.all<LivingVersion>(
@@ -31,7 +27,6 @@ export function listLivingVersions(database: Database, network: string): readonl
 /**
  * Marks a version as dead, permanently. Only a version with exactly this end is marked.
  * @returns true if the version was not dead before
- * @public
  */
 export function markDead(
   database: Database,
@@ -43,10 +38,7 @@ export function markDead(
   return database.run(sql, nowMs, transactionId, txHash, untilMs).changes > 0;
 }
 
-/**
- * The time since which a version is dead; undefined while it is not.
- * @public
- */
+/** The time since which a version is dead; undefined while it is not. */
 export function deadSince(database: Database, transactionId: string, txHash: string): number | undefined {
   const sql = "SELECT deadAt FROM signatures WHERE transactionId = ? AND txHash = ? AND deadAt IS NOT NULL";
   return database.get<{ deadAt: number }>(sql, transactionId, txHash)?.deadAt;
@@ -54,7 +46,6 @@ export function deadSince(database: Database, transactionId: string, txHash: str
 
 /**
  * True if a withdrawal was signed and all its known versions are dead. Version `but` is left out.
- * @public
  */
 export function isAllDead(database: Database, transactionId: string, but = ""): boolean {
   const sql = "SELECT count(*) AS versions, count(deadAt) AS dead FROM signatures WHERE transactionId = ? AND txHash <> ?";
@@ -62,10 +53,7 @@ export function isAllDead(database: Database, transactionId: string, but = ""): 
   return row !== undefined && row.versions > 0 && row.dead === row.versions;
 }
 
-/**
- * Dead versions of an agent's pending withdrawals, newest first.
- * @public
- */
+/** Dead versions of an agent's pending withdrawals, newest first. */
 export function listDeadHashes(database: Database, agentId: string): readonly string[] {
   const rows = database.all<Pick<SignatureRow, "txHash">>(
     `SELECT s.txHash FROM transactions t JOIN jobs j ON j.transactionId = t.id JOIN signatures s ON s.transactionId = t.id
@@ -79,7 +67,6 @@ export function listDeadHashes(database: Database, agentId: string): readonly st
 /**
  * Dead versions of an agent's ended withdrawals with a slot in the range. A ledger restored from a
  * backup may have forgotten these ends.
- * @public
  */
 export function listEndedDeadInRange(
   database: Database,
@@ -99,7 +86,6 @@ export function listEndedDeadInRange(
 /**
  * Keeps an agent's statement that a signed withdrawal is over. The agent has resent the statement,
  * but this database does not hold that all versions are dead. Harmless to call twice.
- * @public
  */
 export function keepExpiry(database: Database, transactionId: string, code: string, nowMs: number): void {
   database.run("INSERT OR IGNORE INTO expiries (transactionId, code, at) VALUES (?, ?, ?)", transactionId, code, nowMs);
@@ -108,7 +94,6 @@ export function keepExpiry(database: Database, transactionId: string, code: stri
 /**
  * Takes out the statement that `keepExpiry` kept.
  * @returns its code; undefined without a statement
- * @public
  */
 export function takeExpiry(database: Database, transactionId: string): string | undefined {
   const row = database.get<{ code: string }>("SELECT code FROM expiries WHERE transactionId = ?", transactionId);

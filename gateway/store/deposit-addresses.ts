@@ -2,16 +2,12 @@
 import type { DepositAddressRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/** @public */
 export function insertDepositAddress(database: Database, row: DepositAddressRow): void {
   const sql = "INSERT INTO depositAddresses (address, agent, addressIndex, transactionId) VALUES (?, ?, ?, ?)";
   database.run(sql, row.address, row.agent, row.addressIndex, row.transactionId);
 }
 
-/**
- * True if the address was given out under the agent's deposit key.
- * @public
- */
+/** True if the address was given out under the agent's deposit key. */
 export function isDepositAddressOf(database: Database, address: string, agentId: string): boolean {
   const sql = "SELECT 1 FROM depositAddresses WHERE address = ? AND agent = ?";
   return database.get(sql, address, agentId) !== undefined;
@@ -20,7 +16,6 @@ export function isDepositAddressOf(database: Database, address: string, agentId:
 /**
  * The addresses given out after row `place`, in order. Each row has its own place and the network
  * of its request.
- * @public
  */
 export function listDepositAddressesAfter(
   database: Database,

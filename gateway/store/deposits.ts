@@ -3,24 +3,17 @@ import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import { insertTransaction, type NewTransaction } from "./transactions.ts";
 
-/** @public */
 export function depositOfOrder(database: Database, merchant: string, orderId: string): TransactionRow | undefined {
   const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = 'deposit' AND orderId = ?";
   return database.get<TransactionRow>(sql, merchant, orderId);
 }
 
-/**
- * Must not be called twice: id and order are keys of the table.
- * @public
- */
+/** Must not be called twice: id and order are keys of the table. */
 export function insertDeposit(database: Database, row: Omit<NewTransaction, "operation" | "mode">): void {
   insertTransaction(database, { ...row, operation: "deposit", mode: "" });
 }
 
-/**
- * Ids of pending requests whose time is over.
- * @public
- */
+/** Ids of pending requests whose time is over. */
 export function listOverdueDeposits(database: Database, network: string, nowMs: number): readonly string[] {
   const rows = database.all<{ id: string }>(
     "SELECT id FROM transactions WHERE operation = 'deposit' AND status = 0 AND network = ? AND expiresAt <= ?",
@@ -32,7 +25,6 @@ export function listOverdueDeposits(database: Database, network: string, nowMs: 
 /**
  * Keeps the block that holds all payments included before a request's end. The lowest block that
  * was ever named counts.
- * @public
  */
 export function keepDepositEnd(database: Database, transactionId: string, block: number): void {
   const sql = `INSERT INTO depositEnds (transactionId, block) VALUES (?, ?)
@@ -40,40 +32,29 @@ export function keepDepositEnd(database: Database, transactionId: string, block:
   database.run(sql, transactionId, block);
 }
 
-/**
- * Null while the request's end is not in a block.
- * @public
- */
+/** Null while the request's end is not in a block. */
 export function depositEnd(database: Database, transactionId: string): number | null {
   const sql = "SELECT block FROM depositEnds WHERE transactionId = ?";
   return database.get<{ block: number }>(sql, transactionId)?.block ?? null;
 }
 
-/** @public */
 export function listPendingDeposits(database: Database, network: string, currency: string): readonly TransactionRow[] {
   const sql = "SELECT * FROM transactions WHERE operation = 'deposit' AND status = 0 AND network = ? AND currency = ?";
   return database.all<TransactionRow>(sql, network, currency);
 }
 
-/**
- * When the oldest request on a network was made, in milliseconds; null without requests.
- * @public
- */
+/** When the oldest request on a network was made, in milliseconds; null without requests. */
 export function oldestDepositAt(database: Database, network: string): number | null {
   const sql = "SELECT min(createdAt) AS at FROM transactions WHERE operation = 'deposit' AND network = ?";
   return database.get<{ at: number | null }>(sql, network)?.at ?? null;
 }
 
-/**
- * The columns of a request that its payments determine.
- * @public
- */
+/** The columns of a request that its payments determine. */
 export type DepositCredit = Pick<
   TransactionRow,
   "status" | "stage" | "code" | "amountReceivedUnits" | "late" | "txHash" | "finalBlock" | "changedAt"
 >;
 
-/** @public */
 export function updateDeposit(database: Database, id: string, credit: DepositCredit): void {
   const { status, stage, code, amountReceivedUnits, late, txHash, finalBlock, changedAt } = credit;
   if (status !== 0) database.run("DELETE FROM depositEnds WHERE transactionId = ?", id);
@@ -86,7 +67,6 @@ export function updateDeposit(database: Database, id: string, credit: DepositCre
 /**
  * Makes an expired request Completed.
  * @returns false if the request is in any other state
- * @public
  */
 export function completeExpiredDeposit(database: Database, id: string, nowMs: number): boolean {
   const sql = `UPDATE transactions SET status = 1, stage = 'completed', code = '', changedAt = ?
@@ -94,10 +74,7 @@ export function completeExpiredDeposit(database: Database, id: string, nowMs: nu
   return database.run(sql, nowMs, id).changes === 1;
 }
 
-/**
- * The number of pending requests in each stage, and when the oldest was made.
- * @public
- */
+/** The number of pending requests in each stage, and when the oldest was made. */
 export function listPendingDepositsByStage(
   database: Database,
 ): readonly { readonly stage: string; readonly count: number; readonly oldestAt: number }[] {

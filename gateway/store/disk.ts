@@ -9,13 +9,9 @@ import { AgentError } from "../../base/fault.ts";
 
 /**
  * Below this value a gateway reports too little free space. The agent's ledger has the same limit.
- * @public
  */
 export const roomBytesMin = 64 * 1024 * 1024;
-/**
- * Operators get an alert below this multiple of the limit, while there is time to make room.
- * @public
- */
+/** Operators get an alert below this multiple of the limit, while there is time to make room. */
 export const roomWarningFactor = 4;
 
 const primaryCodeMask = 0xff;
@@ -40,10 +36,7 @@ function isOf(error: unknown, { sqlite, system }: Cause): boolean {
   return typeof code === "string" && system.includes(code);
 }
 
-/**
- * True if the disk had no room for the operation.
- * @public
- */
+/** True if the disk had no room for the operation. */
 export function isDiskFull(error: unknown): boolean {
   const isBeside = (error as { readonly errcode?: unknown } | null)?.errcode === noRoomBeside;
   return isBeside || isOf(error, full);
@@ -65,10 +58,7 @@ function codeOf(cause: unknown) {
   return isOf(cause, damaged) ? "GATEWAY_STORE_INVALID" : "GATEWAY_DISK_FAILED";
 }
 
-/**
- * Free bytes that this user may fill on the disk of a file; null if the system cannot tell.
- * @public
- */
+/** Free bytes that this user may fill on the disk of a file; null if the system cannot tell. */
 export function freeBytesOf(path: string): number | null {
   try {
     const { bavail, bsize } = statfsSync(dirname(path));

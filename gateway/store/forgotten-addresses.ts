@@ -13,23 +13,14 @@ import { insertTransaction } from "./transactions.ts";
 /** The content hash of a request that no shop made. */
 const nobodys = "";
 
-/**
- * The order that holds the payments to a forgotten address.
- * @public
- */
+/** The order that holds the payments to a forgotten address. */
 export const unattributedOrderOf = (address: string): string => `unattributed/${address}`;
 
-/**
- * The id of the request for payments to an address that no other request names.
- * @public
- */
+/** The id of the request for payments to an address that no other request names. */
 export const unattributedIdOf = ({ merchant, address }: Pick<ForgottenAddressRow, "merchant" | "address">): string =>
   transactionIdOf({ merchant, operation: "deposit", orderId: unattributedOrderOf(address) });
 
-/**
- * Harmless to call twice. An address that belongs to a request is never inserted.
- * @public
- */
+/** Harmless to call twice. An address that belongs to a request is never inserted. */
 export function insertForgotten(database: Database, row: ForgottenAddressRow): void {
   database.run(
     `INSERT OR IGNORE INTO forgottenAddresses (address, merchant, agent, addressIndex, namespace, at)
@@ -38,10 +29,7 @@ export function insertForgotten(database: Database, row: ForgottenAddressRow): v
   );
 }
 
-/**
- * Forgotten addresses after row `place`, in order, with the request id for their payments.
- * @public
- */
+/** Forgotten addresses after row `place`, in order, with the request id for their payments. */
 export function listForgottenAfter(
   database: Database,
   place: number,
@@ -56,10 +44,7 @@ export function listForgottenAfter(
   }));
 }
 
-/**
- * The newest row; 0 without rows.
- * @public
- */
+/** The newest row; 0 without rows. */
 export function newestForgotten(database: Database): number {
   return database.get<{ place: number | null }>("SELECT max(rowid) AS place FROM forgottenAddresses")?.place ?? 0;
 }
@@ -109,10 +94,7 @@ function isPlaceFree(database: Database, agent: string | null, addressIndex: num
   return database.get(sql, agent, addressIndex) === undefined;
 }
 
-/**
- * True if no shop asked for this deposit: it holds payments to a forgotten address.
- * @public
- */
+/** True if no shop asked for this deposit: it holds payments to a forgotten address. */
 export function isUnattributed({ operation, contentHash }: Pick<TransactionRow, "operation" | "contentHash">): boolean {
   return operation === "deposit" && contentHash === nobodys;
 }

@@ -9,7 +9,6 @@ import type { Statements as Database } from "./statements.ts";
 /**
  * Keeps a range of skipped indexes. Ranges of one account never overlap, because each index is
  * skipped only once.
- * @public
  */
 export function insertForgottenRange(database: Database, row: Omit<ForgottenRangeRow, "id">): void {
   const sql = "INSERT INTO forgottenRanges (account, family, merchant, agent, next, placesEnd, at) VALUES (?, ?, ?, ?, ?, ?, ?)";
@@ -19,7 +18,6 @@ export function insertForgottenRange(database: Database, row: Omit<ForgottenRang
 /**
  * The shortest range, so that one agent's far jump does not delay another merchant's addresses.
  * Undefined if every address is watched.
- * @public
  */
 export function firstForgottenRange(database: Database): ForgottenRangeRow | undefined {
   return database.get<ForgottenRangeRow>("SELECT * FROM forgottenRanges ORDER BY placesEnd - next, id LIMIT 1");
@@ -28,25 +26,18 @@ export function firstForgottenRange(database: Database): ForgottenRangeRow | und
 /**
  * Records that every index below `next` is watched, and deletes the row after its last index.
  * Harmless to call twice.
- * @public
  */
 export function moveForgottenRange(database: Database, id: number, next: number): void {
   database.run("DELETE FROM forgottenRanges WHERE id = ? AND placesEnd <= ?", id, next);
   database.run("UPDATE forgottenRanges SET next = ? WHERE id = ? AND next < ?", next, id, next);
 }
 
-/**
- * True if addresses of a merchant are still to be derived.
- * @public
- */
+/** True if addresses of a merchant are still to be derived. */
 export function hasForgottenPlaces(database: Database, merchant: string): boolean {
   return database.get("SELECT 1 FROM forgottenRanges WHERE merchant = ? LIMIT 1", merchant) !== undefined;
 }
 
-/**
- * The number of addresses that are still to be derived.
- * @public
- */
+/** The number of addresses that are still to be derived. */
 export function countForgottenPlaces(database: Database): number {
   const sql = "SELECT coalesce(sum(placesEnd - next), 0) AS places FROM forgottenRanges";
   return database.get<{ readonly places: number }>(sql)?.places ?? 0;

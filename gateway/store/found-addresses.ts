@@ -10,10 +10,7 @@ import type { ForgottenAddressRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { readTransaction } from "./transactions.ts";
 
-/**
- * True if a request here names the address, which is then already watched and compared.
- * @public
- */
+/** True if a request here names the address, which is then already watched and compared. */
 export function isKnownAddress(database: Database, address: string, unattributedId: string): boolean {
   return issuedAddress(database, address) !== undefined || readTransaction(database, unattributedId) !== undefined;
 }
@@ -25,7 +22,6 @@ export function isKnownAddress(database: Database, address: string, unattributed
  * Harmless to call twice.
  * @returns false if another address here has the same index, so that the new address cannot be
  * swept and is only watched
- * @public
  */
 export function takeFound(
   database: Database,
@@ -47,10 +43,7 @@ export function takeFound(
   return true;
 }
 
-/**
- * True if the balance of a scan includes a payment, so that the payment must not count again.
- * @public
- */
+/** True if the balance of a scan includes a payment, so that the payment must not count again. */
 export function isInFoundBalance(
   database: Database,
   { network, address, block }: { readonly network: string; readonly address: string; readonly block: number },

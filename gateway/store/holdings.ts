@@ -9,10 +9,7 @@ import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Statements as Database } from "./statements.ts";
 import { ownTopUp } from "./top-ups.ts";
 
-/**
- * An address's unswept balance in one currency.
- * @public
- */
+/** An address's unswept balance in one currency. */
 export interface HoldingRow {
   readonly address: string;
   readonly network: string;
@@ -23,10 +20,7 @@ export interface HoldingRow {
 
 type Place = Omit<HoldingRow, "units">;
 
-/**
- * Names the native coin of each network, which pays the fees. Harmless to call twice.
- * @public
- */
+/** Names the native coin of each network, which pays the fees. Harmless to call twice. */
 export function keepNativeCoins(database: Database, coins: ReadonlyMap<string, string>): void {
   database.run("DELETE FROM nativeCoins");
   for (const [network, currency] of coins)
@@ -92,19 +86,13 @@ export function changeHoldings(database: Database, before: Moved | null, after: 
   for (const [place, units] of after === null ? [] : broughtBy(database, after)) add(database, place, units);
 }
 
-/**
- * An address's unswept balance in one currency.
- * @public
- */
+/** An address's unswept balance in one currency. */
 export function holdingOf(database: Database, address: string, network: string, currency: string): bigint {
   const sql = "SELECT units FROM holdings WHERE address = ? AND network = ? AND currency = ?";
   return BigInt(database.get<Pick<HoldingRow, "units">>(sql, address, network, currency)?.units ?? "0");
 }
 
-/**
- * The unswept balance of all of a merchant's addresses in one currency.
- * @public
- */
+/** The unswept balance of all of a merchant's addresses in one currency. */
 export function heldUnitsOf(database: Database, merchant: string, currency: string): bigint {
   const sql = "SELECT units FROM holdings WHERE merchant = ? AND currency = ?";
   return database
@@ -138,7 +126,6 @@ const nameOf = ({ address, network, currency }: Omit<Place, "merchant">): string
 /**
  * Corrects the balances from payments, sweeps and top-ups. Harmless to call again.
  * @returns the number of wrong balances
- * @public
  */
 export function mendHoldings(database: Database): number {
   const counted = countedFromRows(database);

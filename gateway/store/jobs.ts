@@ -5,83 +5,57 @@
 import type { AgentRow, JobRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/**
- * The table's constraints also check: one job per withdrawal, one job per position.
- * @public
- */
+/** The table's constraints also check: one job per withdrawal, one job per position. */
 export function insertJob(database: Database, job: JobRow): void {
   const sql = "INSERT INTO jobs (agent, sequence, hash, text, transactionId, answeredAt) VALUES (?, ?, ?, ?, ?, ?)";
   database.run(sql, job.agent, job.sequence, job.hash, job.text, job.transactionId, job.answeredAt);
 }
 
-/** @public */
 export function deleteJob(database: Database, transactionId: string): void {
   database.run("DELETE FROM jobs WHERE transactionId = ?", transactionId);
 }
 
-/**
- * The next number outside an agent's list.
- * @public
- */
+/** The next number outside an agent's list. */
 export function waitingPlace(database: Database, agentId: string): number {
   const sql = "SELECT min(0, coalesce(min(sequence), 0)) - 1 AS place FROM jobs WHERE agent = ?";
   return database.get<{ place: number }>(sql, agentId)?.place ?? -1;
 }
 
-/** @public */
 export function jobOf(database: Database, transactionId: string): JobRow | undefined {
   return database.get<JobRow>("SELECT * FROM jobs WHERE transactionId = ?", transactionId);
 }
 
-/**
- * The id of the agent that holds a withdrawal's job.
- * @public
- */
+/** The id of the agent that holds a withdrawal's job. */
 export function holderOfJob(database: Database, transactionId: string): string | undefined {
   return database.get<{ agent: string }>("SELECT agent FROM jobs WHERE transactionId = ?", transactionId)?.agent;
 }
 
-/**
- * The agent that holds a withdrawal's job.
- * @public
- */
+/** The agent that holds a withdrawal's job. */
 export function agentOfJob(database: Database, transactionId: string): AgentRow | undefined {
   const sql = "SELECT agents.* FROM agents JOIN jobs ON jobs.agent = agents.id WHERE jobs.transactionId = ?";
   return database.get<AgentRow>(sql, transactionId);
 }
 
-/**
- * The id of the agent that holds the job, if the withdrawal has ended with a slot.
- * @public
- */
+/** The id of the agent that holds the job, if the withdrawal has ended with a slot. */
 export function agentOfEnded(database: Database, transactionId: string): string | undefined {
   const sql = `SELECT jobs.agent FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
     JOIN slots ON slots.transactionId = transactions.id WHERE transactions.id = ? AND transactions.status <> 0`;
   return database.get<{ agent: string }>(sql, transactionId)?.agent;
 }
 
-/**
- * The hash of the job at a position.
- * @public
- */
+/** The hash of the job at a position. */
 export function jobHashAtPlace(database: Database, agentId: string, sequence: number): string | undefined {
   const sql = "SELECT hash FROM jobs WHERE agent = ? AND sequence = ?";
   return database.get<{ hash: string }>(sql, agentId, sequence)?.hash;
 }
 
-/**
- * The first position whose job has no answer; null if all are answered.
- * @public
- */
+/** The first position whose job has no answer; null if all are answered. */
 export function firstUnanswered(database: Database, agentId: string): number | null {
   const sql = "SELECT min(sequence) AS first FROM jobs WHERE agent = ? AND sequence > 0 AND answeredAt IS NULL";
   return database.get<{ first: number | null }>(sql, agentId)?.first ?? null;
 }
 
-/**
- * The jobs after a position, in order, at most `most`.
- * @public
- */
+/** The jobs after a position, in order, at most `most`. */
 export function listJobsAfter(
   database: Database,
   agentId: string,
@@ -92,7 +66,6 @@ export function listJobsAfter(
   return database.all(sql, agentId, sequence, most);
 }
 
-/** @public */
 export function isUnanswered(database: Database, transactionId: string): boolean {
   const sql = "SELECT answeredAt FROM jobs WHERE transactionId = ? AND answeredAt IS NULL";
   return database.get(sql, transactionId) !== undefined;
@@ -100,17 +73,13 @@ export function isUnanswered(database: Database, transactionId: string): boolean
 
 /**
  * @returns true if it is the job's first answer
- * @public
  */
 export function markAnswered(database: Database, transactionId: string, nowMs: number): boolean {
   const sql = "UPDATE jobs SET answeredAt = ? WHERE transactionId = ? AND answeredAt IS NULL";
   return database.run(sql, nowMs, transactionId).changes > 0;
 }
 
-/**
- * Pending withdrawals whose jobs wait for a position, oldest first.
- * @public
- */
+/** Pending withdrawals whose jobs wait for a position, oldest first. */
 export function listWaiting(database: Database, agentId: string): readonly TransactionRow[] {
   return database.all<TransactionRow>(
     `SELECT transactions.* FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
@@ -119,10 +88,7 @@ export function listWaiting(database: Database, agentId: string): readonly Trans
   );
 }
 
-/**
- * Ids of pending withdrawals without a signature, in the order of their jobs.
- * @public
- */
+/** Ids of pending withdrawals without a signature, in the order of their jobs. */
 export function listUnsigned(database: Database, agentId: string): readonly string[] {
   const rows = database.all<Pick<JobRow, "transactionId">>(
     `SELECT jobs.transactionId FROM jobs JOIN transactions ON transactions.id = jobs.transactionId
@@ -133,19 +99,13 @@ export function listUnsigned(database: Database, agentId: string): readonly stri
   return rows.map(({ transactionId }) => transactionId);
 }
 
-/**
- * Takes a job out of the list. A job that gets another position gets a new text.
- * @public
- */
+/** Takes a job out of the list. A job that gets another position gets a new text. */
 export function unplaceJob(database: Database, agentId: string, transactionId: string): void {
   const sql = "UPDATE jobs SET sequence = ?, hash = '', text = '', answeredAt = NULL WHERE transactionId = ?";
   database.run(sql, waitingPlace(database, agentId), transactionId);
 }
 
-/**
- * Gives a job its earlier position and text again.
- * @public
- */
+/** Gives a job its earlier position and text again. */
 export function replaceJob(
   database: Database,
   { sequence, hash, text, transactionId }: Pick<JobRow, "sequence" | "hash" | "text" | "transactionId">,
@@ -154,20 +114,14 @@ export function replaceJob(
   database.run(sql, sequence, hash, text, transactionId);
 }
 
-/**
- * The number of an agent's pending withdrawals.
- * @public
- */
+/** The number of an agent's pending withdrawals. */
 export function countPendingOf(database: Database, agentId: string): number {
   const sql =
     "SELECT count(*) AS n FROM jobs JOIN transactions ON transactions.id = jobs.transactionId WHERE jobs.agent = ? AND transactions.status = 0";
   return database.get<{ n: number }>(sql, agentId)?.n ?? 0;
 }
 
-/**
- * The number of jobs without an answer, of all agents.
- * @public
- */
+/** The number of jobs without an answer, of all agents. */
 export function countUnanswered(database: Database): number {
   return database.get<{ count: number }>("SELECT COUNT(*) AS count FROM jobs WHERE answeredAt IS NULL")?.count ?? 0;
 }

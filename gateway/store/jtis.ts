@@ -1,30 +1,22 @@
 /** Tokens that requests carried, by jti, until each token expires. */
 import type { Database } from "./store.ts";
 
-/** @public */
 export interface SeenToken {
   readonly keyId: string;
   readonly jti: string;
   readonly expiresAtMs: number;
 }
 
-/** @public */
 export function isTokenKept(database: Database, { keyId, jti }: SeenToken): boolean {
   return database.get("SELECT 1 FROM jtis WHERE key = ? AND jti = ?", keyId, jti) !== undefined;
 }
 
-/**
- * Keeps a token. Harmless to call twice.
- * @public
- */
+/** Keeps a token. Harmless to call twice. */
 export function keepToken(database: Database, { keyId, jti, expiresAtMs }: SeenToken): void {
   database.run("INSERT OR IGNORE INTO jtis (key, jti, expiresAt) VALUES (?, ?, ?)", keyId, jti, expiresAtMs);
 }
 
-/**
- * Deletes expired tokens: expiry alone is a reason to refuse them.
- * @public
- */
+/** Deletes expired tokens: expiry alone is a reason to refuse them. */
 export function forgetExpiredTokens(database: Database, nowMs: number): void {
   database.run("DELETE FROM jtis WHERE expiresAt < ?", nowMs);
 }

@@ -2,12 +2,10 @@
 import type { KeyRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/** @public */
 export function readKey(database: Database, id: string): KeyRow | undefined {
   return database.get<KeyRow>("SELECT * FROM keys WHERE id = ?", id);
 }
 
-/** @public */
 export function insertKey(
   database: Database,
   key: Pick<KeyRow, "id" | "merchant" | "scopes" | "profile" | "alg" | "secretBox" | "publicKey" | "createdAt">,
@@ -21,24 +19,17 @@ export function insertKey(
 /**
  * Revokes a key permanently.
  * @returns false if there is no such key, or it was revoked before
- * @public
  */
 export function markKeyRevoked(database: Database, id: string, nowMs: number): boolean {
   return database.run("UPDATE keys SET revokedAt = ? WHERE id = ? AND revokedAt IS NULL", nowMs, id).changes === 1;
 }
 
-/**
- * Sets when a key expires; null for never.
- * @public
- */
+/** Sets when a key expires; null for never. */
 export function setKeyExpiry(database: Database, id: string, at: number | null): void {
   database.run("UPDATE keys SET expiresAt = ? WHERE id = ?", at, id);
 }
 
-/**
- * Sets the addresses and networks that may use a key; an empty list allows any.
- * @public
- */
+/** Sets the addresses and networks that may use a key; an empty list allows any. */
 export function setKeyAddresses(database: Database, id: string, addresses: readonly string[]): void {
   database.run("UPDATE keys SET allowedAddresses = ? WHERE id = ?", addresses.join(","), id);
 }
@@ -46,44 +37,32 @@ export function setKeyAddresses(database: Database, id: string, addresses: reado
 /**
  * Gives a new key the old key's allowed addresses, and the old key's right to pair if it is not
  * used up.
- * @public
  */
 export function takeKeyRights(database: Database, id: string, old: KeyRow): void {
   const sql = "UPDATE keys SET allowedAddresses = ?, pairingUsed = ? WHERE id = ?";
   database.run(sql, old.allowedAddresses, old.pairingUsed, id);
 }
 
-/** @public */
 export function markKeyUsed(database: Database, id: string, nowMs: number): void {
   database.run("UPDATE keys SET lastUsedAt = ? WHERE id = ?", nowMs, id);
 }
 
-/**
- * Uses up a key's right to pair.
- * @public
- */
+/** Uses up a key's right to pair. */
 export function useUpPairing(database: Database, id: string, nowMs: number): void {
   database.run("UPDATE keys SET pairingUsed = 1, lastUsedAt = ? WHERE id = ?", nowMs, id);
 }
 
-/**
- * Restores the right to pair of all of a merchant's keys.
- * @public
- */
+/** Restores the right to pair of all of a merchant's keys. */
 export function giveBackPairing(database: Database, merchant: string): void {
   database.run("UPDATE keys SET pairingUsed = 0 WHERE merchant = ?", merchant);
 }
 
-/**
- * A key with its merchant's name, without the secret and the public key.
- * @public
- */
+/** A key with its merchant's name, without the secret and the public key. */
 export type ListedKey = Omit<KeyRow, "secretBox" | "publicKey"> & { readonly name: string };
 
 /**
  * The keys of one merchant, or of all: keys that are not revoked first, then by merchant's name and
  * age.
- * @public
  */
 export function listKeyRows(database: Database, merchant: string | undefined): readonly ListedKey[] {
   return database.all<ListedKey>(

@@ -14,7 +14,6 @@ import { isBusy } from "./store.ts";
  * Returns the fingerprint of the gateway key that the database at `path` was made with.
  * @throws AgentError GATEWAY_STORE_MISSING, GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION (a version
  * that this program neither knows nor can upgrade), GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL
- * @public
  */
 export function keyOfStore(path: string): string {
   if (!existsSync(path)) throw fault("GATEWAY_STORE_MISSING", path, `there is no database file ${path}`);

@@ -2,24 +2,17 @@
 import type { MerchantRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/** @public */
 export function readMerchant(database: Database, id: string): MerchantRow | undefined {
   return database.get<MerchantRow>("SELECT * FROM merchants WHERE id = ?", id);
 }
 
-/**
- * Must not be called twice, because the id is the table's key.
- * @public
- */
+/** Must not be called twice, because the id is the table's key. */
 export function insertMerchant(database: Database, { id, name, language, createdAt }: Omit<MerchantRow, "disabledAt">): void {
   const sql = "INSERT INTO merchants (id, name, language, createdAt) VALUES (?, ?, ?, ?)";
   database.run(sql, id, name, language, createdAt);
 }
 
-/**
- * A merchant with its keys, agent, accounts and counts.
- * @public
- */
+/** A merchant with its keys, agent, accounts and counts. */
 export interface MerchantSummary extends MerchantRow {
   readonly goodKeys: number; // neither revoked nor expired
   readonly agent: string | null; // the paired agent
@@ -37,15 +30,11 @@ const columns = `merchants.*,
   (SELECT count(*) FROM transactions WHERE merchant = merchants.id AND status = 0) AS open,
   (SELECT max(createdAt) FROM transactions WHERE merchant = merchants.id) AS newestAt`;
 
-/**
- * Every merchant, by name.
- * @public
- */
+/** Every merchant, by name. */
 export function merchantSummaries(database: Database, nowMs: number): readonly MerchantSummary[] {
   return database.all<MerchantSummary>(`SELECT ${columns} FROM merchants ORDER BY name, id`, nowMs);
 }
 
-/** @public */
 export function merchantSummary(database: Database, id: string, nowMs: number): MerchantSummary | undefined {
   return database.get<MerchantSummary>(`SELECT ${columns} FROM merchants WHERE id = ?`, nowMs, id);
 }
@@ -53,7 +42,6 @@ export function merchantSummary(database: Database, id: string, nowMs: number): 
 /**
  * Disables a merchant since `at`, or enables it with null. A merchant that is disabled keeps its
  * earlier time.
- * @public
  */
 export function setMerchantDisabled(database: Database, id: string, at: number | null): void {
   const sql = at === null ? "UPDATE merchants SET disabledAt = NULL WHERE id = ?" : disable;

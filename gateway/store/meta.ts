@@ -4,10 +4,7 @@
  */
 import type { Database } from "./store.ts";
 
-/**
- * The fingerprint of the gateway key that the database was made with; "" if it names none.
- * @public
- */
+/** The fingerprint of the gateway key that the database was made with; "" if it names none. */
 export function readGatewayKeyFingerprint(database: Database): string {
   return database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'gatewayKey'")?.value ?? "";
 }
@@ -15,26 +12,19 @@ export function readGatewayKeyFingerprint(database: Database): string {
 /**
  * Records that payments in this currency wait to be judged, now or in a later run. Harmless to call
  * twice.
- * @public
  */
 export function keepUnjudged(database: Database, network: string, currency: string): void {
   database.run("INSERT OR IGNORE INTO meta (name, value) VALUES (?, '')", `${unjudged(network)}${currency}`);
 }
 
-/**
- * Currencies of a network whose payments wait to be judged.
- * @public
- */
+/** Currencies of a network whose payments wait to be judged. */
 export function listUnjudged(database: Database, network: string): readonly string[] {
   const start = unjudged(network);
   const rows = database.all<{ name: string }>("SELECT name FROM meta WHERE substr(name, 1, ?) = ?", start.length, start);
   return rows.map(({ name }) => name.slice(start.length));
 }
 
-/**
- * Ends the wait of a currency, inside the transaction that judges its payments.
- * @public
- */
+/** Ends the wait of a currency, inside the transaction that judges its payments. */
 export function forgetUnjudged(database: Database, network: string, currency: string): void {
   database.run("DELETE FROM meta WHERE name = ?", `${unjudged(network)}${currency}`);
 }
@@ -43,10 +33,7 @@ function unjudged(network: string): string {
   return `unjudged ${network} `;
 }
 
-/**
- * Reads one row, to test that the database answers.
- * @public
- */
+/** Reads one row, to test that the database answers. */
 export function probe(database: Database): void {
   database.get("SELECT 1 FROM meta");
 }

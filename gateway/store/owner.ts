@@ -14,7 +14,6 @@ import { unusableStore } from "./disk.ts";
 import { readGatewayKeyFingerprint } from "./meta.ts";
 import { type Database, isBusy } from "./store.ts";
 
-/** @public */
 export interface Ownership {
   readonly run: string; // unique among all processes that ever ran on the database
   release(): void; // harmless to call twice
@@ -38,7 +37,6 @@ const lockOf = (path: string): string => `${realpathSync(path)}.lock`;
  * Makes `path`.lock, readable only by its owner, and leaves the file there.
  * @throws AgentError GATEWAY_STORE_OWNED (another process has it), GATEWAY_STORE_INVALID (the lock
  * file cannot be used)
- * @public
  */
 export function ownStore(path: string): Ownership {
   const lock = lockOf(path);
@@ -87,7 +85,6 @@ const namedRun = (raw: Raw): string | null => (raw.prepare("SELECT id FROM run")
 /**
  * Returns the run of the gateway that owns the database at `path` now; null if there is none.
  * @throws AgentError GATEWAY_STORE_INVALID
- * @public
  */
 export function runningOn(path: string): string | null {
   const lock = lockOf(path);
@@ -125,7 +122,6 @@ function owned(path: string, lock: string, cause?: unknown): AgentError {
  * Checks that the database was made with the key of this fingerprint. Under another key no API
  * secret in it opens, and no agent would recognize the gateway.
  * @throws AgentError GATEWAY_KEY_OTHER
- * @public
  */
 export function checkKey(
   database: Database,

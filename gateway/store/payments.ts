@@ -4,18 +4,12 @@ import { hold } from "./holdings.ts";
 import type { PaymentRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/**
- * Keeps a payment in a block that is not final. A final payment is not changed.
- * @public
- */
+/** Keeps a payment in a block that is not final. A final payment is not changed. */
 export function keepSeenPayment(database: Database, payment: PaymentRow): void {
   upsert(database, payment, "WHERE final = 0");
 }
 
-/**
- * Keeps a payment in a final block, and replaces any earlier row of the payment.
- * @public
- */
+/** Keeps a payment in a final block, and replaces any earlier row of the payment. */
 export function keepFinalPayment(database: Database, payment: PaymentRow): void {
   const { network, txHash, logIndex } = payment;
   const sql = "SELECT * FROM payments WHERE network = ? AND txHash = ? AND logIndex = ?";
@@ -44,10 +38,7 @@ function upsert(database: Database, payment: PaymentRow, condition: "" | "WHERE 
   );
 }
 
-/**
- * A final payment by the same transaction in another block.
- * @public
- */
+/** A final payment by the same transaction in another block. */
 export function finalInOtherBlock(
   database: Database,
   { network, txHash, blockHash }: Pick<PaymentRow, "network" | "txHash" | "blockHash">,
@@ -56,10 +47,7 @@ export function finalInOtherBlock(
   return database.get<PaymentRow>(sql, network, txHash, blockHash);
 }
 
-/**
- * Payments that are not final, in blocks `from` to `to`.
- * @public
- */
+/** Payments that are not final, in blocks `from` to `to`. */
 export function listSeenPayments(database: Database, network: string, from: number, to: number): readonly PaymentRow[] {
   const sql = "SELECT * FROM payments WHERE network = ? AND final = 0 AND block BETWEEN ? AND ? ORDER BY block, logIndex";
   return database.all<PaymentRow>(sql, network, from, to);
@@ -68,7 +56,6 @@ export function listSeenPayments(database: Database, network: string, from: numb
 /**
  * Deletes the payments that are not final in blocks `from` to `to`.
  * @returns the ids of their requests
- * @public
  */
 export function forgetSeenPayments(database: Database, network: string, from: number, to: number): readonly string[] {
   const rows = database.all<Pick<PaymentRow, "transactionId">>(
@@ -84,7 +71,6 @@ export function forgetSeenPayments(database: Database, network: string, from: nu
 /**
  * Native-coin payments that a contract's receipt names, in final blocks up to `block`, until a
  * final balance confirms them; in the order of the chain.
- * @public
  */
 export function listClaims(database: Database, network: string, block: number): readonly PaymentRow[] {
   return database.all<PaymentRow>(
@@ -93,13 +79,11 @@ export function listClaims(database: Database, network: string, block: number): 
   );
 }
 
-/** @public */
 export function dropSeenPayment(database: Database, { network, txHash, logIndex }: PaymentRow): void {
   const sql = "DELETE FROM payments WHERE network = ? AND txHash = ? AND logIndex = ? AND final = 0";
   database.run(sql, network, txHash, logIndex);
 }
 
-/** @public */
 export function readPayment(
   database: Database,
   { network, txHash, logIndex }: Pick<PaymentRow, "network" | "txHash" | "logIndex">,
@@ -108,19 +92,13 @@ export function readPayment(
   return database.get<PaymentRow>(sql, network, txHash, logIndex);
 }
 
-/**
- * Ids of the requests with a payment in a currency.
- * @public
- */
+/** Ids of the requests with a payment in a currency. */
 export function listPaidIn(database: Database, network: string, currency: string): readonly string[] {
   const sql = "SELECT DISTINCT transactionId AS id FROM payments WHERE network = ? AND currency = ?";
   return database.all<{ id: string }>(sql, network, currency).map(({ id }) => id);
 }
 
-/**
- * The sum of the final payments to one request in one currency.
- * @public
- */
+/** The sum of the final payments to one request in one currency. */
 export function finalUnitsOf(database: Database, transactionId: string, network: string, currency: string): bigint {
   const rows = database.all<Pick<PaymentRow, "units">>(
     "SELECT units FROM payments WHERE transactionId = ? AND network = ? AND currency = ? AND final = 1",

@@ -5,10 +5,7 @@
  */
 import type { Database } from "./store.ts";
 
-/**
- * A price is a decimal string.
- * @public
- */
+/** A price is a decimal string. */
 export interface PriceRow {
   readonly asset: string;
   readonly fiat: string;
@@ -16,7 +13,6 @@ export interface PriceRow {
   readonly at: number;
 }
 
-/** @public */
 export interface PriceReadingRow {
   readonly asset: string;
   readonly fiat: string;
@@ -28,26 +24,17 @@ export interface PriceReadingRow {
   readonly trouble: string; // problem of its newest answer; "" none
 }
 
-/**
- * The newest prices that the markets agreed on.
- * @public
- */
+/** The newest prices that the markets agreed on. */
 export function readPrices(database: Database): readonly PriceRow[] {
   return database.all<PriceRow>("SELECT asset, fiat, price, at FROM prices ORDER BY asset, fiat");
 }
 
-/**
- * The answer of each source at the newest call of `savePrices`.
- * @public
- */
+/** The answer of each source at the newest call of `savePrices`. */
 export function readPriceReadings(database: Database): readonly PriceReadingRow[] {
   return database.all<PriceReadingRow>("SELECT * FROM priceReadings ORDER BY asset, fiat, source");
 }
 
-/**
- * Replaces all earlier rows with these, inside the caller's transaction.
- * @public
- */
+/** Replaces all earlier rows with these, inside the caller's transaction. */
 export function savePrices(database: Database, prices: readonly PriceRow[], readings: readonly PriceReadingRow[]): void {
   database.run("DELETE FROM prices");
   for (const one of prices)

@@ -6,7 +6,6 @@
 import { forgetLooks } from "./address-states.ts";
 import type { Database } from "./store.ts";
 
-/** @public */
 export interface PutBack {
   readonly at: number; // when it was noticed, milliseconds
   readonly reason: string; // for operators
@@ -15,10 +14,7 @@ export interface PutBack {
 /** Equal to the name of no run. */
 const noRun = "none";
 
-/**
- * Null unless the database was restored from a backup and has not caught up since.
- * @public
- */
+/** Null unless the database was restored from a backup and has not caught up since. */
 export function putBackOf(database: Database): PutBack | null {
   const row = database.get<{ value: string }>("SELECT value FROM meta WHERE name = 'putBack'");
   return row === undefined ? null : (JSON.parse(row.value) as PutBack);
@@ -28,7 +24,6 @@ export function putBackOf(database: Database): PutBack | null {
  * Marks the database as restored. No address leaves until every chain was read after `at`, and
  * until the agents have reported the ceilings in their ledgers. Agents that have caught up in the
  * gateway's run `heardIn` are not asked again, because this database lacks nothing of theirs.
- * @public
  */
 export function markPutBack(database: Database, putBack: PutBack, heardIn = noRun): void {
   database.run("INSERT OR REPLACE INTO meta (name, value) VALUES ('putBack', ?)", JSON.stringify(putBack));
@@ -40,7 +35,6 @@ export function markPutBack(database: Database, putBack: PutBack, heardIn = noRu
 /**
  * Requires that every chain is read again after `atMs`, because new addresses are watched. Does
  * nothing if the database was not restored.
- * @public
  */
 export function putBackSince(database: Database, atMs: number): void {
   const putBack = putBackOf(database);
@@ -49,47 +43,33 @@ export function putBackSince(database: Database, atMs: number): void {
   database.run(sql, JSON.stringify({ ...putBack, at: Math.max(putBack.at, atMs) }));
 }
 
-/** @public */
 export function endPutBack(database: Database): void {
   database.run("DELETE FROM meta WHERE name = 'putBack'");
 }
 
-/**
- * True if the database is a copy that `backup` made and no gateway has run on.
- * @public
- */
+/** True if the database is a copy that `backup` made and no gateway has run on. */
 export function isCopy(database: Database): boolean {
   return database.get("SELECT 1 FROM meta WHERE name = 'copiedAt'") !== undefined;
 }
 
-/**
- * True if a file of address marks was made for this database, so that the file must exist.
- * @public
- */
+/** True if a file of address marks was made for this database, so that the file must exist. */
 export function hasMarksFile(database: Database): boolean {
   return database.get("SELECT 1 FROM meta WHERE name = 'addressMarks'") !== undefined;
 }
 
-/**
- * Harmless to call twice.
- * @public
- */
+/** Harmless to call twice. */
 export function keepHasMarksFile(database: Database): void {
   database.run("INSERT OR IGNORE INTO meta (name, value) VALUES ('addressMarks', '')");
 }
 
 /**
  * Vouches for the chains as read up to now: no earlier block is in doubt. Harmless to call twice.
- * @public
  */
 export function vouchForCursors(database: Database): void {
   database.run("INSERT OR REPLACE INTO vouched (network, block, hash) SELECT network, block, hash FROM cursors");
 }
 
-/**
- * Vouches for chains that have no vouched block yet.
- * @public
- */
+/** Vouches for chains that have no vouched block yet. */
 export function beginVouched(database: Database): void {
   database.run("INSERT OR IGNORE INTO vouched (network, block, hash) SELECT network, block, hash FROM cursors");
 }
@@ -97,7 +77,6 @@ export function beginVouched(database: Database): void {
 /**
  * Moves every chain's cursor back to its vouched block, so that the blocks after it are read again.
  * Harmless to call twice.
- * @public
  */
 export function rewindCursors(database: Database): void {
   database.run(

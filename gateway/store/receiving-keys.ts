@@ -7,10 +7,7 @@ import { type AgentAccount, isAccountOfOtherAgents } from "./agent-accounts.ts";
 import type { ReceivingKeyRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/**
- * Keeps a merchant's account, beginning at index 0.
- * @public
- */
+/** Keeps a merchant's account, beginning at index 0. */
 export function addReceivingKey(database: Database, key: Omit<ReceivingKeyRow, "nextDepositIndex">): void {
   database.run(
     "INSERT INTO receivingKeys (merchant, family, xpub, firstDepositAddress, nextDepositIndex, createdAt) VALUES (?, ?, ?, ?, 0, ?)",
@@ -22,7 +19,6 @@ export function addReceivingKey(database: Database, key: Omit<ReceivingKeyRow, "
   );
 }
 
-/** @public */
 export function receivingKeyOf(database: Database, merchant: string, family: string): ReceivingKeyRow | undefined {
   return database.get<ReceivingKeyRow>("SELECT * FROM receivingKeys WHERE merchant = ? AND family = ?", merchant, family);
 }
@@ -30,7 +26,6 @@ export function receivingKeyOf(database: Database, merchant: string, family: str
 /**
  * The accounts of all merchants that receive without an agent in a family, each with its first
  * unused index.
- * @public
  */
 export function listReceivingAccounts(
   database: Database,
@@ -41,18 +36,12 @@ export function listReceivingAccounts(
     .map(({ xpub: id, firstDepositAddress }) => ({ id, next: nextDepositIndexUnder(database, firstDepositAddress) }));
 }
 
-/**
- * True if the merchant was created to receive, in any family.
- * @public
- */
+/** True if the merchant was created to receive, in any family. */
 export function hasReceivingKey(database: Database, merchant: string): boolean {
   return database.get("SELECT 1 FROM receivingKeys WHERE merchant = ? LIMIT 1", merchant) !== undefined;
 }
 
-/**
- * True if another merchant has or had one of these accounts, with or without an agent.
- * @public
- */
+/** True if another merchant has or had one of these accounts, with or without an agent. */
 export function isAccountOfOthers(database: Database, merchant: string, accounts: readonly AgentAccount[]): boolean {
   const sql = "SELECT 1 FROM receivingKeys WHERE merchant <> ? AND (xpub = ? OR firstDepositAddress = ?) LIMIT 1";
   const receives = accounts.some(({ id, firstAddress }) => database.get(sql, merchant, id, firstAddress) !== undefined);
@@ -62,7 +51,6 @@ export function isAccountOfOthers(database: Database, merchant: string, accounts
 /**
  * The first index of an account that no deposit address has used, whether an agent or only the
  * merchant brought the account.
- * @public
  */
 export function nextDepositIndexUnder(database: Database, firstDepositAddress: string): number {
   const sql = `SELECT max(next) AS next FROM (
@@ -72,10 +60,7 @@ export function nextDepositIndexUnder(database: Database, firstDepositAddress: s
   return database.get<{ next: number | null }>(sql, firstDepositAddress, firstDepositAddress)?.next ?? 0;
 }
 
-/**
- * Records that every index below `next` is used.
- * @public
- */
+/** Records that every index below `next` is used. */
 export function moveReceivingKey(
   database: Database,
   { merchant, family }: Pick<ReceivingKeyRow, "merchant" | "family">,
@@ -84,7 +69,6 @@ export function moveReceivingKey(
   database.run("UPDATE receivingKeys SET nextDepositIndex = ? WHERE merchant = ? AND family = ?", next, merchant, family);
 }
 
-/** @public */
 export function listReceivingKeys(database: Database): readonly ReceivingKeyRow[] {
   return database.all<ReceivingKeyRow>("SELECT * FROM receivingKeys ORDER BY merchant, family");
 }

@@ -12,7 +12,6 @@ type Pending = Pick<TransactionRow, "operation" | "currency" | "network" | "amou
 
 /**
  * The name under which a sum is kept. A top-up promises the native coin, for one currency's sweep.
- * @public
  */
 export function promiseName({ operation, currency }: Pick<Pending, "operation" | "currency">): string {
   return operation === "topup" ? laneOf({ mode: operation, currency }) : currency;
@@ -20,7 +19,6 @@ export function promiseName({ operation, currency }: Pick<Pending, "operation" |
 
 /**
  * The sums of an account on a network, one for each currency with a pending amount now or earlier.
- * @public
  */
 export function listReserved(database: Database, account: string, network: string): readonly ReservedRow[] {
   return database.all<ReservedRow>("SELECT * FROM reserved WHERE account = ? AND network = ?", account, network);
@@ -80,7 +78,6 @@ function countedFromRows(database: Database): ReadonlyMap<string, ReservedRow> {
 /**
  * Corrects the sums from the rows. Harmless to call again.
  * @returns the number of wrong sums
- * @public
  */
 export function mendReserved(database: Database): number {
   const counted = countedFromRows(database);

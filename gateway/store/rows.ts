@@ -6,7 +6,6 @@
 
 import type { Operation } from "../../protocol/identity.ts";
 
-/** @public */
 export interface MerchantRow {
   readonly id: string;
   readonly name: string;
@@ -18,7 +17,6 @@ export interface MerchantRow {
 /**
  * The account of a merchant that receives without an agent; the gateway derives its deposit
  * addresses.
- * @public
  */
 export interface ReceivingKeyRow {
   readonly merchant: string;
@@ -32,7 +30,6 @@ export interface ReceivingKeyRow {
 /**
  * `secretBox` is set for HS256 (sealed under the gateway's key), `publicKey` (raw, hex) for EdDSA;
  * scopes are joined by commas.
- * @public
  */
 export interface KeyRow {
   readonly id: string;
@@ -53,7 +50,6 @@ export interface KeyRow {
 /**
  * An agent. `networks` is a JSON list of CAIP-2 ids, `currencies` of PairedCurrency, `accounts` of
  * AgentAccount, all as paired.
- * @public
  */
 export interface AgentRow {
   readonly id: string;
@@ -86,7 +82,6 @@ export interface AgentRow {
   readonly awaitsCeiling: 0 | 1; // 1: the database was restored, and the agent has not reported its ceiling since
 }
 
-/** @public */
 export interface TransactionRow {
   readonly id: string;
   readonly merchant: string;
@@ -118,7 +113,6 @@ export interface TransactionRow {
   readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
 }
 
-/** @public */
 export interface JobRow {
   readonly agent: string;
   readonly sequence: number;
@@ -128,7 +122,6 @@ export interface JobRow {
   readonly answeredAt: number | null;
 }
 
-/** @public */
 export interface SignatureRow {
   readonly transactionId: string;
   readonly version: number;
@@ -147,7 +140,6 @@ export interface SignatureRow {
 /**
  * An epoch of an agent that began with a recovery. `heldSeq` is 0 and `heldHash` is "" if the
  * gateway held nothing before.
- * @public
  */
 export interface RecoveryRow {
   readonly agent: string;
@@ -162,7 +154,6 @@ export interface RecoveryRow {
 /**
  * A final outgoing transaction of a hot wallet, with its slot; without a slot on chains that have
  * none.
- * @public
  */
 export interface SpendRow {
   readonly network: string;
@@ -176,10 +167,7 @@ export interface SpendRow {
   readonly untold: 0 | 1; // nothing here explained it, and no operator was alerted
 }
 
-/**
- * The amount that an account's pending withdrawals promise in one currency.
- * @public
- */
+/** The amount that an account's pending withdrawals promise in one currency. */
 export interface ReservedRow {
   readonly account: string;
   readonly network: string;
@@ -188,7 +176,6 @@ export interface ReservedRow {
   readonly units: string; // their sum
 }
 
-/** @public */
 export interface DepositAddressRow {
   readonly address: string;
   readonly agent: string | null; // null: under the merchant's receiving key
@@ -199,7 +186,6 @@ export interface DepositAddressRow {
 /**
  * A deposit address that belongs to no request and may have left before the database was restored
  * from a backup.
- * @public
  */
 export interface ForgottenAddressRow {
   readonly address: string;
@@ -210,7 +196,6 @@ export interface ForgottenAddressRow {
   readonly at: number; // when the restored database was noticed
 }
 
-/** @public */
 export interface ForgottenRangeRow {
   readonly id: number;
   readonly account: string; // extended public key of the addresses
@@ -222,7 +207,6 @@ export interface ForgottenRangeRow {
   readonly at: number; // when the restored database was noticed
 }
 
-/** @public */
 export interface PaymentRow {
   readonly network: string;
   readonly txHash: string;
@@ -236,17 +220,13 @@ export interface PaymentRow {
   readonly transactionId: string;
 }
 
-/** @public */
 export interface CursorRow {
   readonly network: string;
   readonly block: number;
   readonly hash: string;
 }
 
-/**
- * Balance of an account at the newest final block that the watcher has read.
- * @public
- */
+/** Balance of an account at the newest final block that the watcher has read. */
 export interface BalanceRow {
   readonly account: string;
   readonly currency: string;

@@ -7,10 +7,7 @@
 
 import { callbackStatus, callbackTables, callbackTriggers, dropCallbackTriggers } from "./callback-tables.ts";
 
-/**
- * The schema's own version, kept in `meta`; a file with a newer version is refused.
- * @public
- */
+/** The schema's own version, kept in `meta`; a file with a newer version is refused. */
 export const schemaVersion = 24;
 
 /** Version 2 added one row for each epoch that began with a recovery. */
@@ -272,10 +269,7 @@ CREATE TABLE forgottenRanges (
   agent TEXT REFERENCES agents(id), next INTEGER NOT NULL, placesEnd INTEGER NOT NULL CHECK (placesEnd > next), at INTEGER NOT NULL) STRICT;
 `;
 
-/**
- * The SQL that upgrades a database to the next version, by the number of the older version.
- * @public
- */
+/** The SQL that upgrades a database to the next version, by the number of the older version. */
 export const upgrades: Readonly<Record<number, string>> = {
   1: recoveries,
   2: `ALTER TABLE agents ADD COLUMN ${heard};`,
@@ -322,7 +316,6 @@ export const upgrades: Readonly<Record<number, string>> = {
   23: forgottenRanges,
 };
 
-/** @public */
 export const schema = `
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE merchants (

@@ -4,16 +4,12 @@
  * because every listener also reads the database from time to time.
  */
 
-/**
- * The next addresses of an account on one network.
- * @public
- */
+/** The next addresses of an account on one network. */
 export interface Look {
   readonly network: string;
   readonly account: string; // the text that addresses are derived from
 }
 
-/** @public */
 export interface Signal {
   /** A job was appended for this agent. */
   readonly job: { readonly agent: string };
@@ -35,7 +31,6 @@ export interface Signal {
 
 /**
  * `on` returns a function that stops listening, harmless to call twice. Listeners must not throw.
- * @public
  */
 export interface Signals {
   on<Name extends keyof Signal>(name: Name, listener: (signal: Signal[Name]) => void): () => void;
@@ -44,7 +39,6 @@ export interface Signals {
 
 type Listeners = { readonly [Name in keyof Signal]: Set<(signal: Signal[Name]) => void> };
 
-/** @public */
 export function createSignals(): Signals {
   const listeners: Listeners = {
     job: new Set(),

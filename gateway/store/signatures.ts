@@ -5,7 +5,6 @@ import type { Database } from "./store.ts";
 /**
  * The table's constraints also stand behind the caller's checks: a hash that is already known for
  * the account is a conflict (`isConflict`).
- * @public
  */
 export function insertSignature(database: Database, row: Omit<SignatureRow, "deadAt">): void {
   database.run(
@@ -16,21 +15,16 @@ export function insertSignature(database: Database, row: Omit<SignatureRow, "dea
   );
 }
 
-/** @public */
 export function isSigned(database: Database, transactionId: string): boolean {
   return database.get("SELECT 1 FROM signatures WHERE transactionId = ? LIMIT 1", transactionId) !== undefined;
 }
 
-/** @public */
 export function readSignature(database: Database, transactionId: string, version: number): SignatureRow | undefined {
   const sql = "SELECT * FROM signatures WHERE transactionId = ? AND version = ?";
   return database.get<SignatureRow>(sql, transactionId, version);
 }
 
-/**
- * A withdrawal's versions, oldest first.
- * @public
- */
+/** A withdrawal's versions, oldest first. */
 export function listSignatures(database: Database, transactionId: string): readonly SignatureRow[] {
   return database.all<SignatureRow>("SELECT * FROM signatures WHERE transactionId = ? ORDER BY version", transactionId);
 }
@@ -38,24 +32,19 @@ export function listSignatures(database: Database, transactionId: string): reado
 /**
  * The withdrawal that a transaction of an account is a version of. The account decides which
  * agent's statement counts, because another agent can name the same hash for its own account.
- * @public
  */
 export function signedBy(database: Database, { account, txHash }: Pick<SignatureRow, "account" | "txHash">): string | undefined {
   const sql = "SELECT transactionId FROM signatures WHERE txHash = ? AND account = ?";
   return database.get<{ transactionId: string }>(sql, txHash, account)?.transactionId;
 }
 
-/**
- * A pending withdrawal with one of its versions.
- * @public
- */
+/** A pending withdrawal with one of its versions. */
 export type SignedWithdrawal = TransactionRow &
   Pick<SignatureRow, "version" | "account" | "slot"> & { readonly versionHash: string };
 
 /**
  * Each version up to `versionsMax` of each pending withdrawal on a network, by withdrawal and
  * version.
- * @public
  */
 export function listPendingVersions(database: Database, network: string, versionsMax: number): readonly SignedWithdrawal[] {
   return database.all<SignedWithdrawal>(
@@ -65,16 +54,12 @@ export function listPendingVersions(database: Database, network: string, version
   );
 }
 
-/**
- * A version of a withdrawal that has ended.
- * @public
- */
+/** A version of a withdrawal that has ended. */
 export type EndedVersion = Pick<TransactionRow, "id" | "operation" | "currency" | "amountUnits"> & Pick<SignatureRow, "feeMax">;
 
 /**
  * Each version of a withdrawal that an account signed and that ended after `sinceMs`; also each
  * sweep to the account.
- * @public
  */
 export function listEndedVersions(database: Database, account: string, sinceMs: number): readonly EndedVersion[] {
   return database.all<EndedVersion>(

@@ -2,26 +2,17 @@
 import type { JobRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/**
- * The code of a sweep that is stuck, or was ended, because the chain cannot reach its slot.
- * @public
- */
+/** The code of a sweep that is stuck, or was ended, because the chain cannot reach its slot. */
 export const unreachableCode = "SWEEP_UNREACHABLE";
 
-/**
- * A slot of an account.
- * @public
- */
+/** A slot of an account. */
 export interface Slot {
   readonly network: string;
   readonly account: string;
   readonly slot: string;
 }
 
-/**
- * A range of slots of one account, including both ends.
- * @public
- */
+/** A range of slots of one account, including both ends. */
 export interface SlotRange {
   readonly network: string;
   readonly account: string;
@@ -29,40 +20,29 @@ export interface SlotRange {
   readonly last: string;
 }
 
-/**
- * A withdrawal with its job's text.
- * @public
- */
+/** A withdrawal with its job's text. */
 export type AskedWithdrawal = Pick<JobRow, "text"> & Pick<TransactionRow, "id" | "receiverAddress">;
 
 /**
  * The table's constraints also stand behind the caller's checks: a slot or withdrawal that is taken
  * is a conflict (`isConflict`).
- * @public
  */
 export function insertSlot(database: Database, { network, account, slot }: Slot, transactionId: string): void {
   const sql = "INSERT INTO slots (network, account, slot, transactionId) VALUES (?, ?, ?, ?)";
   database.run(sql, network, account, slot, transactionId);
 }
 
-/** @public */
 export function slotOf(database: Database, transactionId: string): string | undefined {
   return database.get<{ slot: string }>("SELECT slot FROM slots WHERE transactionId = ?", transactionId)?.slot;
 }
 
-/**
- * The withdrawal that a slot belongs to.
- * @public
- */
+/** The withdrawal that a slot belongs to. */
 export function slotOwner(database: Database, { network, account, slot }: Slot): string | undefined {
   const sql = "SELECT transactionId FROM slots WHERE network = ? AND account = ? AND slot = ?";
   return database.get<{ transactionId: string }>(sql, network, account, slot)?.transactionId;
 }
 
-/**
- * The pending withdrawal that a slot belongs to.
- * @public
- */
+/** The pending withdrawal that a slot belongs to. */
 export function pendingSlotOwner(database: Database, { network, account, slot }: Slot): TransactionRow | undefined {
   return database.get<TransactionRow>(
     `SELECT t.* FROM slots k JOIN transactions t ON t.id = k.transactionId
@@ -71,10 +51,7 @@ export function pendingSlotOwner(database: Database, { network, account, slot }:
   );
 }
 
-/**
- * Accounts that ever used a slot on a network.
- * @public
- */
+/** Accounts that ever used a slot on a network. */
 export function listSpendingAccounts(database: Database, network: string): readonly string[] {
   const rows = database.all<{ account: string }>("SELECT DISTINCT account FROM slots WHERE network = ?", network);
   return rows.map(({ account }) => account);
@@ -83,7 +60,6 @@ export function listSpendingAccounts(database: Database, network: string): reado
 /**
  * The highest slot of an account that a transaction used, or may use; undefined if there is none.
  * Ignores a slot that an ended sweep never reached. Slots are texts; a longer text is higher.
- * @public
  */
 export function highestUsed(database: Database, network: string, account: string): string | undefined {
   const sql = `SELECT k.slot FROM slots k JOIN transactions t ON t.id = k.transactionId
@@ -92,10 +68,7 @@ export function highestUsed(database: Database, network: string, account: string
   return database.get<{ slot: string }>(sql, network, account, unreachableCode)?.slot;
 }
 
-/**
- * `highestUsed` of an account on each network.
- * @public
- */
+/** `highestUsed` of an account on each network. */
 export function listHighestSlots(database: Database, account: string): readonly Omit<Slot, "account">[] {
   const networks = database.all<{ network: string }>("SELECT DISTINCT network FROM slots WHERE account = ?", account);
   return networks.flatMap(({ network }) => {
@@ -104,10 +77,7 @@ export function listHighestSlots(database: Database, account: string): readonly 
   });
 }
 
-/**
- * An agent's pending withdrawals with a slot, in the order of its jobs.
- * @public
- */
+/** An agent's pending withdrawals with a slot, in the order of its jobs. */
 export function listPendingWithSlot(database: Database, agentId: string): readonly AskedWithdrawal[] {
   return database.all<AskedWithdrawal>(
     `SELECT transactions.id, transactions.receiverAddress, jobs.text
@@ -117,10 +87,7 @@ export function listPendingWithSlot(database: Database, agentId: string): readon
   );
 }
 
-/**
- * An agent's ended withdrawals with a slot in the range, highest slots first, at most `most`.
- * @public
- */
+/** An agent's ended withdrawals with a slot in the range, highest slots first, at most `most`. */
 export function listEndedInRange(
   database: Database,
   agentId: string,
@@ -138,10 +105,7 @@ export function listEndedInRange(
   );
 }
 
-/**
- * The ids of all withdrawals that `listEndedInRange` finds, in no order.
- * @public
- */
+/** The ids of all withdrawals that `listEndedInRange` finds, in no order. */
 export function listEndedIdsInRange(
   database: Database,
   agentId: string,

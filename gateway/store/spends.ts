@@ -13,7 +13,6 @@ export const explaining =
 /**
  * Keeps an outgoing transaction. Harmless to call twice, because a slot is spent only once, and so
  * is a hash. The alert of an earlier row is not repeated.
- * @public
  */
 export function keepSpend(database: Database, spend: SpendRow): void {
   const { network, account, slot, txHash, block, receiver, contract, units, untold } = spend;
@@ -27,15 +26,11 @@ export function keepSpend(database: Database, spend: SpendRow): void {
   );
 }
 
-/** @public */
 export function spendOf(database: Database, network: string, txHash: string): SpendRow | undefined {
   return database.get<SpendRow>("SELECT * FROM spends WHERE txHash = ? AND network = ?", txHash, network);
 }
 
-/**
- * The outgoing transaction that used a slot.
- * @public
- */
+/** The outgoing transaction that used a slot. */
 export function spendOfSlot(database: Database, { network, account, slot }: Slot): SpendRow | undefined {
   const sql = "SELECT * FROM spends WHERE network = ? AND account = ? AND slot = ? AND slot <> ''";
   return database.get<SpendRow>(sql, network, account, slot);
@@ -43,7 +38,6 @@ export function spendOfSlot(database: Database, { network, account, slot }: Slot
 
 /**
  * The newest outgoing transactions of an account that no signature here explains, at most `most`.
- * @public
  */
 export function listUnexplainedSpends(database: Database, account: string, most: number): readonly SpendRow[] {
   return database.all<SpendRow>(
@@ -57,7 +51,6 @@ export function listUnexplainedSpends(database: Database, account: string, most:
 /**
  * Outgoing transactions on a network that were unexplained when they were read and have no alert
  * yet, oldest first. `isExplained`: a signature explains the transaction by now.
- * @public
  */
 export function listUntoldSpends(database: Database, network: string): readonly (SpendRow & { readonly isExplained: 0 | 1 })[] {
   return database.all(
@@ -67,7 +60,6 @@ export function listUntoldSpends(database: Database, network: string): readonly 
   );
 }
 
-/** @public */
 export function markSpendTold(database: Database, { network, txHash }: Pick<SpendRow, "network" | "txHash">): void {
   database.run("UPDATE spends SET untold = 0 WHERE txHash = ? AND network = ?", txHash, network);
 }

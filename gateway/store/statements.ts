@@ -3,17 +3,13 @@
  * opened.
  */
 
-/**
- * A value of a column; STRICT tables hold no other kinds.
- * @public
- */
+/** A value of a column; STRICT tables hold no other kinds. */
 export type Value = string | number | bigint | Uint8Array | null;
 
 /**
  * Statements by their text, prepared once and kept. Rows come as plain objects; the caller names
  * their type with `Row` (rows.ts). Errors are the library's own; test them with `isConflict` and
  * `isBusy`.
- * @public
  */
 export interface Statements {
   run(sql: string, ...values: readonly Value[]): { readonly changes: number };

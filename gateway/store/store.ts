@@ -17,13 +17,10 @@ import { schema, schemaVersion, upgrades } from "./schema.ts";
 import type { Statements, Value } from "./statements.ts";
 import { createTogether } from "./together.ts";
 
-/** @public */
 export type { Value } from "./statements.ts";
 
-/** @public */
 export type Database = Statements;
 
-/** @public */
 export interface Store {
   /** For reading, and for single statements that need no transaction. */
   readonly database: Database;
@@ -69,19 +66,13 @@ function errorCode(error: unknown): number | null {
   return typeof code === "number" ? code : null;
 }
 
-/**
- * True if a unique constraint or primary key refused a row, because an equal row came first.
- * @public
- */
+/** True if a unique constraint or primary key refused a row, because an equal row came first. */
 export function isConflict(error: unknown): boolean {
   const code = errorCode(error);
   return code === constraintUnique || code === constraintPrimaryKey;
 }
 
-/**
- * True if another process held the file for longer than the busy time-out.
- * @public
- */
+/** True if another process held the file for longer than the busy time-out. */
 export function isBusy(error: unknown): boolean {
   const code = errorCode(error);
   return (
@@ -184,10 +175,7 @@ function checkVersion(raw: InstanceType<typeof DatabaseSync>, path: string): voi
   });
 }
 
-/**
- * A store over an open connection with the settings of `openStore`; `path` is for messages.
- * @public
- */
+/** A store over an open connection with the settings of `openStore`; `path` is for messages. */
 export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, log: GatewayLog): Store {
   const database = cachedDatabase(raw);
   const listeners: (() => void)[] = [];
@@ -264,7 +252,6 @@ export function storeOver(raw: InstanceType<typeof DatabaseSync>, path: string, 
  * has forgotten every withdrawal), GATEWAY_STORE_INVALID, GATEWAY_DISK_FULL, GATEWAY_DISK_FAILED,
  * GATEWAY_STORE_ACCESS, GATEWAY_STORE_VERSION, GATEWAY_STORE_UNSAFE, GATEWAY_STORE_BUSY,
  * GATEWAY_STORE_WAL
- * @public
  */
 export function openStore(path: string, log: GatewayLog): Store {
   if (!existsSync(path)) throw new AgentError("GATEWAY_STORE_MISSING", "none", `there is no database file ${path}`, { path });
@@ -296,7 +283,6 @@ function invalid(path: string, reason: string): AgentError {
  * Makes the database file, readable only by its owner, with all tables, and opens it. The file
  * belongs to the gateway key of this fingerprint permanently.
  * @throws AgentError GATEWAY_STORE_EXISTS
- * @public
  */
 export function createStore(path: string, fingerprint: string, log: GatewayLog): Store {
   try {

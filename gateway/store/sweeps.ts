@@ -11,7 +11,6 @@ import type { Database } from "./store.ts";
 /**
  * A deposit address with an unswept balance: its index under the key of the merchant's paired
  * agent, and the sweep that is open there.
- * @public
  */
 export interface SweepableRow extends HoldingRow {
   readonly agent: string; // id of the paired agent
@@ -25,21 +24,16 @@ export interface SweepableRow extends HoldingRow {
 /**
  * Writes the index of a deposit address for a sweep's or a top-up's row, in the column that keeps
  * the shop's own data of an order. A sweep's row also has the slot that its job names.
- * @public
  */
 export function writePlace(depositIndex: number, depositNext = ""): string {
   return JSON.stringify(depositNext === "" ? { depositIndex } : { depositIndex, depositNext });
 }
 
-/** @public */
 export function readPlace({ metadata }: Pick<TransactionRow, "metadata">): number {
   return (JSON.parse(metadata) as { readonly depositIndex: number }).depositIndex;
 }
 
-/**
- * The slot that a sweep's job names; "" if its row has none.
- * @public
- */
+/** The slot that a sweep's job names; "" if its row has none. */
 export function readNext({ metadata }: Pick<TransactionRow, "metadata">): string {
   return (JSON.parse(metadata) as { readonly depositNext?: string }).depositNext ?? "";
 }
@@ -61,34 +55,24 @@ const sweepable = `SELECT h.*, l.id AS agent, d.addressIndex, d.transactionId AS
 /**
  * All balances on a network that could be swept: first those with an operator's order, then the
  * oldest requests. Addresses of merchants that only receive are left out.
- * @public
  */
 export function listSweepable(database: Database, network: string): readonly SweepableRow[] {
   const sql = `${sweepable} WHERE h.network = ? ORDER BY w.at IS NULL, w.at, t.createdAt, h.address, h.currency`;
   return database.all<SweepableRow>(sql, network);
 }
 
-/**
- * The balances of an address that could be swept.
- * @public
- */
+/** The balances of an address that could be swept. */
 export function listSweepableAt(database: Database, address: string): readonly SweepableRow[] {
   return database.all<SweepableRow>(`${sweepable} WHERE h.address = ? ORDER BY h.network, h.currency`, address);
 }
 
-/**
- * The number of sweeps that were ever ordered from an address, on all networks.
- * @public
- */
+/** The number of sweeps that were ever ordered from an address, on all networks. */
 export function countSweepsFrom(database: Database, address: string): number {
   const sql = "SELECT count(*) AS n FROM transactions WHERE operation = 'sweep' AND depositAddress = ?";
   return database.get<{ n: number }>(sql, address)?.n ?? 0;
 }
 
-/**
- * The newest sweep of a currency from an address.
- * @public
- */
+/** The newest sweep of a currency from an address. */
 export function newestSweepFrom(
   database: Database,
   { address, network, currency }: Pick<HoldingRow, "address" | "network" | "currency">,
@@ -103,7 +87,6 @@ export function newestSweepFrom(
 /**
  * Counts the open sweeps of a merchant on all networks. `moving` sweeps are on their way. `stuck`
  * sweeps, or their top-ups, wait for an operator.
- * @public
  */
 export function countOpenSweeps(database: Database, merchant: string): { readonly moving: number; readonly stuck: number } {
   const counts = database.get<{ n: number; stuck: number }>(
@@ -117,10 +100,7 @@ export function countOpenSweeps(database: Database, merchant: string): { readonl
   return { moving: n - stuck, stuck };
 }
 
-/**
- * Open sweeps and top-ups by stage.
- * @public
- */
+/** Open sweeps and top-ups by stage. */
 export function listOpenSweepsByStage(
   database: Database,
 ): readonly { readonly operation: string; readonly stage: string; readonly count: number }[] {
@@ -130,16 +110,10 @@ export function listOpenSweepsByStage(
   );
 }
 
-/**
- * A sweep that waits for its top-up, with the top-up's state.
- * @public
- */
+/** A sweep that waits for its top-up, with the top-up's state. */
 export type ToppingUp = TransactionRow & { readonly topUpStatus: 0 | 1 | 2; readonly topUpCode: string };
 
-/**
- * Open sweeps on a network without a job, because their top-up comes first.
- * @public
- */
+/** Open sweeps on a network without a job, because their top-up comes first. */
 export function listToppingUp(database: Database, network: string): readonly ToppingUp[] {
   return database.all<ToppingUp>(
     `SELECT s.*, u.status AS topUpStatus, u.code AS topUpCode FROM transactions s
@@ -150,10 +124,7 @@ export function listToppingUp(database: Database, network: string): readonly Top
   );
 }
 
-/**
- * The top-up of a sweep.
- * @public
- */
+/** The top-up of a sweep. */
 export function topUpOf(database: Database, sweep: Pick<TransactionRow, "id" | "merchant">): TransactionRow | undefined {
   const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = 'topup' AND orderId = ?";
   return database.get<TransactionRow>(sql, sweep.merchant, sweep.id);
@@ -162,7 +133,6 @@ export function topUpOf(database: Database, sweep: Pick<TransactionRow, "id" | "
 /**
  * The units moved by sweeps in one currency that the balance read at `block` does not show yet:
  * open sweeps, and sweeps that ended in a later block.
- * @public
  */
 export function sweepingUnits(database: Database, merchant: string, currency: string, block: number): bigint {
   const rows = database.all<Pick<TransactionRow, "amountUnits">>(
@@ -176,7 +146,6 @@ export function sweepingUnits(database: Database, merchant: string, currency: st
 /**
  * The units that top-ups on a network moved to deposit addresses after `block`. The hot wallet's
  * balance read at that block still includes them.
- * @public
  */
 export function toppedUnitsAfter(database: Database, merchant: string, network: string, block: number): bigint {
   const rows = database.all<Pick<TransactionRow, "amountUnits">>(
@@ -187,10 +156,7 @@ export function toppedUnitsAfter(database: Database, merchant: string, network: 
   return rows.reduce((sum, { amountUnits }) => sum + BigInt(amountUnits), 0n);
 }
 
-/**
- * Sweeps and top-ups, newest first.
- * @public
- */
+/** Sweeps and top-ups, newest first. */
 export function listSweeps(
   database: Database,
   { merchant, status, most }: { readonly merchant: string | null; readonly status: number | null; readonly most: number },
@@ -207,23 +173,18 @@ type Place = Pick<HoldingRow, "address" | "network" | "currency">;
 /**
  * Keeps an operator's request to sweep a balance, even if the sweep is not worth its fee. Harmless
  * to call twice.
- * @public
  */
 export function keepWish(database: Database, { address, network, currency }: Place, at: number): void {
   const sql = "INSERT OR IGNORE INTO sweepWishes (address, network, currency, at) VALUES (?, ?, ?, ?)";
   database.run(sql, address, network, currency, at);
 }
 
-/** @public */
 export function dropWish(database: Database, { address, network, currency }: Place): void {
   const sql = "DELETE FROM sweepWishes WHERE address = ? AND network = ? AND currency = ?";
   database.run(sql, address, network, currency);
 }
 
-/**
- * The reason why a balance is not swept.
- * @public
- */
+/** The reason why a balance is not swept. */
 export interface SweepNoteRow extends Place {
   readonly reason: string;
   readonly detail: string; // for operators
@@ -233,7 +194,6 @@ export interface SweepNoteRow extends Place {
 /**
  * Keeps the reason why a balance is not swept; the same reason again keeps its earlier time.
  * @returns true if the reason is new
- * @public
  */
 export function keepSweepNote(database: Database, note: SweepNoteRow): boolean {
   const { address, network, currency, reason, detail, at } = note;
@@ -246,15 +206,11 @@ export function keepSweepNote(database: Database, note: SweepNoteRow): boolean {
   return changes > 0;
 }
 
-/** @public */
 export function dropSweepNote(database: Database, { address, network, currency }: Place): void {
   database.run("DELETE FROM sweepNotes WHERE address = ? AND network = ? AND currency = ?", address, network, currency);
 }
 
-/**
- * Every reason on a network, or on all networks.
- * @public
- */
+/** Every reason on a network, or on all networks. */
 export function listSweepNotes(database: Database, network: string | null): readonly SweepNoteRow[] {
   const sql = "SELECT * FROM sweepNotes WHERE (? IS NULL OR network = ?) ORDER BY network, address, currency";
   return database.all<SweepNoteRow>(sql, network, network);

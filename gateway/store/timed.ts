@@ -5,23 +5,18 @@
 import type { Database, Store } from "./store.ts";
 import { createTogether } from "./together.ts";
 
-/**
- * Upper bounds of the buckets, in seconds.
- * @public
- */
+/** Upper bounds of the buckets, in seconds. */
 export const databaseBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1] as const;
 
 /**
  * One count for each bucket, not cumulative; the last bucket is above every bound. `sum` is in
  * seconds.
- * @public
  */
 export interface DatabaseTimes {
   readonly counts: number[];
   sum: number;
 }
 
-/** @public */
 export interface TimedStore {
   readonly store: Store;
   readonly times: { readonly read: DatabaseTimes; readonly write: DatabaseTimes };
@@ -32,7 +27,6 @@ const none = (): DatabaseTimes => ({ counts: new Array<number>(databaseBounds.le
 /**
  * Wraps a store. `monotonic` gives milliseconds. Statements inside a transaction count as part of
  * it.
- * @public
  */
 export function timed(store: Store, monotonic: () => number): TimedStore {
   const times = { read: none(), write: none() };

@@ -2,7 +2,6 @@
 import type { PaymentRow, TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 
-/** @public */
 export interface TransactionQuery {
   readonly operation: "deposit" | "withdraw";
   readonly merchant: string | null; // null: all merchants
@@ -12,13 +11,9 @@ export interface TransactionQuery {
   readonly most: number;
 }
 
-/** @public */
 export type NamedTransaction = TransactionRow & { readonly merchantName: string };
 
-/**
- * Records of one operation, newest first.
- * @public
- */
+/** Records of one operation, newest first. */
 export function listedTransactions(database: Database, query: TransactionQuery): readonly NamedTransaction[] {
   const { operation, merchant, status, orderId, isLate, most } = query;
   return database.all<NamedTransaction>(
@@ -29,7 +24,6 @@ export function listedTransactions(database: Database, query: TransactionQuery):
   );
 }
 
-/** @public */
 export function namedTransaction(
   database: Database,
   operation: "deposit" | "withdraw",
@@ -40,10 +34,7 @@ export function namedTransaction(
   return database.get<NamedTransaction>(sql, id, operation);
 }
 
-/**
- * All payments seen on a deposit's address, including other currencies.
- * @public
- */
+/** All payments seen on a deposit's address, including other currencies. */
 export function listPaymentsTo(database: Database, transactionId: string): readonly PaymentRow[] {
   return database.all<PaymentRow>(
     "SELECT * FROM payments WHERE transactionId = ? ORDER BY block, txHash, logIndex",

@@ -5,15 +5,11 @@
 import type { TransactionRow } from "./rows.ts";
 import type { Database, Value } from "./store.ts";
 
-/** @public */
 export function readTransaction(database: Database, id: string): TransactionRow | undefined {
   return database.get<TransactionRow>("SELECT * FROM transactions WHERE id = ?", id);
 }
 
-/**
- * A merchant's own record; another merchant's record is not found.
- * @public
- */
+/** A merchant's own record; another merchant's record is not found. */
 export function readTransactionOf(
   database: Database,
   { id, merchant, operation }: { readonly id: string; readonly merchant: string; readonly operation: string },
@@ -22,10 +18,7 @@ export function readTransactionOf(
   return database.get<TransactionRow>(sql, id, merchant, operation);
 }
 
-/**
- * A new row: pending, nothing paid, nothing on the chain.
- * @public
- */
+/** A new row: pending, nothing paid, nothing on the chain. */
 export type NewTransaction = Omit<
   TransactionRow,
   "status" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "late" | "callbackStatus" | "toleranceUnits"
@@ -48,7 +41,6 @@ export function insertTransaction(database: Database, row: NewTransaction): void
 /**
  * Selects a merchant's records for a list; a field that is left out does not filter. Times are
  * milliseconds.
- * @public
  */
 export interface TransactionFilter {
   readonly merchant: string;
@@ -61,10 +53,7 @@ export interface TransactionFilter {
   readonly after?: TransactionPlace;
 }
 
-/**
- * A record's position in the list.
- * @public
- */
+/** A record's position in the list. */
 export type TransactionPlace = Pick<TransactionRow, "createdAt" | "id">;
 
 /**
@@ -125,10 +114,7 @@ function waysOf(filter: TransactionFilter): readonly Way[] {
   );
 }
 
-/**
- * The records that pass a filter, newest first and then by id, at most `most`.
- * @public
- */
+/** The records that pass a filter, newest first and then by id, at most `most`. */
 export function listTransactionRows(database: Database, filter: TransactionFilter, most: number): readonly TransactionRow[] {
   const times = timeConditions(filter);
   const ways = waysOf(filter).map(({ index, conditions }) => ({ index, conditions: [...conditions, ...times] }));

@@ -8,19 +8,13 @@ import type { TransactionRow } from "./rows.ts";
 import { type Slot, unreachableCode } from "./slots.ts";
 import type { Database } from "./store.ts";
 
-/**
- * A sweep with its slot.
- * @public
- */
+/** A sweep with its slot. */
 export type BoundSweep = Pick<TransactionRow, "id" | "currency" | "network" | "stage" | "code" | "changedAt"> & Slot;
 
 const bound = `SELECT t.id, t.currency, t.network, t.stage, t.code, t.changedAt, k.account, k.slot
   FROM transactions t JOIN slots k ON k.transactionId = t.id WHERE t.operation = 'sweep' AND t.network = ?`;
 
-/**
- * Open sweeps on a network with a slot, earliest change first.
- * @public
- */
+/** Open sweeps on a network with a slot, earliest change first. */
 export function listBoundSweeps(database: Database, network: string): readonly BoundSweep[] {
   return database.all<BoundSweep>(`${bound} AND t.status = 0 ORDER BY t.changedAt, t.id`, network);
 }
@@ -28,7 +22,6 @@ export function listBoundSweeps(database: Database, network: string): readonly B
 /**
  * Sweeps that were ended because the chain could not reach their slot, from `address`, or from all
  * addresses if null.
- * @public
  */
 export function listEndedUnreached(database: Database, network: string, address: string | null): readonly BoundSweep[] {
   const sql = `${bound} AND (? IS NULL OR t.depositAddress = ?) AND t.status = 2 AND t.code = ? ORDER BY t.changedAt, t.id`;
@@ -38,7 +31,6 @@ export function listEndedUnreached(database: Database, network: string, address:
 /**
  * An agent's open sweeps that the chain cannot reach, at most as many as one acknowledgement can
  * name.
- * @public
  */
 export function listUnreachable(database: Database, agentId: string): readonly string[] {
   const rows = database.all<Pick<TransactionRow, "id">>(

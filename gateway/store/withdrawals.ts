@@ -10,24 +10,17 @@ import type { TransactionRow } from "./rows.ts";
 import type { Database } from "./store.ts";
 import { insertTransaction, type NewTransaction, readTransaction } from "./transactions.ts";
 
-/** @public */
 export function withdrawalOfOrder(database: Database, merchant: string, orderId: string): TransactionRow | undefined {
   const sql = "SELECT * FROM transactions WHERE merchant = ? AND operation = 'withdraw' AND orderId = ?";
   return database.get<TransactionRow>(sql, merchant, orderId);
 }
 
-/**
- * Must not be called twice, because id and order are the table's keys.
- * @public
- */
+/** Must not be called twice, because id and order are the table's keys. */
 export function insertWithdrawal(database: Database, row: Omit<NewTransaction, "operation" | "quote">): void {
   insertOutgoing(database, { ...row, operation: "withdraw" });
 }
 
-/**
- * Like `insertWithdrawal`, for any operation that an agent signs.
- * @public
- */
+/** Like `insertWithdrawal`, for any operation that an agent signs. */
 export function insertOutgoing(database: Database, row: Omit<NewTransaction, "quote">): void {
   insertTransaction(database, { ...row, quote: "" });
   changed(database, null, readTransaction(database, row.id) ?? null);
@@ -43,15 +36,11 @@ function changed(database: Database, before: TransactionRow | null, after: Trans
   changeHoldings(database, before, after);
 }
 
-/**
- * Columns that an agent's statement changes; columns that are left out keep their values.
- * @public
- */
+/** Columns that an agent's statement changes; columns that are left out keep their values. */
 export type WithdrawalChange = Partial<Pick<TransactionRow, "status" | "stage" | "code" | "receiverAddress">>;
 
 /**
  * @returns true if there is such a row
- * @public
  */
 export function updateWithdrawal(database: Database, id: string, change: WithdrawalChange, nowMs: number): boolean {
   const { status, stage, code, receiverAddress } = change;
@@ -65,10 +54,7 @@ export function updateWithdrawal(database: Database, id: string, change: Withdra
   return changes > 0;
 }
 
-/**
- * Replaces the content of the order under an id with another order's content.
- * @public
- */
+/** Replaces the content of the order under an id with another order's content. */
 export function replaceWithdrawal(
   database: Database,
   id: string,
@@ -99,7 +85,6 @@ export function replaceWithdrawal(
 /**
  * Moves a pending withdrawal to a stage.
  * @returns true if the row changed
- * @public
  */
 export function moveWithdrawal(
   database: Database,
@@ -113,10 +98,7 @@ export function moveWithdrawal(
   return changes > 0;
 }
 
-/**
- * The result of a withdrawal on the chain.
- * @public
- */
+/** The result of a withdrawal on the chain. */
 export type WithdrawalEnd = Pick<
   TransactionRow,
   "status" | "stage" | "code" | "txHash" | "feeUnits" | "finalBlock" | "changedAt"
@@ -125,7 +107,6 @@ export type WithdrawalEnd = Pick<
 /**
  * Ends a pending withdrawal. A withdrawal that has ended is not changed.
  * @returns true if the row changed
- * @public
  */
 export function endWithdrawal(database: Database, id: string, ending: WithdrawalEnd): boolean {
   const { status, stage, code, txHash, feeUnits, finalBlock, changedAt } = ending;
@@ -139,13 +120,9 @@ export function endWithdrawal(database: Database, id: string, ending: Withdrawal
   return changes > 0;
 }
 
-/** @public */
 export type Promised = Pick<TransactionRow, "operation" | "currency" | "amountUnits" | "status">;
 
-/**
- * Withdrawals and top-ups of an account on a network that ended in a later block than `block`.
- * @public
- */
+/** Withdrawals and top-ups of an account on a network that ended in a later block than `block`. */
 export function listEndedAfter(database: Database, account: string, network: string, block: number): readonly Promised[] {
   return database.all<Promised>(
     "SELECT operation, currency, amountUnits, status FROM transactions WHERE operation IN ('withdraw', 'topup') AND status <> 0 AND depositAddress = ? AND network = ? AND finalBlock > ?",
@@ -153,10 +130,7 @@ export function listEndedAfter(database: Database, account: string, network: str
   );
 }
 
-/**
- * The number of pending withdrawals in each stage, and when the oldest was made.
- * @public
- */
+/** The number of pending withdrawals in each stage, and when the oldest was made. */
 export function listPendingByStage(
   database: Database,
 ): readonly { readonly stage: string; readonly count: number; readonly oldestAt: number }[] {

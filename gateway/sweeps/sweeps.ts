@@ -40,7 +40,6 @@ import { inWords, type Measured, measure, type No, smaller, standing, type Worth
 const askedPerPassMax = 16;
 const hourMs = 3_600_000;
 
-/** @public */
 export interface SweepsOptions {
   readonly store: Store;
   readonly signals: Signals;
@@ -51,13 +50,11 @@ export interface SweepsOptions {
   readonly prices?: Prices; // without prices a token's threshold is only its `least`
 }
 
-/** @public */
 export interface Sweeps {
   /** For the watcher; rejects only for bugs. */
   onPass(chain: WatchedChain, tip: Tip): Promise<void>;
 }
 
-/** @public */
 export function createSweeps(options: SweepsOptions): Sweeps {
   /** By chain: the final block at which each candidate was last checked. */
   const looked = new Map<string, Map<string, string>>();

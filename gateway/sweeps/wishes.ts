@@ -9,16 +9,12 @@ import { recordAct } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import { keepWish, listSweepableAt } from "../store/sweeps.ts";
 
-/**
- * The operator's process, besides the gateway.
- * @public
- */
+/** The operator's process, besides the gateway. */
 export interface Wishing {
   readonly store: Store;
   readonly nowMs: number;
 }
 
-/** @public */
 export interface Wished {
   readonly ok: true;
   readonly address: string; // in the family's form
@@ -29,7 +25,6 @@ export interface Wished {
  * Orders the sweep of all balances of an address, or of one currency, even if they are hardly worth
  * the fee. `text` is the address as an operator typed it. Refuses ADDRESS_*, GATEWAY_NOTHING_HELD.
  * Harmless to call twice.
- * @public
  */
 export function orderSweeps(by: Wishing, text: string, currency: string | undefined): Wished | Refusal {
   const parsed = parseAddress(text);

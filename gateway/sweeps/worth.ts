@@ -11,10 +11,7 @@ import type { SweepableRow } from "../store/sweeps.ts";
 /** A failure that may pass by itself is tried again after this time. */
 const retryMs = 3_600_000;
 
-/**
- * The reason why a balance is not swept, as the operator's list names it.
- * @public
- */
+/** The reason why a balance is not swept, as the operator's list names it. */
 export type Reason =
   | "request_open" // the deposit request waits for more, or for its end
   | "last_sweep_failed"
@@ -33,7 +30,6 @@ export type Reason =
   | "slot_ended" // the next slot belongs to a sweep that an operator ended
   | "no_coin"; // the hot wallet cannot pay the top-up
 
-/** @public */
 export interface No {
   readonly ok: false;
   readonly reason: Reason;
@@ -99,20 +95,14 @@ interface OnChain {
   readonly worth: Worth | null; // only for a token; null if prices are unknown
 }
 
-/**
- * The price of one unit of each currency, in one fiat currency.
- * @public
- */
+/** The price of one unit of each currency, in one fiat currency. */
 export interface Worth {
   readonly price: bigint; // price of the currency
   readonly coinPrice: bigint; // price of the native coin
   readonly coinDecimal: number;
 }
 
-/**
- * The amount of the sweep, and the amount of native coin that must come first.
- * @public
- */
+/** The amount of the sweep, and the amount of native coin that must come first. */
 export interface Measured {
   readonly ok: true;
   readonly amountUnits: bigint;

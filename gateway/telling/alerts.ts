@@ -15,7 +15,6 @@ import { roomBytesMin, roomWarningFactor } from "../store/disk.ts";
 import type { Database } from "../store/store.ts";
 import type { Watcher } from "../watcher/watcher.ts";
 
-/** @public */
 export interface AlertsOptions {
   readonly alerts: Pick<GatewayAlerts, "agentAwayMinutes">;
   readonly database: Database;
@@ -29,7 +28,6 @@ export interface AlertsOptions {
   readonly retryMs?: { readonly first: number; readonly most: number };
 }
 
-/** @public */
 export interface Alerts {
   /** Checks now. Harmless at any time. */
   look(): void;
@@ -47,10 +45,7 @@ const missedMs = 3_600_000;
 const agentsMax = 1000;
 const alarmsMax = 100; // in one check; the others come with the next
 
-/**
- * Checks every few seconds until `close`, the first time after one interval.
- * @public
- */
+/** Checks every few seconds until `close`, the first time after one interval. */
 export function startAlerts(options: AlertsOptions): Alerts {
   const { database, clock, monotonic, log, deliver, retryMs } = options;
   let standings: Standings = new Map();

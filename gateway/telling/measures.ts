@@ -21,7 +21,6 @@ import { databaseBounds, type TimedStore } from "../store/timed.ts";
 import { listPendingByStage } from "../store/withdrawals.ts";
 import type { ChainNode, Watcher } from "../watcher/watcher.ts";
 
-/** @public */
 export interface MeasuresOptions {
   readonly server: FastifyInstance; // not yet listening
   readonly database: Database;
@@ -35,7 +34,6 @@ export interface MeasuresOptions {
   readonly databaseTimes: TimedStore["times"];
 }
 
-/** @public */
 export function createMeasures(options: MeasuresOptions): { readonly contentType: string; text(): Promise<string> } {
   const registry = new Registry();
   const requests = new Counter({

@@ -16,7 +16,6 @@ import type { Watcher } from "../watcher/watcher.ts";
 import { startAlerts } from "./alerts.ts";
 import { createMeasures } from "./measures.ts";
 
-/** @public */
 export interface TellingOptions {
   readonly server: FastifyInstance; // not yet listening
   readonly store: Store;
@@ -28,7 +27,6 @@ export interface TellingOptions {
   readonly databaseTimes: TimedStore["times"];
 }
 
-/** @public */
 export function startTelling(options: TellingOptions): { close(): void } {
   const { server, store, hub, watcher, config, log, clock } = options;
   const { database } = store;

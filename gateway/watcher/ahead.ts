@@ -17,10 +17,7 @@ import { listReceivingAccounts } from "../store/receiving-keys.ts";
 import type { Database } from "../store/store.ts";
 import { raiseAlarm, type WatchedChain } from "./chain.ts";
 
-/**
- * Indexes of each account that are read ahead.
- * @public
- */
+/** Indexes of each account that are read ahead. */
 export const placesAhead = 32;
 /** Accounts of one pass, in turn, and addresses that it derives; each costs milliseconds. */
 const accountsMax = 16;

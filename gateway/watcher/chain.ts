@@ -22,10 +22,7 @@ export interface TokenMemory {
   askedAt: number | null;
 }
 
-/**
- * A chain as the watcher reads it.
- * @public
- */
+/** A chain as the watcher reads it. */
 export interface WatchedChain {
   readonly name: string; // key of the configuration's chains
   readonly network: string; // CAIP-2
@@ -47,10 +44,7 @@ export function contractOf({ operation }: Pick<TransactionRow, "operation">, { c
   return operation === "topup" ? "" : contract;
 }
 
-/**
- * The chain's newest blocks in one pass.
- * @public
- */
+/** The chain's newest blocks in one pass. */
 export interface Tip {
   readonly head: BlockId; // reported by one node
   readonly final: BlockId; // agreed by enough nodes
@@ -61,10 +55,7 @@ export function currenciesOf(chain: GatewayChain, all: Readonly<Record<string, G
   return Object.values(all).filter((currency) => currency.network === chain.network);
 }
 
-/**
- * Keeps an alarm permanently, inside the caller's transaction, and logs it only the first time.
- * @public
- */
+/** Keeps an alarm permanently, inside the caller's transaction, and logs it only the first time. */
 export function raiseAlarm(chain: WatchedChain, database: Database, code: Code, subject: string, detail: string): void {
   const isNew = recordAlarm(database, { at: chain.clock(), actor: "watcher", code, subject, detail });
   if (isNew) chain.log.error({ event: "chain-alarm", network: chain.network, code, subject }, detail);

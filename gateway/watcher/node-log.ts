@@ -9,7 +9,6 @@ import type { NodeLog } from "../../chains/nodes.ts";
 /**
  * A node's own text is in `detail`; `message` is the line's. `node-outlier` belongs to reads that
  * the gateway does not make.
- * @public
  */
 export function nodeLog(log: GatewayLog, chain: string): NodeLog {
   return (event, { message: detail = "", ...context }) => {

@@ -56,7 +56,6 @@ export function judgeRequests(
 /**
  * The new state of a deposit request from the payments that count for it. Writes nothing.
  * `scannedAt`: milliseconds; every block before this time has been read.
- * @public
  */
 export function judgementOf(database: Database, row: TransactionRow, scannedAt: number): Omit<DepositCredit, "changedAt"> {
   const { id, status, stage, expiresAt } = row;

@@ -29,7 +29,6 @@ const staleMs = 60_000;
 const hungMs = 10_000; // below the nodes' own time-out, so that `ok` turns false first
 
 /**
- * @public
  */
 export interface WatcherOptions {
   readonly store: Store;
@@ -44,7 +43,6 @@ export interface WatcherOptions {
 }
 
 /**
- * @public
  */
 export interface ChainStatus {
   readonly chain: string; // its name in the configuration
@@ -59,7 +57,6 @@ export interface ChainStatus {
 }
 
 /**
- * @public
  */
 export interface ChainNode {
   readonly url: string;
@@ -71,7 +68,6 @@ export interface ChainNode {
 }
 
 /**
- * @public
  */
 export interface Watcher {
   /** True after every chain had a complete pass, and while none is stale. */
@@ -96,10 +92,7 @@ export interface Watcher {
   close(): Promise<void>;
 }
 
-/**
- * Starts a loop for every configured chain.
- * @public
- */
+/** Starts a loop for every configured chain. */
 export function startWatcher(options: WatcherOptions): Watcher {
   const { chains, currencies } = options.config;
   const watches = Object.entries(chains).map(([name, chain]) => new ChainWatch(name, chain, options, currencies));

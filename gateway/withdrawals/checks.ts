@@ -23,10 +23,7 @@ export interface Checked {
   readonly amountUnits: bigint;
 }
 
-/**
- * The currency of this id, if orders can use it.
- * @public
- */
+/** The currency of this id, if orders can use it. */
 export function checkCurrency(config: GatewayConfig, id: string): GatewayCurrency | Answer {
   const currency = Object.hasOwn(config.currencies, id) ? config.currencies[id] : undefined;
   if (currency === undefined) return say("currency_unknown", { field: "currency" });
@@ -36,7 +33,6 @@ export function checkCurrency(config: GatewayConfig, id: string): GatewayCurrenc
 /**
  * An order's currency and amount in base units, or the answer that refuses it. `minimum` is the
  * operation's own.
- * @public
  */
 export function checkAmount(
   config: GatewayConfig,
@@ -52,10 +48,7 @@ export function checkAmount(
   return { currency, amountUnits: amount.units };
 }
 
-/**
- * The merchant's agent, or `without` as the answer.
- * @public
- */
+/** The merchant's agent, or `without` as the answer. */
 export function liveAgent(database: Database, merchant: string, without: AnswerCode): AgentRow | Answer {
   return agentOfMerchant(database, merchant) ?? say(without);
 }
@@ -104,7 +97,6 @@ function checkFunds(database: Database, config: GatewayConfig, checked: Checked)
 
 /**
  * True if the agent was paired with exactly this currency: the same asset with the same decimals.
- * @public
  */
 export function pays(agent: AgentRow, { id, network, contract, decimal }: GatewayCurrency): boolean {
   const paired = pairedCurrencies(agent).find((entry) => entry.id === id);

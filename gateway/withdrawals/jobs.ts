@@ -23,7 +23,6 @@ import { readNext, readPlace } from "../store/sweeps.ts";
  * Makes the job of a withdrawal: at the next position if the agent has caught up with the running
  * gateway, else waiting for a position. `agent` must have been read inside the same transaction.
  * Must not be called twice, because a second job for one withdrawal breaks the table's constraint.
- * @public
  */
 export function makeJob(database: Database, agent: AgentRow, row: TransactionRow, run: string): void {
   if (agent.heard === run) appendJob(database, agent, row);
@@ -40,7 +39,6 @@ function queueJob(database: Database, { id }: AgentRow, row: TransactionRow): vo
  * Gives each waiting job its position, in the order of the requests. Only for an agent that has
  * caught up, because a position that a restored database forgot may belong to another job.
  * @returns the number of jobs
- * @public
  */
 export function placeJobs(database: Database, agentId: string): number {
   const waiting = listWaiting(database, agentId);
@@ -56,7 +54,6 @@ export function placeJobs(database: Database, agentId: string): number {
 /**
  * Removes the position of each open, unsigned job, because the recovered ledger does not have these
  * jobs. They come again as new jobs.
- * @public
  */
 export function unplaceJobs(database: Database, agentId: string): void {
   for (const transactionId of listUnsigned(database, agentId)) unplaceJob(database, agentId, transactionId);
@@ -65,7 +62,6 @@ export function unplaceJobs(database: Database, agentId: string): void {
 /**
  * Appends the job for a withdrawal's row to its agent's list, as `makeJob` does for an agent that
  * has caught up.
- * @public
  */
 export function appendJob(database: Database, agent: AgentRow, transaction: TransactionRow): { readonly sequence: number } {
   invariant(transaction.merchant === agent.merchant, "a withdrawal never goes to another merchant's agent");

@@ -14,7 +14,6 @@ interface Waiter {
 
 const nameOf = ({ network, account }: Look): string => `${network} ${account}`;
 
-/** @public */
 export function createWaiters(signals: Signals): Waiters {
   const live = new Set<string>();
   const waiters = new Map<string, Set<Waiter>>(); // by the name of the awaited event

@@ -25,7 +25,6 @@ import { insertWithdrawal, withdrawalOfOrder } from "../store/withdrawals.ts";
 import { type Checked, checkWithdrawal } from "./checks.ts";
 import { makeJob } from "./jobs.ts";
 
-/** @public */
 export interface WithdrawalRequest {
   readonly merchant: string;
   readonly mode: "auto" | "manual";
@@ -37,19 +36,13 @@ export interface WithdrawalRequest {
 const hourMs = 3_600_000;
 const dayMs = 24 * hourMs;
 
-/**
- * Hash of the content that must be equal for a repeat to be the same withdrawal.
- * @public
- */
+/** Hash of the content that must be equal for a repeat to be the same withdrawal. */
 export function contentHashOf(mode: "auto" | "manual", order: Pick<Order, "currency" | "amount" | "address" | "tag">): string {
   const content = [mode, order.currency, order.amount, order.address, order.tag];
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
 }
 
-/**
- * Like `contentHashOf`, for a job: for a sweep and a top-up the deposit address counts.
- * @public
- */
+/** Like `contentHashOf`, for a job: for a sweep and a top-up the deposit address counts. */
 export function contentHashOfJob(job: Pick<Job, "mode" | "currency" | "amount" | "address" | "depositAddress" | "tag">): string {
   const content = [job.mode, job.currency, job.amount, job.depositAddress ?? job.address, job.tag];
   return createHash("sha256").update(JSON.stringify(content)).digest("hex");
@@ -160,7 +153,6 @@ function answerOf(database: Database, row: TransactionRow, language: Language): 
  * Makes the withdrawal of an orderId, or finds the earlier one, and answers 200 or 422 with its
  * transactionId. Answers 400 if nothing was made, 409 if the orderId was used with other content.
  * Harmless to call twice, because the orderId identifies the withdrawal.
- * @public
  */
 export async function requestWithdrawal(service: Service, request: WithdrawalRequest): Promise<Answer> {
   const order = readOrder(request.body, shapes[request.mode]);
@@ -175,7 +167,6 @@ const shapes: Readonly<Record<WithdrawalRequest["mode"], OrderShape>> = {
 /**
  * A call with many orders. `owe` gets the number of orders after the first; `fault` makes an answer
  * from an error.
- * @public
  */
 export interface WithdrawalsRequest extends Omit<WithdrawalRequest, "mode"> {
   readonly requestId: string;
@@ -187,7 +178,6 @@ export interface WithdrawalsRequest extends Omit<WithdrawalRequest, "mode"> {
  * Makes up to a hundred automatic withdrawals, each as if it were requested alone: in their order,
  * each completely or not at all, then waits for all together. Answers 200 with the status and body
  * of each. Harmless to call twice.
- * @public
  */
 export async function requestWithdrawals(service: Service, request: WithdrawalsRequest): Promise<Answer> {
   const orders = readOrders(request.body, shapes.auto);

@@ -8,7 +8,6 @@ import { once } from "node:events";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 
-/** @public */
 export interface AnvilOptions {
   readonly port?: number; // default: any free one
   readonly chainId?: number; // default 31337
@@ -18,7 +17,6 @@ export interface AnvilOptions {
   readonly mnemonic?: string; // one of the ten accounts with coins
 }
 
-/** @public */
 export interface Anvil {
   readonly url: string;
   readonly pid: number;
@@ -28,7 +26,7 @@ export interface Anvil {
 
 const startTimeoutMs = 15_000;
 
-/** Resolves when the chain answers on its port. @public */
+/** Resolves when the chain answers on its port. */
 export async function startAnvil(options: AnvilOptions = {}): Promise<Anvil> {
   const child = spawn(anvilPath(), argumentsOf(options), { stdio: ["ignore", "pipe", "ignore"] });
   const killWithUs = (): boolean => child.kill("SIGKILL");

@@ -8,13 +8,11 @@ import { createRequire } from "node:module";
 import { AbiCoder, getAddress } from "ethers";
 import { rpc, sendUnlocked } from "./rpc.ts";
 
-/** @public */
 export interface CompiledContract {
   readonly abi: readonly unknown[];
   readonly bytecode: string; // 0x hex, without constructor arguments
 }
 
-/** @public */
 export interface TokenOptions {
   readonly name?: string; // default "Test Dollar"
   readonly symbol?: string; // default "TUSD"
@@ -23,9 +21,7 @@ export interface TokenOptions {
 
 const compiled = new Map<string, CompiledContract>();
 
-/**
- * Compiles a contract of a file, once per process. @throws with the compiler's words @public
- */
+/** Compiles a contract of a file, once per process. @throws with the compiler's words. */
 export function compileFile(file: URL, contract: string): CompiledContract {
   const name = `${file} ${contract}`;
   const known = compiled.get(name) ?? compile(file, contract);
@@ -33,10 +29,7 @@ export function compileFile(file: URL, contract: string): CompiledContract {
   return known;
 }
 
-/**
- * Deploys the token from the chain's first unlocked account; resolves when it is in a block.
- * @public
- */
+/** Deploys the token from the chain's first unlocked account; resolves when it is in a block. */
 export async function deployToken(
   url: string,
   { name = "Test Dollar", symbol = "TUSD", decimals = 6 }: TokenOptions = {},

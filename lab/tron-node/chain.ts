@@ -9,7 +9,6 @@ import { execute, type Moment, mainParameters, type Parameters, Rejection, type 
 import { State } from "./state.ts";
 import type { ReadTransaction } from "./transaction.ts";
 
-/** @public */
 export interface ChainOptions {
   readonly name?: string; // part of the genesis block, so of the chain's id; default "local"
   readonly slotMs?: number; // between two blocks, default 3000
@@ -20,13 +19,11 @@ export interface ChainOptions {
   readonly parameters?: Partial<Parameters>;
 }
 
-/** @public */
 export interface Done {
   readonly tx: ReadTransaction;
   readonly result: Result;
 }
 
-/** @public */
 export interface Block {
   readonly number: number;
   readonly id: string; // number(8) ‖ hash(24), hex
@@ -36,7 +33,7 @@ export interface Block {
   readonly root: string; // over its transactions
 }
 
-/** Which transactions of replaced blocks are pending again. @public */
+/** Which transactions of replaced blocks are pending again. */
 export type Kept = "all" | "none" | readonly string[];
 
 const referencesMax = 65_536;

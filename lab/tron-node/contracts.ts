@@ -8,7 +8,6 @@
 import { utils } from "tronweb";
 import type { Contract, State } from "./state.ts";
 
-/** @public */
 export interface Log {
   readonly address: string; // 20 bytes, without 41, as in java-tron's receipts
   readonly topics: readonly string[];
@@ -18,7 +17,6 @@ export interface Log {
 /**
  * An entry of a call inside. Coins moved where nothing else is said: a note other than call, create
  * and suicide, and an entry that is rejected, move none.
- * @public
  */
 export interface InternalTransfer {
   readonly from: string;

@@ -16,7 +16,7 @@ import { type Lie, lied } from "./lies.ts";
 import { addressOf, hexText, print, visible } from "./printing.ts";
 import type { Json } from "./transaction.ts";
 
-/** Faults of a provider. All may be combined. @public */
+/** Faults of a provider. All may be combined. */
 export interface Trouble {
   readonly status?: number; // an HTTP status instead of the answer
   readonly retryAfterS?: number; // with it
@@ -32,7 +32,6 @@ export interface Trouble {
   readonly lies?: readonly Lie[];
 }
 
-/** @public */
 export interface FrontOptions {
   readonly port?: number;
   readonly apiKey?: string; // asked for in TRON-PRO-API-KEY; 401 without it

@@ -12,7 +12,6 @@
  * contracts that say a figure below 32 say this one · no-internal: receipts name no internal
  * transactions, as with vm.saveInternalTx off · delegates: each receipt of a call names staked TRX
  * that is delegated to an address, as with vm.saveFeaturedInternalTx on
- * @public
  */
 export type Lie =
   | { readonly kind: "amount" | "success" | "failure" | "all-solid" | "moved" | "cheap" | "dear" | "no-internal" }

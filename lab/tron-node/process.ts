@@ -8,7 +8,6 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { TronNodeOptions } from "./tron-node.ts";
 
-/** @public */
 export interface TronProcess {
   readonly urls: readonly string[];
   readonly chainId: string;
@@ -21,7 +20,7 @@ export interface TronProcess {
 
 const startTimeoutMs = 30_000;
 
-/** Resolves when the node answers. Starts the built program, so `dist` has to be there. @public */
+/** Resolves when the node answers. Starts the built program, so `dist` has to be there. */
 export async function startTronProcess(options: TronNodeOptions = {}, command = commandPath()): Promise<TronProcess> {
   const child = spawn(process.execPath, [command, JSON.stringify(options)], { stdio: ["pipe", "pipe", "inherit"] });
   const gone = once(child, "close");

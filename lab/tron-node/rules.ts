@@ -7,7 +7,7 @@ import { callContract, type InternalTransfer, type Log } from "./contracts.ts";
 import { type State, usedAt } from "./state.ts";
 import type { ReadTransaction } from "./transaction.ts";
 
-/** Names of chain parameters, as /wallet/getchainparameters spells them. @public */
+/** Names of chain parameters, as /wallet/getchainparameters spells them. */
 export interface Parameters {
   readonly getTransactionFee: number; // sun a byte
   readonly getEnergyFee: number; // sun
@@ -17,7 +17,7 @@ export interface Parameters {
   readonly getMaxFeeLimit: number; // sun
 }
 
-/** As on the main network in 2026. @public */
+/** As on the main network in 2026. */
 export const mainParameters: Parameters = {
   getTransactionFee: 1_000,
   getEnergyFee: 100,
@@ -27,7 +27,7 @@ export const mainParameters: Parameters = {
   getMaxFeeLimit: 15_000_000_000,
 };
 
-/** The effects of a transaction; all that a receipt is made of. @public */
+/** The effects of a transaction; all that a receipt is made of. */
 export interface Result {
   readonly contractRet: "SUCCESS" | "REVERT" | "OUT_OF_ENERGY";
   readonly feeSun: bigint;

@@ -4,7 +4,6 @@
  * failed transaction or a replaced block costs nothing but forgetting it.
  */
 
-/** @public */
 export interface Account {
   readonly balanceSun: bigint;
   readonly isContract: boolean;
@@ -21,10 +20,8 @@ export interface Usage {
   readonly atMs: number;
 }
 
-/** @public */
 export type ContractKind = "usdt" | "plain" | "fee" | "paused" | "liar" | "disperse" | "staking";
 
-/** @public */
 export interface Contract {
   readonly kind: ContractKind;
   readonly name: string;
@@ -33,7 +30,6 @@ export interface Contract {
   readonly owner: string; // 41…, hex
 }
 
-/** @public */
 export interface Asset {
   readonly id: string;
   readonly name: string;

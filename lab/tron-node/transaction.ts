@@ -5,7 +5,6 @@
  */
 import { utils } from "tronweb";
 
-/** @public */
 export type Json = Readonly<Record<string, unknown>>;
 
 /** The contract types that the stand-in carries out. */
@@ -15,7 +14,6 @@ const typeNames: Readonly<Record<number, string>> = {
   31: "TriggerSmartContract",
 };
 
-/** @public */
 export interface ReadTransaction {
   readonly txId: string; // 64 hex digits, small
   readonly type: string;

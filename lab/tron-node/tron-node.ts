@@ -9,13 +9,11 @@ import { addressOf } from "./printing.ts";
 import type { Contract, ContractKind, State } from "./state.ts";
 import type { Json } from "./transaction.ts";
 
-/** @public */
 export interface TronNodeOptions extends ChainOptions {
   readonly fronts?: readonly FrontOptions[]; // default: one
   readonly isPaced?: boolean; // a block each slot by itself; default: on command
 }
 
-/** @public */
 export interface NewContract extends Omit<Contract, "owner"> {
   readonly address: string; // the contract's
   readonly owner?: string; // takes the fees; default: the contract
@@ -130,7 +128,7 @@ export class TronNode {
   }
 }
 
-/** Resolves when every address answers. @public */
+/** Resolves when every address answers. */
 export async function startTronNode(options: TronNodeOptions = {}): Promise<TronNode> {
   const node = new TronNode(options);
   await Promise.all(node.fronts.map((front) => front.listen()));

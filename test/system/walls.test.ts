@@ -16,7 +16,9 @@ import { rootsOf } from "../../scripts/roots.ts";
 const kinds = ["keys", "network", "processes", "disk"] as const;
 type Kind = (typeof kinds)[number];
 type Cell = string | { readonly own?: readonly string[]; readonly by?: readonly string[] };
-type Room = { readonly room: string; readonly files?: readonly string[] } & Partial<Record<Kind, Cell>>;
+type Room = { readonly room: string; readonly files?: readonly string[]; readonly keeps?: readonly string[] } & Partial<
+  Record<Kind, Cell>
+>;
 
 const table = JSON.parse(readFileSync(join(projectRoot, "rooms.config.json"), "utf8")) as { readonly rooms: readonly Room[] };
 const roots = rootsOf(projectRoot, "product", "examples", "laboratory");
@@ -126,6 +128,17 @@ function plantHidden(): void {
   }
 }
 
+/** Every file that a room keeps to itself, imported from a room that may import the rest of it. */
+function plantKept(): void {
+  const file = "cli/planted-kept.ts";
+  for (const kept of table.rooms.flatMap(({ keeps = [] }) => keeps)) {
+    if (kept.startsWith("cli/") && !kept.slice(4).includes("/")) continue;
+    plant(file, kept);
+    expected.push(`walls: cli: keeps: ${file} → ${kept}`);
+  }
+  expected.push("walls: the room base keeps base/none.ts, which is none of its files");
+}
+
 /** Imports that load nothing of the kind, and so are no breach. */
 function plantHarmless(): void {
   plant(
@@ -135,6 +148,8 @@ function plantHarmless(): void {
   );
   plant("agent/signer/policy/sound.ts", "node:net", 'import { isIP as PLANTED } from "MODULE";\nexport { PLANTED };');
   plant("cli/manual/sound.ts", "node:path");
+  plant("agent/ledger/sound.ts", "agent/ledger/codec.ts");
+  planted.delete("agent/ledger/sound.ts");
   planted.delete("agent/signer/policy/sound.ts");
   planted.delete("cli/manual/sound.ts");
 }
@@ -148,6 +163,8 @@ beforeAll(async () => {
     });
   for (const file of ["docs/architecture.md", "rooms.config.json", "package.json", "tsconfig.json"])
     cpSync(join(projectRoot, file), join(root, file));
+  const rows = readFileSync(join(root, "rooms.config.json"), "utf8");
+  writeFileSync(join(root, "rooms.config.json"), rows.replace('"keeps": ["base/', '"keeps": ["base/none.ts", "base/'));
   for (const folder of ["node_modules", "gateway/node_modules"]) symlinkSync(join(projectRoot, folder), join(root, folder));
   mkdirSync(join(root, "test"));
   writeFileSync(join(root, stranger), "export const planted = 1;\n");
@@ -158,6 +175,7 @@ beforeAll(async () => {
       expectRefused(room, kind, file, kind === "imports" ? exit : "");
     }
   plantHidden();
+  plantKept();
   plantHarmless();
   for (const file of ["agent/unheard/planted.ts", "unheard/planted.ts"]) plant(file, "node:path");
   expected.push("walls: agent/unheard/planted.ts belongs to no room", "walls: the folder unheard stands under no roots");

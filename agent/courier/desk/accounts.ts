@@ -77,7 +77,6 @@ export function forgetIdle(book: Book, account: Account): void {
 /**
  * For each account, the range of slots with open withdrawals in the ledger. A gateway that recovers
  * the ledger reports the final ones among these.
- * @public
  */
 export function openSlots({ accounts, awaiting }: Book): readonly OpenSlots[] {
   const open = new Map<string, OpenSlots>();

@@ -244,10 +244,7 @@ export function outVersions(view: WithdrawalView): readonly VersionView[] {
   return view.versions.filter((version) => version.raw !== undefined || version.isOut === true);
 }
 
-/**
- * True if the signer already recorded an end on chain, but this scheduler has not seen it.
- * @public
- */
+/** True if the signer already recorded an end on chain, but this scheduler has not seen it. */
 export function isToldOver({ state }: Pick<WithdrawalView, "state">): boolean {
   return chainEnds.has(state);
 }

@@ -61,16 +61,12 @@ const refreshMsMax = 300_000;
 const gasMsMax = 60_000;
 const waitingMax = 100;
 
-/** @public */
 export interface DeskState {
   readonly book: Book;
   readonly inFlightMax: number;
 }
 
-/**
- * An empty scheduler; a `hello` event fills it.
- * @public
- */
+/** An empty scheduler; a `hello` event fills it. */
 export function createDesk(options: { readonly inFlightMax?: number } = {}): DeskState {
   return { book: createBook(), inFlightMax: options.inFlightMax ?? inFlightMax };
 }
@@ -78,7 +74,6 @@ export function createDesk(options: { readonly inFlightMax?: number } = {}): Des
 /**
  * Makes one step. Changes `state` in place and returns the effects in order. `nowMs` never goes
  * back.
- * @public
  */
 export function step(state: DeskState, event: DeskEvent, nowMs: number): readonly DeskEffect[] {
   const out: DeskEffect[] = [];
@@ -87,10 +82,7 @@ export function step(state: DeskState, event: DeskEvent, nowMs: number): readonl
   return out;
 }
 
-/**
- * The withdrawals that wait, each with its reason: for `status`.
- * @public
- */
+/** The withdrawals that wait, each with its reason: for `status`. */
 export function waiting(state: DeskState): CourierStatus["waiting"] {
   const found: { transactionId: string; why: string }[] = [];
   for (const item of state.book.items.values()) {
@@ -104,10 +96,7 @@ export function waiting(state: DeskState): CourierStatus["waiting"] {
   return found;
 }
 
-/**
- * Withdrawals that are not final.
- * @public
- */
+/** Withdrawals that are not final. */
 export function openCount(state: DeskState): number {
   return state.book.items.size;
 }

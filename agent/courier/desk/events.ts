@@ -9,39 +9,26 @@ import type { Effect } from "../../../base/fault.ts";
 import type { BlockFacts, Counters, DeadQuestion, Death, Found, Verdict } from "../../../chains/nodes.ts";
 import type { AccountView, CourierAnswers, CourierRequests, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
 
-/**
- * The nodes' answer on the inclusion of a withdrawal.
- * @public
- */
+/** The nodes' answer on the inclusion of a withdrawal. */
 export type Looked = Found & { readonly transactionId: string };
 
-/**
- * The nodes' answer on possibly void attempts of a withdrawal, all of them together.
- * @public
- */
+/** The nodes' answer on possibly void attempts of a withdrawal, all of them together. */
 export interface DeadAnswer {
   readonly transactionId: string;
   readonly txHashes: readonly string[];
   readonly answer: ({ readonly ok: true } & Death) | DeskNo;
 }
 
-/**
- * A refusal (effect none) or a fault, of the signer or of the nodes.
- * @public
- */
+/** A refusal (effect none) or a fault, of the signer or of the nodes. */
 export interface DeskNo {
   readonly ok: false;
   readonly code: string;
   readonly effect: Effect;
 }
 
-/**
- * The verbs of the signer about one withdrawal.
- * @public
- */
+/** The verbs of the signer about one withdrawal. */
 export type DeskVerb = "sign" | "replace" | "decline" | "observed";
 
-/** @public */
 export type DeskEvent =
   /**
    * `isFresh`: the signer has another run than before, so no earlier state counts. `askedAtMs`: the
@@ -119,20 +106,14 @@ export type DeskEvent =
     }
   | { readonly kind: "tick" };
 
-/**
- * A verb and its fields.
- * @public
- */
+/** A verb and its fields. */
 export type Asking =
   | { readonly verb: "sign"; readonly body: CourierRequests["sign"] }
   | { readonly verb: "replace"; readonly body: CourierRequests["replace"] }
   | { readonly verb: "decline"; readonly body: CourierRequests["decline"] }
   | { readonly verb: "observed"; readonly body: CourierRequests["observed"] };
 
-/**
- * Questions to a chain's nodes.
- * @public
- */
+/** Questions to a chain's nodes. */
 export type NodeQuestion =
   | { readonly kind: "gas"; readonly chain: string; readonly from: string; readonly withdrawal: WithdrawalView }
   | { readonly kind: "look"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
@@ -141,7 +122,6 @@ export type NodeQuestion =
   | { readonly kind: "dead"; readonly chain: string; readonly account?: string; readonly wanted: readonly DeadWanted[] }
   | { readonly kind: "counters"; readonly chain: string; readonly account?: string; readonly address: string };
 
-/** @public */
 export interface SendEffect {
   readonly kind: "send";
   readonly chain: string;
@@ -149,7 +129,6 @@ export interface SendEffect {
   readonly version: number;
 }
 
-/** @public */
 export interface GuardEffect {
   readonly kind: "guard";
   readonly chain: string;
@@ -158,10 +137,7 @@ export interface GuardEffect {
   readonly blockHash: string;
 }
 
-/**
- * Every effect may be carried out twice without harm.
- * @public
- */
+/** Every effect may be carried out twice without harm. */
 export type DeskEffect =
   | ({ readonly kind: "ask"; readonly withdrawal: WithdrawalView } & Asking)
   | { readonly kind: "adopt"; readonly body: CourierRequests["adopt"] }
@@ -180,13 +156,11 @@ export type DeskEffect =
       readonly detail: string;
     };
 
-/** @public */
 export interface DeadWanted {
   readonly withdrawal: WithdrawalView;
   readonly versions: readonly DeadQuestion[];
 }
 
-/** @public */
 export interface Wanted {
   readonly withdrawal: WithdrawalView;
   readonly txHashes: readonly string[];

@@ -20,10 +20,7 @@ const moving: ReadonlySet<WithdrawalState> = new Set(["approved", "intent", "sig
 /** Reasons for which every withdrawal waits; each has an event of its own. */
 const general = /^(?:locked|link|nodes|SIGNER_PAUSED)(?: |$)/;
 
-/**
- * Every condition that holds, and the events whose state is unknown now.
- * @public
- */
+/** Every condition that holds, and the events whose state is unknown now. */
 export function conditionsOf(
   outlook: Outlook,
   notify: Pick<NotifySettings, "stuckMinutes" | "awayMinutes" | "lowFunds">,
@@ -63,7 +60,6 @@ export function conditionsOf(
 /**
  * The currencies of which the hot wallet has less than its threshold. An unknown balance is not
  * low.
- * @public
  */
 export function lowFundsOf(
   outlook: Outlook,

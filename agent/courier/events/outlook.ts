@@ -7,7 +7,6 @@ import type { NodeStatus } from "../../../chains/nodes.ts";
 import type { SignerSummary } from "../../socket/summary.ts";
 import type { WithdrawalState } from "../../socket/verbs.ts";
 
-/** @public */
 export interface OutlookChain {
   readonly chain: string;
   readonly ok: boolean;
@@ -19,10 +18,7 @@ export interface OutlookChain {
   readonly health: ChainHealth | null; // null if no nodes are configured
 }
 
-/**
- * One withdrawal that is not final.
- * @public
- */
+/** One withdrawal that is not final. */
 export interface OutlookItem {
   readonly transactionId: string;
   readonly state: WithdrawalState;
@@ -33,7 +29,6 @@ export interface OutlookItem {
   readonly why: string; // the reason why it waits, "" while it goes on
 }
 
-/** @public */
 export interface Outlook {
   readonly agent: string;
   readonly locked: string; // RECOVERY_OFFERED among the codes, "" when running

@@ -12,7 +12,6 @@ import type { CourierStatus } from "../../socket/verbs.ts";
 import { conditionsOf, lowFundsOf } from "./conditions.ts";
 import type { Outlook } from "./outlook.ts";
 
-/** @public */
 export interface Watchman {
   /** Called every few seconds; sends an alert for every condition that is due. */
   look(outlook: Outlook): void;
@@ -26,7 +25,6 @@ export interface Watchman {
   close(): void;
 }
 
-/** @public */
 export interface WatchmanOptions {
   readonly settings: Pick<CourierSettings, "notify" | "currencies">;
   readonly deliver: Deliver | null; // For `status`: null if config.json has no `notify`.
@@ -38,7 +36,6 @@ export interface WatchmanOptions {
 
 const none: TellerCounts = { told: 0, failures: 0, dropped: 0, waiting: 0 };
 
-/** @public */
 export function createWatchman(options: WatchmanOptions): Watchman {
   const { settings, deliver, clock, monotonic, log, retryMs } = options;
   const { notify, currencies } = settings;

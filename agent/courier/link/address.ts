@@ -9,7 +9,6 @@ import { linkPath } from "../../../protocol/messages.ts";
 /**
  * @throws AgentError LINK_ADDRESS if it is not an http(s) origin; LINK_PLAINTEXT for http off
  * loopback
- * @public
  */
 export function linkAddress(gatewayUrl: string): string {
   let url: URL;

@@ -22,7 +22,6 @@ interface LinkTimes extends BackoffLimits {
   readonly closeMs: number; // wait for the peer's answer to a close
 }
 
-/** @public */
 export const linkTimes: LinkTimes = {
   baseMs: 500,
   capMs: 30_000,
@@ -41,7 +40,6 @@ const sendBufferBytesMax = 1024 * 1024;
 const fragmentsMax = 16;
 const bufferedChunksMax = 1024;
 
-/** @public */
 export interface LinkOptions extends SessionKeys {
   readonly address: string; // from linkAddress()
   readonly self: LinkSelf;
@@ -65,7 +63,6 @@ export interface LinkOptions extends SessionKeys {
   readonly onDown: (reason: LinkDown) => void;
 }
 
-/** @public */
 export interface LinkDown {
   readonly code: Code;
   readonly detail: string;
@@ -73,7 +70,6 @@ export interface LinkDown {
   readonly retryMs: number;
 }
 
-/** @public */
 export interface Link {
   readonly isUp: boolean;
   /** Bytes accepted by `send` and not yet given to the kernel. */
@@ -89,10 +85,7 @@ export interface Link {
   close(): void;
 }
 
-/**
- * Starts to connect at once.
- * @public
- */
+/** Starts to connect at once. */
 export function createLink(options: LinkOptions): Link {
   const times: LinkTimes = { ...linkTimes, ...options.times };
   let connection: Connection | null = null;

@@ -10,10 +10,7 @@ import { agentFrameBytesMax, frameKind, openEnvelope, sealEnvelope } from "../..
 import type { EnvelopeKind, Head, OpenSlots } from "../../../protocol/messages.ts";
 import { parseBeat, parseChallenge, parseWelcome } from "../../../protocol/payloads.ts";
 
-/**
- * The agent for which the link speaks, as the signer's own `hello` gives it.
- * @public
- */
+/** The agent for which the link speaks, as the signer's own `hello` gives it. */
 export interface LinkSelf {
   readonly agent: string;
   readonly wallet: string;

@@ -19,7 +19,6 @@ type Payment = Pick<WithdrawalView, "contract" | "address" | "amountUnits">;
 const expectedMs = 5000;
 const expectedMax = 256;
 
-/** @public */
 export interface ChainDoor {
   readonly nodes: PayerNodes;
   /** The state of its nodes; `nowMs` in Unix milliseconds. */
@@ -35,10 +34,7 @@ export interface ChainDoor {
   dead(wanted: readonly DeadWanted[]): Promise<readonly DeadAnswer[]>;
 }
 
-/**
- * `blockMs` is the chain's block time by its preset, null if no preset has it.
- * @public
- */
+/** `blockMs` is the chain's block time by its preset, null if no preset has it. */
 export function createChainDoor(nodes: PayerNodes, clock: () => number, blockMs: number | null = null): ChainDoor {
   const expected = new Map<string, { readonly atMs: number; readonly answer: Promise<GasAnswer> }>();
   return {
@@ -106,10 +102,7 @@ async function askDead(nodes: PayerNodes, account: string, versions: readonly De
   }
 }
 
-/**
- * A key of the newest head, to notice a new one.
- * @public
- */
+/** A key of the newest head, to notice a new one. */
 export function headKey(head: { readonly number: number; readonly hash: string }): string {
   return `${head.number} ${head.hash}`;
 }
@@ -129,10 +122,7 @@ function keyOf({ contract, address, amountUnits }: Payment): string {
   return `${contract} ${address} ${amountUnits}`;
 }
 
-/**
- * A fault of the nodes for the operator: its code, and for a disagreement also its subject.
- * @public
- */
+/** A fault of the nodes for the operator: its code, and for a disagreement also its subject. */
 export function troubleOf({ code, context }: AgentError): string {
   return code === "NODE_DISAGREE" && context?.what !== undefined ? `${code}: ${context.what}` : code;
 }
@@ -147,10 +137,7 @@ function versionsOf({ withdrawal, txHashes }: Wanted): Parameters<PayerNodes["ve
   return txHashes.map((txHash) => ({ txHash, isCancel: cancels.has(txHash) }));
 }
 
-/**
- * A fault of the nodes in a sentence: its code, the node, and the node's own text.
- * @public
- */
+/** A fault of the nodes in a sentence: its code, the node, and the node's own text. */
 export function troubleWords(error: AgentError): string {
   const { node, method } = error.context;
   if (typeof node !== "string") return `${error.code}: ${error.message}`;

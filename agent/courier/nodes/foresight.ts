@@ -16,17 +16,13 @@ import type { ChainDoor } from "./chain.ts";
 /** Above this number of jobs in a frame the steps overlap anyway. */
 const jobsMax = 8;
 
-/** @public */
 export interface Foresight {
   readonly doors: ReadonlyMap<string, ChainDoor>;
   readonly currencies: CourierSettings["currencies"];
   readonly onBug: (error: unknown) => void;
 }
 
-/**
- * Never throws, because the signer refuses a frame that cannot be read.
- * @public
- */
+/** Never throws, because the signer refuses a frame that cannot be read. */
 export function foresee(frame: Uint8Array, accounts: readonly AccountView[], { doors, currencies, onBug }: Foresight): void {
   try {
     const { jobs } = parseJobs(frame.subarray(envelopeHeaderBytes));

@@ -5,10 +5,7 @@
 import type { AgentLog } from "../../../base/log.ts";
 import type { NodeLog } from "../../../chains/nodes.ts";
 
-/**
- * A node's own text comes as `detail`, because `message` is the line's.
- * @public
- */
+/** A node's own text comes as `detail`, because `message` is the line's. */
 export function nodeLog(log: AgentLog, chain: string): NodeLog {
   return (event, { message: detail = "", ...context }) => {
     const fields = { chain, ...context, detail };

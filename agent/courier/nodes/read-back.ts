@@ -13,11 +13,9 @@ import type { VersionView, WithdrawalView } from "../../socket/verbs.ts";
 /**
  * Resolves with "" if the bytes match the withdrawal, else with the difference. Never rejects
  * because of the bytes' content.
- * @public
  */
 export type ReadBack = (withdrawal: WithdrawalView, version: VersionView) => Promise<string>;
 
-/** @public */
 export function createReadBack(settings: Pick<CourierSettings, "chains" | "currencies">): ReadBack {
   return async (withdrawal, version) => {
     const chain = settings.chains[withdrawal.chain];

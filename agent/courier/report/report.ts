@@ -23,7 +23,6 @@ const queuedBytesMax = 4 * 1024 * 1024;
  */
 const pushesMax = 256;
 
-/** @public */
 export interface ReporterOptions {
   readonly link: Pick<Link, "bufferedBytes" | "send" | "drop">;
   /**
@@ -35,17 +34,13 @@ export interface ReporterOptions {
   readonly onStatement: (head: Head) => void;
 }
 
-/**
- * A complete statement envelope as base64, and its position as the signer gave it.
- * @public
- */
+/** A complete statement envelope as base64, and its position as the signer gave it. */
 export interface Stated {
   readonly frame: string;
   readonly after: number;
   readonly head: Head;
 }
 
-/** @public */
 export interface Reporter {
   /** After a welcome: the gateway holds everything up to `after`. */
   resume(after: number): void;
@@ -57,7 +52,6 @@ export interface Reporter {
   pause(): void;
 }
 
-/** @public */
 export function createReporter(options: ReporterOptions): Reporter {
   let connection: Connection | null = null;
   return {

@@ -7,7 +7,6 @@ import { AgentError } from "../../../base/fault.ts";
 import type { BlockFacts } from "../../../chains/nodes.ts";
 import { type ChainDoor, headKey, troubleOf, troubleWords } from "../nodes/chain.ts";
 
-/** @public */
 export interface WatchOptions {
   readonly door: ChainDoor;
   readonly account: string;
@@ -22,7 +21,6 @@ export interface WatchOptions {
   readonly onBug: (error: unknown) => void;
 }
 
-/** @public */
 export interface Watch {
   close(): void;
 }
@@ -30,10 +28,7 @@ export interface Watch {
 /** Four polls to a block keep the delay below a quarter of it. */
 const pollsPerBlock = 4;
 
-/**
- * Starts to poll at once.
- * @public
- */
+/** Starts to poll at once. */
 export function createWatch(options: WatchOptions): Watch {
   const { door, account, pollMsMin, pollMsMax } = options;
   let isClosed = false;

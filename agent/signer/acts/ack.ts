@@ -21,7 +21,6 @@ import { greet } from "./welcome.ts";
  * Takes an ack envelope. Returns the released and the ended withdrawals. An older or repeated
  * envelope releases nothing, but the withdrawals that it names as ended have ended.
  * @throws AgentError ENVELOPE_*, JSON_* as `admit`
- * @public
  */
 export function acknowledge(turn: Turn, frame: Uint8Array): Admitted {
   const { publicKey } = turn.core.paired;

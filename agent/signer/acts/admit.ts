@@ -19,7 +19,6 @@ import { admitWelcome } from "./welcome.ts";
  * answer.
  * @throws AgentError ENVELOPE_*, JSON_* for a frame that the gateway did not sign or that is
  * malformed; nothing is recorded then
- * @public
  */
 export function admit(turn: Turn, frame: Uint8Array): Admitted {
   const { publicKey } = turn.core.paired;

@@ -25,10 +25,7 @@ const witnessesMs = 120_000;
 /** The nodes that must agree on a claim about the chain, if so many are known. */
 export const witnessesWanted = 2;
 
-/**
- * The courier's claim that so many nodes count this slot.
- * @public
- */
+/** The courier's claim that so many nodes count this slot. */
 export interface FirstSlot {
   readonly slot: string;
   readonly witnesses: number;
@@ -44,7 +41,6 @@ export interface FirstSlot {
  * a recorded one only in the run that recorded the first. A ledger and a gateway that were both
  * restored from a backup older than the first payment must not begin the account behind their own
  * payments.
- * @public
  */
 export function adopt(
   turn: Turn,
@@ -97,7 +93,6 @@ function adoptDeposit(
 /**
  * True if a deposit address is to begin again: an operator ended the sweep of its newest or next
  * slot, and no other withdrawal is open there.
- * @public
  */
 export function beginsAgain({ core }: Pick<Turn, "core">, account: Account): boolean {
   if (!core.accounts.isAtEnd(account)) return false;
@@ -120,7 +115,6 @@ function sweepOf({ core }: Turn, network: string, address: string): Job | undefi
 /**
  * Begins an account at the slot that an operator confirms. The courier must have claimed the same
  * slot in this run.
- * @public
  */
 export function adoptByPerson(
   turn: Turn,
@@ -193,7 +187,6 @@ export function mostWitnesses({ run, monotonicMs }: Turn, chain: string, witness
  * Checks the final transaction count that the nodes report for one of our accounts. A count above
  * ours shows that another program signs with our key: an alarm at once, a lock if the count stays.
  * The check never changes the next slot.
- * @public
  */
 export function checkChainCount(
   turn: Turn,

@@ -28,7 +28,6 @@ interface Yes {
  * above a limit stays held. If the amount needs two people, the first approval is recorded and the
  * withdrawal stays held until another name approves the same content. The same approval twice is
  * harmless.
- * @public
  */
 export function approve(turn: Turn, { transactionId, digest, address, approver, expected }: Yes): Done {
   // Before the greeting ledger time stands: a yes would count for the day of the newest record.

@@ -11,10 +11,7 @@ import { judgeKept } from "./kept.ts";
 import { closedGate, type Turn } from "./run.ts";
 import { hasRunOut } from "./waiting.ts";
 
-/**
- * Returns policy's decision as the record that follows.
- * @public
- */
+/** Returns policy's decision as the record that follows. */
 export function decisionBody(transactionId: string, decision: Decision): RecordBody {
   switch (decision.decision) {
     case "approve":
@@ -33,7 +30,6 @@ export function decisionBody(transactionId: string, decision: Decision): RecordB
  * Time ends nothing during the hold of a recovery, nor a withdrawal that a recovery held. Ledger
  * and gateway may both have forgotten a payment, and an end would state that none will ever be
  * made.
- * @public
  */
 export function expire(turn: Turn): readonly Withdrawal[] {
   if (closedGate(turn) !== null) return [];
@@ -52,7 +48,6 @@ export function expire(turn: Turn): readonly Withdrawal[] {
 /**
  * Judges each withdrawal again after its delay, by the present rules and sums, like a new job. A
  * withdrawal waits longer if this run's rules have a longer delay. Returns the judged withdrawals.
- * @public
  */
 export function reconsider(turn: Turn): readonly Withdrawal[] {
   const { core } = turn;

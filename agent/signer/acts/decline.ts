@@ -12,7 +12,6 @@ import { closedGate, type Done, type Turn } from "./run.ts";
 /**
  * Records that the courier will not have this withdrawal signed, for a reason from the table of
  * codes. Possible only before the withdrawal has a slot. A repeat is harmless.
- * @public
  */
 export function decline(turn: Turn, transactionId: string, code: string): Done {
   const closed = closedGate(turn);

@@ -12,10 +12,7 @@ import type { EndPlan } from "../../socket/stuck.ts";
 import { isEndedByPerson, isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { closedGate, countKey, type Turn } from "./run.ts";
 
-/**
- * Returns the plan of `end`; records nothing.
- * @public
- */
+/** Returns the plan of `end`; records nothing. */
 export function planEnd(
   turn: Turn,
   transactionId: string,
@@ -45,7 +42,6 @@ export function planEnd(
 /**
  * Ends the sweep under the name of the operator who saw the plan. A repeat is harmless. Refuses as
  * `planEnd`, and with UNSTICK_OTHER_PLAN if the sweep has another slot.
- * @public
  */
 export function endUnreachable(
   turn: Turn,

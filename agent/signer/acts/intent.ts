@@ -19,10 +19,7 @@ import type { Version, Withdrawal } from "../state/withdrawal.ts";
 import { closedToNew, type Turn } from "./run.ts";
 import { oneAtATime } from "./top-up.ts";
 
-/**
- * A recorded intent, to be signed once it is on disk.
- * @public
- */
+/** A recorded intent, to be signed once it is on disk. */
 export interface SignWork {
   readonly transactionId: string;
   readonly version: number;
@@ -32,16 +29,12 @@ export interface SignWork {
   readonly account: string;
 }
 
-/**
- * Work for the vault, or `work` null for a version that is signed already.
- * @public
- */
+/** Work for the vault, or `work` null for a version that is signed already. */
 export type Prepared = { readonly ok: true; readonly work: SignWork | null } | Refusal;
 
 /**
  * Additions to a version: records right in front of its INTENT, and a tip that is allowed above the
  * ceiling (`Built`).
- * @public
  */
 export interface Beside {
   readonly before?: readonly RecordBody[];

@@ -24,7 +24,6 @@ const observationsMax = 200;
  * end is replaced only by another end, and by none after the gateway has confirmed an end. The
  * transaction must be one of ours, except with the outcome "lost", which stops the account. A
  * repeat is harmless.
- * @public
  */
 export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
   const { core } = turn;

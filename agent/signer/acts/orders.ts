@@ -7,10 +7,7 @@ import { type Refusal, refuse } from "../../../base/fault.ts";
 import { type Recovery, recoveryWithdrawalsMax } from "../../../protocol/recovery.ts";
 import type { Order } from "../state/opening-terms.ts";
 
-/**
- * The sources of a plan that an operator saw: an order and the chains' own counts.
- * @public
- */
+/** The sources of a plan that an operator saw: an order and the chains' own counts. */
 export interface Shown {
   readonly order: Order;
   readonly counts: ReadonlyMap<string, string>; // network → final transactions, as nodes agree
@@ -21,7 +18,6 @@ export interface Shown {
 /**
  * Holds only the order being gathered and the newest complete order, so the size is bounded
  * whatever the courier sends.
- * @public
  */
 export class Orders {
   readonly #parts = new Map<number, Recovery>();

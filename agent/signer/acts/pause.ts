@@ -8,7 +8,6 @@ import { closedGate, type Turn } from "./run.ts";
 /**
  * Stops every new payment and every replacement of a payment; signed transactions go on. Only the
  * end of a pause needs the handshake. A repeat is harmless.
- * @public
  */
 export function pause(
   turn: Turn,

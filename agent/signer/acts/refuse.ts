@@ -12,7 +12,6 @@ import { closedGate, type Done, type Turn } from "./run.ts";
 /**
  * Records an operator's refusal, which is possible only before the withdrawal has a slot. A repeat
  * is harmless.
- * @public
  */
 export function refuseByOperator(turn: Turn, transactionId: string, approver: string): Done {
   const closed = closedGate(turn);

@@ -17,13 +17,11 @@ import { prepareNext, stillAlive } from "./waiting.ts";
 /**
  * The most versions that a courier can make. An operator has the rest of the twenty, so that no
  * courier and no node can use all of them up.
- * @public
  */
 export const courierVersionsMax = 14;
 /**
  * The shortest time between two versions of one slot, in ledger time, so that blocks can take the
  * first before the second exists.
- * @public
  */
 export const versionsApartMs = 30_000;
 
@@ -32,7 +30,6 @@ export const versionsApartMs = 30_000;
  * least an eighth, or more if the given parameters ask for it. A repeat is harmless: the existing
  * version is the answer.
  * @throws AgentError TRANSACTION_FIELD as `prepareSign`
- * @public
  */
 export function prepareReplace(turn: Turn, transactionId: string, above: number, claimed: Facts): Prepared {
   const closed = closedGate(turn);

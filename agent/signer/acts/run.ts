@@ -17,7 +17,6 @@ import { Orders } from "./orders.ts";
 /**
  * A resync: the gateway receives its lost records again, and nothing new is taken until the gateway
  * has everything.
- * @public
  */
 export interface Telling {
   readonly from: number; // the gateway holds the ledger up to here
@@ -25,10 +24,7 @@ export interface Telling {
   readonly challenge: string; // from the gateway's welcome
 }
 
-/**
- * The knowledge of one run.
- * @public
- */
+/** The knowledge of one run. */
 export interface Run {
   readonly runId: string; // 32 random bytes, hex; the welcome must repeat it
   readonly startedAt: number; // local clock
@@ -68,13 +64,9 @@ export interface Run {
   readonly orders: Orders;
 }
 
-/**
- * Sends an answer once everything it states is on disk.
- * @public
- */
+/** Sends an answer once everything it states is on disk. */
 export type Reply<A> = (answer: ({ readonly ok: true } & A) | Refusal | AgentError) => void;
 
-/** @public */
 export function beginRun(runId: string, startedAt: number): Run {
   return {
     runId,
@@ -103,23 +95,16 @@ export function beginRun(runId: string, startedAt: number): Run {
   };
 }
 
-/**
- * The withdrawal after an act, or the reason why the act did nothing.
- * @public
- */
+/** The withdrawal after an act, or the reason why the act did nothing. */
 export type Done = { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal;
 
-/**
- * The withdrawals that an envelope touched, by transactionId, or the reason why it did nothing.
- * @public
- */
+/** The withdrawals that an envelope touched, by transactionId, or the reason why it did nothing. */
 export type Admitted = { readonly ok: true; readonly touched: readonly string[] } | Refusal;
 
 /**
  * The context of one request: the state, the run, ledger time, the paying accounts, and the way to
  * add records. `commit` numbers and applies records at once; an answer waits until they are on
  * disk.
- * @public
  */
 export interface Turn {
   readonly core: Core;
@@ -138,10 +123,7 @@ export interface Turn {
   commit(bodies: readonly RecordBody[]): readonly LedgerRecord[];
 }
 
-/**
- * Returns why nothing may be signed, released or decided now; null if it may.
- * @public
- */
+/** Returns why nothing may be signed, released or decided now; null if it may. */
 export function closedGate(turn: Pick<Turn, "core" | "run" | "localMs" | "monotonicMs">): Refusal | null {
   const { core, run } = turn;
   if (core.locked !== null) return refuse("SIGNER_LOCKED", core.locked.code);
@@ -156,20 +138,14 @@ export function aheadOfBlocks({ run, localMs, monotonicMs }: Pick<Turn, "run" | 
   return aheadMs === 0 ? null : refuse("CLOCK_AHEAD", `${aheadMs} ms ahead of the newest block`);
 }
 
-/**
- * Keeps the courier's report on the outside. A block time older than before changes nothing.
- * @public
- */
+/** Keeps the courier's report on the outside. A block time older than before changes nothing. */
 export function hearCourier({ run, monotonicMs }: Pick<Turn, "run" | "monotonicMs">, courier: CourierStatus): void {
   run.courier = courier;
   for (const { headAtMs } of courier.chains)
     if (headAtMs > 0) run.chainLeadMs = Math.max(run.chainLeadMs, headAtMs - monotonicMs);
 }
 
-/**
- * Returns the key under which an account's count is kept; the hot wallet's key is its network.
- * @public
- */
+/** Returns the key under which an account's count is kept; the hot wallet's key is its network. */
 export function countKey(turn: Pick<Turn, "accountOn">, network: string, account: string): string {
   return account === turn.accountOn(network) ? network : `${network} ${account}`;
 }
@@ -177,16 +153,12 @@ export function countKey(turn: Pick<Turn, "accountOn">, network: string, account
 /**
  * As `closedGate`, and the disk must have room. The check stands before every new use of a slot, so
  * that open withdrawals can still be recorded to their end.
- * @public
  */
 export function closedToNew(turn: Turn): Refusal | null {
   return closedGate(turn) ?? fullDisk(turn);
 }
 
-/**
- * Returns the refusal of a disk that takes nothing new; null if it does.
- * @public
- */
+/** Returns the refusal of a disk that takes nothing new; null if it does. */
 export function fullDisk(turn: Pick<Turn, "fullDisk">): Refusal | null {
   const code = turn.fullDisk();
   return code === null ? null : refuse(code);
@@ -195,16 +167,12 @@ export function fullDisk(turn: Pick<Turn, "fullDisk">): Refusal | null {
 /**
  * Returns why no payment may be signed, in addition to `closedGate`: an operator paused the signer.
  * A cancel is an operator's own order and pays nothing.
- * @public
  */
 export function pausedBy({ core }: Pick<Turn, "core">): Refusal | null {
   return core.paused === null ? null : refuse("SIGNER_PAUSED", core.paused.approver);
 }
 
-/**
- * Keeps the newest verified time of the gateway. A time older than before changes nothing.
- * @public
- */
+/** Keeps the newest verified time of the gateway. A time older than before changes nothing. */
 export function hearTime({ run, monotonicMs }: Turn, at: number): void {
   run.gatewayLeadMs = Math.max(run.gatewayLeadMs, at - monotonicMs);
   if (at <= run.gatewayAt) return;
@@ -212,10 +180,7 @@ export function hearTime({ run, monotonicMs }: Turn, at: number): void {
   run.heardAt = monotonicMs;
 }
 
-/**
- * Stops signing permanently. The lock is recorded once and survives restarts.
- * @public
- */
+/** Stops signing permanently. The lock is recorded once and survives restarts. */
 export function lock(turn: Turn, code: Code, detail: string): Refusal {
   if (turn.core.locked === null) turn.commit([{ kind: "LOCKED", code, detail }]);
   return refuse("SIGNER_LOCKED", turn.core.locked?.code ?? code);
@@ -224,7 +189,6 @@ export function lock(turn: Turn, code: Code, detail: string): Refusal {
 /**
  * Records an alarm for the operator. The same code is recorded once per run, so a repeated alarm
  * cannot fill the disk.
- * @public
  */
 export function alarm(turn: Turn, code: Code, detail: string): void {
   if (turn.run.alarms.has(code)) return;

@@ -19,7 +19,6 @@ import { offered } from "./waiting.ts";
  * slot never gets another, and its recorded bytes are signed whatever parameters the courier sends
  * now.
  * @throws AgentError TRANSACTION_FIELD if the parameters are out of range; nothing is recorded then
- * @public
  */
 export function prepareSign(turn: Turn, transactionId: string, facts: Facts): Prepared {
   const closed = closedGate(turn);
@@ -68,7 +67,6 @@ export function prepareSign(turn: Turn, transactionId: string, facts: Facts): Pr
  * used slot is known to one side at least. Policy judges each intent again; a refusal quarantines
  * the withdrawal on its slot. Unsigned withdrawals wait for parameters or an approval, and all
  * slots above wait too. A repeat is harmless.
- * @public
  */
 export function prepareBound(turn: Turn): readonly { readonly transactionId: string; readonly prepared: Prepared }[] {
   if (turn.core.book.count("intent") === 0 || (closedGate(turn) ?? pausedBy(turn)) !== null) return [];

@@ -32,7 +32,6 @@ interface Found {
  * fees are twice the newest version's. If twice is above the limits, they rise by an eighth, which
  * nodes ask of a replacement.
  * @throws AgentError TRANSACTION_FIELD if the given numbers are out of range
- * @public
  */
 export function planUnstick(
   turn: Turn,
@@ -63,7 +62,6 @@ export function planUnstick(
  * Records the version that an operator saw as a plan, under the operator's name, and returns the
  * vault's work. A repeat is harmless: the existing version is the answer.
  * @throws AgentError TRANSACTION_FIELD as `planUnstick`
- * @public
  */
 export function prepareUnstick(turn: Turn, wish: UnstickWish, plan: UnstickPlan, approver: string): Prepared {
   const known = turn.core.book.find(wish.transactionId)?.versions[plan.version - 1];

@@ -48,19 +48,18 @@ class SealedApproval implements ApprovedFields {
 
 /**
  * Policy's recorded yes to a withdrawal: only to this amount, destination, contract and network.
- * @public
  */
 export type Approval = SealedApproval;
 
-/**
- * True if this module made the value.
- * @public
- */
+/** True if this module made the value. */
 export function isApproval(value: unknown): value is Approval {
   return SealedApproval.made(value);
 }
 
-/** Makes an approval; only the policy module calls it. An amount of 0 is a bug. */
+/**
+ * Makes an approval; only the policy module calls it. An amount of 0 is a bug.
+ * @package
+ */
 export function makeApproval(fields: ApprovedFields): Approval {
   return new SealedApproval(fields);
 }

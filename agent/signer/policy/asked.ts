@@ -12,10 +12,7 @@ import type { Job } from "../../../protocol/messages.ts";
 import { depositsOf, hotOf } from "./own.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
 
-/**
- * The fields of a job that policy judges.
- * @public
- */
+/** The fields of a job that policy judges. */
 export type Question = Pick<
   Job,
   | "transactionId"
@@ -39,10 +36,7 @@ export interface Asked {
   readonly units: bigint;
 }
 
-/**
- * An account that pays: the hot wallet, or a deposit address.
- * @public
- */
+/** An account that pays: the hot wallet, or a deposit address. */
 export interface Payer {
   readonly account: string;
   readonly child: number | null; // address index of a deposit address

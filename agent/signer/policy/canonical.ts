@@ -29,7 +29,6 @@ const meanings = ["network", "contract", "decimal"];
 /**
  * Returns a line for each currency with limits, ordered by name, and a line each for its sweeps and
  * top-ups. Amounts are in base units, lists are shown by length and hash.
- * @public
  */
 export function canonicalLimits({ assets, limits }: Pick<Rules, "assets" | "limits">): readonly string[] {
   return [...limits.keys()].sort().flatMap((currency) => {
@@ -43,20 +42,14 @@ export function canonicalLimits({ assets, limits }: Pick<Rules, "assets" | "limi
   });
 }
 
-/**
- * Returns the digest of such lines, which the gateway receives.
- * @public
- */
+/** Returns the digest of such lines, which the gateway receives. */
 export function limitsDigest(lines: readonly string[]): string {
   return createHash("sha256")
     .update(`autowithdraw/1 limits\n${lines.join("\n")}`)
     .digest("hex");
 }
 
-/**
- * Returns one sentence for each limit that allows more than before; empty if none does.
- * @public
- */
+/** Returns one sentence for each limit that allows more than before; empty if none does. */
 export function loosened(before: readonly string[], now: readonly string[]): readonly string[] {
   const old = new Map(before.map((text) => [lineOf(text).get("currency") ?? "", lineOf(text)]));
   const found = new Map<string, readonly Looser[]>();

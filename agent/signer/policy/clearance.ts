@@ -46,16 +46,10 @@ class SealedClearance implements ClearedFields {
   }
 }
 
-/**
- * Policy's yes to exactly these bytes, named by their digest.
- * @public
- */
+/** Policy's yes to exactly these bytes, named by their digest. */
 export type Clearance = SealedClearance;
 
-/**
- * True if this module made the value.
- * @public
- */
+/** True if this module made the value. */
 export function isClearance(value: unknown): value is Clearance {
   return SealedClearance.made(value);
 }
@@ -63,6 +57,7 @@ export function isClearance(value: unknown): value is Clearance {
 /**
  * Makes a clearance; only the policy module calls it. A digest of another form or a version below 1
  * is a bug.
+ * @package
  */
 export function makeClearance(fields: ClearedFields): Clearance {
   return new SealedClearance(fields);

@@ -10,10 +10,7 @@ import { transactionsOf } from "../../../chains/transactions.ts";
 import type { Approval } from "./approval.ts";
 import { type Clearance, type ClearedFields, makeClearance } from "./clearance.ts";
 
-/**
- * A transaction that was built for an approval. The caller keeps the buffer.
- * @public
- */
+/** A transaction that was built for an approval. The caller keeps the buffer. */
 export interface Built {
   readonly approval: Approval;
   readonly unsigned: Uint8Array;
@@ -25,10 +22,7 @@ export interface Built {
   readonly tipAllowedUnits?: bigint; // a tip up to this is allowed, whatever the ceiling
 }
 
-/**
- * A cancel that was built for a withdrawal's slot. The caller keeps the buffer.
- * @public
- */
+/** A cancel that was built for a withdrawal's slot. The caller keeps the buffer. */
 export interface BuiltCancel {
   readonly transactionId: string;
   readonly currency: string;

@@ -17,10 +17,7 @@ import type { Row } from "../../ledger/sorted-file.ts";
 const startDigits = 4;
 const endDigits = 4;
 
-/**
- * The last payment to a destination.
- * @public
- */
+/** The last payment to a destination. */
 export interface Paid {
   readonly address: string; // EIP-55
   readonly at: number; // ledger time of its final observation

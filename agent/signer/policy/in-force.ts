@@ -10,7 +10,6 @@ import type { Policy } from "./policy.ts";
 /**
  * Returns one row for each currency with a policy, in the order of config.json. `nowMs` is ledger
  * time.
- * @public
  */
 export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView[] {
   return [...policy.currencies].map(([currency, limits]) => {
@@ -48,7 +47,6 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
 
 /**
  * Returns the chains of these currencies whose nodes come from the gateway's service, each once.
- * @public
  */
 export function nodesOfGateway(policy: Policy): readonly string[] {
   const assets = [...policy.currencies].flatMap(([currency]) => policy.asset(currency) ?? []);

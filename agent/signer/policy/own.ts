@@ -1,10 +1,7 @@
 /** Looks up the wallet's own accounts for policy and handlers. Touches nothing. */
 import type { PairedAccount } from "../../../protocol/messages.ts";
 
-/**
- * Returns the hot wallet of a family; "" if the wallet has no such account.
- * @public
- */
+/** Returns the hot wallet of a family; "" if the wallet has no such account. */
 export function hotOf(accounts: readonly PairedAccount[], family: string): string {
   return idOf(accounts, family, "hot");
 }
@@ -12,7 +9,6 @@ export function hotOf(accounts: readonly PairedAccount[], family: string): strin
 /**
  * Returns the account id from which a family's deposit addresses are derived; "" if the wallet has
  * no such account.
- * @public
  */
 export function depositsOf(accounts: readonly PairedAccount[], family: string): string {
   return idOf(accounts, family, "deposits");

@@ -27,19 +27,13 @@ import type { Standing } from "./window.ts";
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
 
-/**
- * The answer to a question, as the record that follows.
- * @public
- */
+/** The answer to a question, as the record that follows. */
 export type Decision =
   | { readonly decision: "approve"; readonly body: ApprovedBody }
   | { readonly decision: "hold"; readonly code: Code }
   | { readonly decision: "refuse"; readonly code: Code };
 
-/**
- * Policy's part of the state, for a checkpoint.
- * @public
- */
+/** Policy's part of the state, for a checkpoint. */
 export interface PolicySnapshot {
   readonly approvals: readonly (readonly [string, number, string, string, string, string, string, string])[];
   readonly windows: SumsEntries;
@@ -49,7 +43,6 @@ export interface PolicySnapshot {
 /**
  * The rules of this run, and every approval, sum and paid destination that the ledger records. Only
  * `fold`, `stand`, `learn`, `voidApproval` and `putAway` change it, each for one record.
- * @public
  */
 export class Policy {
   readonly #rules: Rules;

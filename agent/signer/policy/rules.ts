@@ -11,10 +11,7 @@ import { laneOf } from "../../../protocol/job-mode.ts";
 import type { PairedAccount } from "../../../protocol/messages.ts";
 import type { PolicySettings, SignerSettings } from "../../config/settings.ts";
 
-/**
- * A currency as this agent understands it.
- * @public
- */
+/** A currency as this agent understands it. */
 export interface Asset {
   readonly currency: string;
   readonly chain: string; // name in the settings
@@ -25,10 +22,7 @@ export interface Asset {
   readonly decimal: number;
 }
 
-/**
- * The limits of one currency, in its base units; fees in those of the fee coin.
- * @public
- */
+/** The limits of one currency, in its base units; fees in those of the fee coin. */
 export interface Limits {
   readonly maxPerWithdrawalUnits: bigint;
   readonly maxPerHourUnits: bigint | null; // null: no hourly limit
@@ -44,10 +38,7 @@ export interface Limits {
   readonly deny: ReadonlySet<string>;
 }
 
-/**
- * The settings that policy uses.
- * @public
- */
+/** The settings that policy uses. */
 export interface Rules {
   readonly assets: ReadonlyMap<string, Asset>; // by currency id
   // by currency id, and by the limit group of its sweeps and of its top-ups; nothing is paid
@@ -60,7 +51,6 @@ export interface Rules {
 /**
  * Reads settings into rules; `own` are the wallet's accounts.
  * @throws AgentError POLICY_SETTINGS, with the field's path in message and context
- * @public
  */
 export function readRules(
   settings: Pick<SignerSettings, "chains" | "currencies" | "policy">,

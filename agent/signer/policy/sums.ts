@@ -35,10 +35,7 @@ function makeWindows(kept: { readonly [K in keyof Windows]?: WindowEntries | und
   };
 }
 
-/**
- * By currency: approved in the hour and the day, fees, bound in the hour and the day.
- * @public
- */
+/** By currency: approved in the hour and the day, fees, bound in the hour and the day. */
 export type SumsEntries = readonly (readonly [
   string,
   WindowEntries,
@@ -85,7 +82,6 @@ export interface SpentDay {
 /**
  * Only `fold`, `stand`, `countBound`, `forget` and `countSpent` change the sums. Every time is
  * ledger time.
- * @public
  */
 export class Sums {
   readonly #windows = new Map<string, Windows>();
@@ -232,10 +228,7 @@ export class Sums {
   }
 }
 
-/**
- * Used parts of limits, base units.
- * @public
- */
+/** Used parts of limits, base units. */
 export interface Used {
   readonly hourUnits: bigint;
   readonly dayUnits: bigint;
@@ -267,10 +260,7 @@ export function isAboveLimit(
   return counted < units && usedOf(window, limitUnits, nowMs) - counted + units > limitUnits;
 }
 
-/**
- * Returns the limit that an amount would exceed, or null.
- * @public
- */
+/** Returns the limit that an amount would exceed, or null. */
 export function aboveWindow(
   { hour, day }: Pick<Windows, "hour" | "day">,
   { maxPerHourUnits, maxPerDayUnits }: Limits,
@@ -291,10 +281,7 @@ function countAtLeast(window: SlidingWindow, id: string, units: bigint, atMs: nu
   window.add(id, atMs, units);
 }
 
-/**
- * Returns the larger of two.
- * @public
- */
+/** Returns the larger of two. */
 export function dearer(a: bigint, b: bigint): bigint {
   if (a > b) return a;
   return b;

@@ -9,7 +9,6 @@ import { invariant } from "../../../base/fault.ts";
  * The way an amount counts. `spent`: for the span of the window, from its own time on. `payable`:
  * until its standing changes, and at least for the span. `back`: the amount was given back, and
  * counts in `backAt` for the span.
- * @public
  */
 export type Standing = "spent" | "payable" | "back";
 

@@ -8,15 +8,12 @@ import { type AgentEvent, agentEvents } from "../../../base/events.ts";
 import { logLine } from "../../../base/log.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 
-/** @public */
 export type LogContext = Readonly<Record<string, string | number | boolean>>;
-/** @public */
 export type Log = (event: AgentEvent, message: string, context?: LogContext) => void;
 
 /**
  * Returns a log that writes lines as docs/events.md describes, each at its event's level. Long
  * texts are cut.
- * @public
  */
 export function createLog(write: (line: string) => void, clock: () => number): Log {
   return (event, message, context = {}) => {
@@ -25,10 +22,7 @@ export function createLog(write: (line: string) => void, clock: () => number): L
   };
 }
 
-/**
- * Logs a record that the operator should see at once: an alarm, a lock, another policy.
- * @public
- */
+/** Logs a record that the operator should see at once: an alarm, a lock, another policy. */
 export function logRecord(log: Log, record: LedgerRecord): void {
   if (record.kind === "ALARM") log("ledger-alarm", record.detail, { code: record.code });
   if (record.kind === "POLICY") log("policy-changed", "policy changed", { path: record.path, digest: record.digest });

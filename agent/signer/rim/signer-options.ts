@@ -14,7 +14,6 @@ import type { Vault } from "../vault/vault.ts";
 import type { Log } from "./log.ts";
 import type { StopMark } from "./stop-mark.ts";
 
-/** @public */
 export interface SignerOptions {
   readonly core: Core; // with the complete ledger replayed
   readonly ledger: Ledger;

@@ -48,7 +48,6 @@ type Answer<V extends keyof CourierAnswers> = Reply<CourierAnswers[V]>;
 /**
  * Answers the requests of the courier's socket. `operator.ts` answers the operator's, with the same
  * request context and the same wait for the disk.
- * @public
  */
 export class Signer {
   readonly core: Core;

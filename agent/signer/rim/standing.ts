@@ -6,7 +6,6 @@ import type { Core } from "../state/core.ts";
  * Returns the record up to which the gateway holds this ledger. A locked signer records no
  * acknowledgement, so the head in the newest welcome counts too: the gateway would refuse repeated
  * records each time.
- * @public
  */
 export function heldThere({ heads }: Core, { telling, echoed }: Run): number {
   return telling?.from ?? Math.max(heads.acked.seq, echoed ?? 0);
@@ -15,7 +14,6 @@ export function heldThere({ heads }: Core, { telling, echoed }: Run): number {
 /**
  * Returns the lock's code. For the courier, a recovery order that waits for an operator is a lock
  * too.
- * @public
  */
 export function lockCode({ locked }: Core, { orders }: Run): string {
   return locked?.code ?? (orders.isWhole ? "RECOVERY_OFFERED" : "");

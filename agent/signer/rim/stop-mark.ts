@@ -11,10 +11,7 @@ import { type LedgerDisk, writing } from "../../ledger/folder.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Core } from "../state/core.ts";
 
-/**
- * The file's name in the state folder.
- * @public
- */
+/** The file's name in the state folder. */
 export const stopMarkName = "stopped.json";
 const bytesMax = 1_024;
 const lockCode = "CHAIN_SLOT_FOREIGN";
@@ -26,7 +23,6 @@ interface Stop {
   readonly isLocked: boolean;
 }
 
-/** @public */
 export class StopMark {
   readonly #disk: LedgerDisk;
   #marked: Stop;

@@ -71,10 +71,7 @@ const courierStatus: Reader<CourierRequests["tell"]["courier"]> = object({
   lowFunds: list(object({ currency: chain, has: amount, wanted: amount }), 512),
 });
 
-/**
- * Answers one request of the courier. A Bug passes through.
- * @public
- */
+/** Answers one request of the courier. A Bug passes through. */
 export function courierVerbs(
   signer: Signer,
   source: SummarySource,

@@ -11,16 +11,12 @@ import { parseJson } from "../../../base/json.ts";
 import { encodeLine, LineReader, LineWriter, lineBytesMax } from "../../socket/line.ts";
 import type { Answer, Push, Request } from "../../socket/verbs.ts";
 
-/**
- * One client. Both calls are harmless after it has gone.
- * @public
- */
+/** One client. Both calls are harmless after it has gone. */
 export interface LineConnection {
   push(message: Push): void;
   close(): void;
 }
 
-/** @public */
 export interface LineServerOptions {
   /**
    * Called for each well-formed request; `answer` must be called once, now or later. It must not
@@ -41,7 +37,6 @@ export interface LineServerOptions {
   readonly unreadBytesMax?: number;
 }
 
-/** @public */
 export interface LineServer {
   /** Sends to every connection. */
   push(message: Push): void;
@@ -62,7 +57,6 @@ const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: 131_072 } as const;
 /**
  * Listens on a path (0600, a stale file replaced) or on `fd:N`, a listening socket inherited from
  * the service manager.
- * @public
  */
 export function listenLines(address: string, options: LineServerOptions): LineServer {
   return new BoundedServer(address, options);

@@ -57,10 +57,7 @@ const unstickFields: Reader<OperatorRequests["unstick"]> = object({
   ),
 });
 
-/**
- * The part of `status` that the core does not know.
- * @public
- */
+/** The part of `status` that the core does not know. */
 export interface Surroundings {
   readonly isolation: string;
   readonly encKeyFrom: SignerStatus["encKeyFrom"];
@@ -71,10 +68,7 @@ export interface Surroundings {
   readonly later: (act: () => void) => void;
 }
 
-/**
- * Answers one request of an operator. A Bug passes through.
- * @public
- */
+/** Answers one request of an operator. A Bug passes through. */
 export function operatorVerbs(
   signer: Signer,
   surroundings: Surroundings,

@@ -10,10 +10,7 @@ import type { Signer } from "../rim/signer.ts";
 import { states } from "../state/machine.ts";
 import { isOver } from "../state/withdrawal.ts";
 
-/**
- * Data that only the process has.
- * @public
- */
+/** Data that only the process has. */
 export interface SummarySource {
   readonly configDigest: string;
   readonly residentBytes: () => number;
@@ -24,7 +21,6 @@ const millionths = 1_000_000n;
 /** The upper bound of a ratio, for any value of the limit. */
 const ratioMax = 1_000_000_000n;
 
-/** @public */
 export function summaryOf(signer: Signer, source: SummarySource, courierDigest: string): SignerSummary {
   const { core, ledger, run } = signer;
   const { nowMs } = signer.turn();

@@ -14,11 +14,9 @@ import { isUnfinished, type State } from "./machine.ts";
  * courier reports. The number covers the withdrawals on their way to a block and as many again.
  * More would only wait in the nodes' mempools (geth's hold 5,120 in all), where one stuck
  * transaction blocks all later ones. Any number of included transactions may wait for finality.
- * @public
  */
 export const pendingPerAccountMax = 512;
 
-/** @public */
 export interface Account {
   readonly network: string;
   readonly account: string; // the address
@@ -28,23 +26,16 @@ export interface Account {
   lastStamp: bigint; // the highest stamp of its versions, with exclusion by expiry; else 0
 }
 
-/**
- * `[network, account, adopted, next, unfinished, last stamp]`, the last one if there is one
- * @public
- */
+/** `[network, account, adopted, next, unfinished, last stamp]`, the last one if there is one */
 export type AccountEntries = readonly (readonly [string, string, string, string, number, string?])[];
 
 /**
  * Slots of sweeps that an operator ended, by network and address. No slot is given out again,
  * because the signed bytes may still use it.
- * @public
  */
 export type EndedSlots = readonly (readonly [string, string, readonly string[]])[];
 
-/**
- * Every adopted account. Only `fold`, `move` and `end` change it, from records.
- * @public
- */
+/** Every adopted account. Only `fold`, `move` and `end` change it, from records. */
 export class Accounts {
   readonly #byKey = new Map<string, Account>();
   readonly #ended = new Map<string, EndedSlots[number]>();
@@ -140,13 +131,11 @@ export class Accounts {
 /**
  * True if a slot of the account was given out. Its first slot is then fixed, except for an address
  * with an ended sweep.
- * @public
  */
 export function isBegun({ adopted, next }: Pick<Account, "adopted" | "next">): boolean {
   return next !== adopted;
 }
 
-/** @public */
 export function isPending(state: State): boolean {
   return isUnfinished(state) && state !== "included";
 }

@@ -12,7 +12,6 @@ import { isOver, type Withdrawal } from "./withdrawal.ts";
 /**
  * The code of a withdrawal for which nothing is signed: the chain, or an operator's cancel, decides
  * which payment gets the slot.
- * @public
  */
 export const contestedCode = "SLOT_CONTESTED";
 

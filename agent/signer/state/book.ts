@@ -20,25 +20,18 @@ import { Fifo } from "./fifo.ts";
 import { isFinal, type State, states } from "./machine.ts";
 import { apply, applyDead, applyRelease, begin, isOver, unheard, type Withdrawal } from "./withdrawal.ts";
 
-/**
- * The most open withdrawals; further jobs wait at the gateway.
- * @public
- */
+/** The most open withdrawals; further jobs wait at the gateway. */
 export const openMax = 10_000;
 /** The closed withdrawals that can still be listed and shown. */
 const recentMax = 1_000;
 
-/**
- * A signed version at the release gate.
- * @public
- */
+/** A signed version at the release gate. */
 export interface Waiting {
   readonly seq: number; // seq of its SIGNED record
   readonly transactionId: string;
   readonly version: number;
 }
 
-/** @public */
 export interface BookSnapshot {
   readonly open: readonly Withdrawal[];
   readonly recent: readonly Withdrawal[];
@@ -52,7 +45,6 @@ export interface BookSnapshot {
 /**
  * The collection. Only its methods for records change it: `begin`, `fold`, `release`,
  * `acknowledge`, `end` and `takeDead`.
- * @public
  */
 export class Book {
   readonly #open = new Map<string, Withdrawal>();

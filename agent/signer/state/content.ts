@@ -19,17 +19,13 @@ const fieldDigits = 16;
  * Returns hashes of currency ‖ amount ‖ address ‖ tag, 32 bytes as hex. Amounts are canonical after
  * parsing, and an address counts in its checksummed form. For a sweep or a top-up the address is
  * the deposit address.
- * @public
  */
 export function contentOf(job: Pick<Job, "currency" | "amount" | "address" | "tag" | "depositAddress">): string {
   const fields = [job.currency, job.amount, canonicalAddress(job.depositAddress ?? job.address), job.tag];
   return fields.map((text) => domainHash("content", Buffer.from(text)).slice(0, fieldDigits)).join("");
 }
 
-/**
- * Returns the canonical form of an address, or the text itself if it is none.
- * @public
- */
+/** Returns the canonical form of an address, or the text itself if it is none. */
 export function canonicalAddress(text: string): string {
   const parsed = parseAddress(text);
   return parsed.ok ? parsed.address : text;
@@ -42,10 +38,7 @@ const differences: readonly Code[] = [
   "WITHDRAWAL_EXISTS_DIFFERENT_TAG",
 ];
 
-/**
- * Returns the first field in which two contents differ, as a code; "" if they are the same.
- * @public
- */
+/** Returns the first field in which two contents differ, as a code; "" if they are the same. */
 export function differenceOf(known: string, told: string): Code | "" {
   if (known === told) return "";
   const fieldOf = (content: string, field: number): string => content.slice(field * fieldDigits, (field + 1) * fieldDigits);

@@ -29,34 +29,22 @@ type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
 
 type WithdrawalRecord = Exclude<Extract<LedgerRecord, { transactionId: string }>, { kind: "REQUESTED" | "REPEATED" }>;
 
-/**
- * The owner of this ledger, with the gateway's key ready for use.
- * @public
- */
+/** The owner of this ledger, with the gateway's key ready for use. */
 export type Paired = PairedBody & { readonly publicKey: KeyObject };
 
-/**
- * The reason why signing stopped.
- * @public
- */
+/** The reason why signing stopped. */
 export interface Lock {
   readonly code: string;
   readonly detail: string;
 }
 
-/**
- * An operator's pause of new signatures.
- * @public
- */
+/** An operator's pause of new signatures. */
 export interface Paused {
   readonly at: number; // ledger time
   readonly approver: string; // the name that the caller gave
 }
 
-/**
- * The config.json by which the newest decisions were made.
- * @public
- */
+/** The config.json by which the newest decisions were made. */
 export interface Ruled {
   readonly digest: string;
   readonly at: number; // ledger time
@@ -65,10 +53,7 @@ export interface Ruled {
   readonly before: readonly string[] | null;
 }
 
-/**
- * The complete state as one JSON object; the ledger's rotation stores it with the new segment.
- * @public
- */
+/** The complete state as one JSON object; the ledger's rotation stores it with the new segment. */
 export interface CoreSnapshot {
   readonly version: 2;
   readonly paired: PairedBody;
@@ -87,10 +72,7 @@ export interface CoreSnapshot {
   readonly endedSlots?: EndedSlots;
 }
 
-/**
- * The beginning of this ledger by a recovery instead of a pairing.
- * @public
- */
+/** The beginning of this ledger by a recovery instead of a pairing. */
 export interface OpenedLedger {
   readonly seq: number; // seq of its OPENED record
   readonly order: string; // the name of the gateway's order
@@ -100,10 +82,7 @@ export interface OpenedLedger {
   readonly spends: readonly RecoverySpend[];
 }
 
-/**
- * The signer's state.
- * @public
- */
+/** The signer's state. */
 export class Core {
   policy!: Policy;
   book!: Book;

@@ -8,7 +8,6 @@ import type { Confirmation, Withdrawal } from "./withdrawal.ts";
 /**
  * Returns SHA-256 over id, currency, base units, address, tag and revision, u16be length ‖ utf8
  * each. The revision is the record that held the withdrawal.
- * @public
  */
 export function approvalDigestOf(withdrawal: Withdrawal, amountUnits: string): string {
   const { transactionId, job, address, revision } = withdrawal;
@@ -19,7 +18,6 @@ export function approvalDigestOf(withdrawal: Withdrawal, amountUnits: string): s
 /**
  * Returns the first yes of two, if it is still to the present content: a currency's table may have
  * changed since.
- * @public
  */
 export function confirmationOf({ confirmed }: Withdrawal, expected: string): Confirmation | null {
   return confirmed?.digest === expected ? confirmed : null;

@@ -6,7 +6,6 @@ import { Bug, invariant } from "../../../base/fault.ts";
 import type { Row } from "../../ledger/sorted-file.ts";
 import type { State } from "./machine.ts";
 
-/** @public */
 export interface Ended {
   readonly state: State;
   readonly content: string; // from `contentOf`
@@ -18,10 +17,7 @@ export interface Ended {
  */
 const ends: readonly State[] = ["paid", "reverted", "lost", "refused", "expired", "cancelled"];
 
-/**
- * key = id(16); value = end(1) ‖ content(32)
- * @public
- */
+/** key = id(16); value = end(1) ‖ content(32) */
 export function rowOfEnded(transactionId: string, { state, content }: Ended): Row {
   const end = ends.indexOf(state);
   invariant(end >= 0, `what is ${state} has not ended`);
@@ -31,7 +27,6 @@ export function rowOfEnded(transactionId: string, { state, content }: Ended): Ro
 /**
  * Returns how the withdrawal of an id ended, by the newest row found for it; undefined without a
  * row.
- * @public
  */
 export function endedIn(rows: readonly Row[], id: Uint8Array): Ended | undefined {
   const row = rows.find(({ key }) => Buffer.compare(key, id) === 0);

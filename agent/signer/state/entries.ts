@@ -13,10 +13,7 @@ import { Fifo } from "./fifo.ts";
 import { isFinal } from "./machine.ts";
 import type { Version, Withdrawal } from "./withdrawal.ts";
 
-/**
- * The entries of one statement: about 100 KiB of the 256 KiB that a gateway accepts.
- * @public
- */
+/** The entries of one statement: about 100 KiB of the 256 KiB that a gateway accepts. */
 export const entriesPerFrame = 256;
 /**
  * The approximate size limit of one statement's entries. A job in a resync is long, and a frame is
@@ -25,10 +22,7 @@ export const entriesPerFrame = 256;
 const entryBytesMax = 64 * 1024;
 const entryBytes = 250;
 
-/**
- * The position and content of one statement.
- * @public
- */
+/** The position and content of one statement. */
 export interface Batch {
   readonly after: number;
   readonly previous: string; // hash of record `after`, zeros for 0
@@ -38,7 +32,6 @@ export interface Batch {
 
 /**
  * The entries not yet acknowledged. Only `fold`, `push` and `acknowledge` change it, from records.
- * @public
  */
 export class Outbox {
   readonly #entries: Fifo<Entry>;
@@ -99,7 +92,6 @@ export class Outbox {
 /**
  * Returns the entries after `after` as statements that join without a gap; the entries of one
  * record stay together. The last one's head is `head`.
- * @public
  */
 export function batchesOf(
   entries: readonly Entry[],
@@ -144,7 +136,6 @@ function entriesOf(record: LedgerRecord, withdrawal: Withdrawal | undefined): re
 /**
  * Returns all knowledge of a withdrawal that a recovery kept: the job, without a number now, and
  * the versions.
- * @public
  */
 export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonly Entry[] {
   const { transactionId, job, jobText, jobSignature, address, account, slot, versions } = withdrawal;
@@ -175,10 +166,7 @@ export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonl
   return entries;
 }
 
-/**
- * Repeats the answer of an order for a job that arrives again.
- * @public
- */
+/** Repeats the answer of an order for a job that arrives again. */
 export function answerAgain({ seq, at }: Place, withdrawal: Withdrawal): readonly Entry[] {
   const { transactionId, state, code, address, observed } = withdrawal;
   if (state === "refused" || state === "expired") {
@@ -204,7 +192,6 @@ type Place = Pick<LedgerRecord, "seq" | "at">;
 /**
  * Returns the entry of one record; null if the gateway needs none. `withdrawal` adds what the
  * record does not hold.
- * @public
  */
 export function entryOf(record: LedgerRecord, withdrawal: Told | undefined): Entry | null {
   const { seq, at } = record;

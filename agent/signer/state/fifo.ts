@@ -3,7 +3,6 @@
  * items. Touches nothing.
  */
 
-/** @public */
 export class Fifo<T> {
   #items: T[];
   #first = 0;

@@ -12,26 +12,19 @@ import { zeroHash } from "../../../protocol/identity.ts";
  */
 const rememberedMax = 4_096;
 
-/**
- * A job in the sequence.
- * @public
- */
+/** A job in the sequence. */
 export interface Link {
   readonly hash: string;
   readonly transactionId: string; // "" for the job after which a recovered ledger continues
 }
 
-/** @public */
 export interface ChainSnapshot {
   readonly sequence: number;
   readonly hash: string;
   readonly links: readonly (readonly [number, string, string])[];
 }
 
-/**
- * The jobs as far as the ledger has them. Only `fold` and `restart` change it, from records.
- * @public
- */
+/** The jobs as far as the ledger has them. Only `fold` and `restart` change it, from records. */
 export class JobChain {
   #sequence: number;
   #hash: string;

@@ -11,14 +11,12 @@
 /**
  * The largest difference between clocks. Beyond it, the signer takes nothing from the gateway, and
  * ledger time goes no further ahead.
- * @public
  */
 export const skewMaxMs = 600_000;
 
 /**
  * The largest lead of both clocks over the newest block. A chain without a block for so long cannot
  * confirm the clocks, and nothing is decided or signed.
- * @public
  */
 export const blockAgeMaxMs = 3_600_000;
 
@@ -36,7 +34,6 @@ export interface Heard {
  * Returns the highest possible ledger time in whole milliseconds, 0 while it stands. Callers never
  * go below the newest record's own time. `localMs` is the local clock, `monotonicMs` is from the
  * same clock as `heardAt`.
- * @public
  */
 export function ledgerTime(heard: Heard, localMs: number, monotonicMs: number): number {
   const { greeted, orders } = heard;
@@ -48,7 +45,6 @@ export function ledgerTime(heard: Heard, localMs: number, monotonicMs: number): 
  * Returns the lead of both clocks over the newest block that the courier's nodes showed in this
  * run, continued by the monotonic clock. Returns 0 within `blockAgeMaxMs`, and without such a
  * block. The courier can only stop the signer with it.
- * @public
  */
 export function aheadOfBlocksMs(heard: Heard, localMs: number, monotonicMs: number): number {
   const aheadMs = byClocks(heard, localMs, monotonicMs) - (heard.chainLeadMs + monotonicMs);

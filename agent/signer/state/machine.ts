@@ -45,11 +45,9 @@ import type { WithdrawalState } from "../../socket/states.ts";
 /**
  * `requested` lasts from a job's record to the decision in the same write; after a crash between
  * the two, the next start decides.
- * @public
  */
 export type State = "requested" | WithdrawalState;
 
-/** @public */
 export type Step = Exclude<State, "requested" | "quarantined">;
 
 type Row = Readonly<Partial<Record<Step, State>>>;
@@ -83,10 +81,7 @@ const machine: Readonly<Record<State, Row>> = {
   cancelled: { ...ends, ...versionsIn("cancelled") },
 };
 
-/**
- * Ends without a signature.
- * @public
- */
+/** Ends without a signature. */
 export const unsignedEnds: ReadonlySet<State> = new Set(["refused", "expired"]);
 /** Ends. */
 export const ended: ReadonlySet<State> = new Set([...unsignedEnds, "paid", "reverted", "lost", "cancelled"]);
@@ -94,16 +89,10 @@ export const ended: ReadonlySet<State> = new Set([...unsignedEnds, "paid", "reve
 export const unpaidEnds: ReadonlySet<State> = new Set(["released", "broadcast", "quarantined"]);
 const bound: ReadonlySet<State> = new Set(["intent", "signed", "released", "broadcast", "included", "quarantined"]);
 
-/**
- * Every state in the order of the table.
- * @public
- */
+/** Every state in the order of the table. */
 export const states = Object.keys(machine) as readonly State[];
 
-/**
- * Returns the state after a step, or null if the step must not happen there.
- * @public
- */
+/** Returns the state after a step, or null if the step must not happen there. */
 export function step(state: State, by: Step): State | null {
   return machine[state][by] ?? null;
 }
@@ -111,24 +100,17 @@ export function step(state: State, by: Step): State | null {
 /**
  * True if a state is an end, which only another end can replace. An end on chain is only the
  * courier's statement.
- * @public
  */
 export function isFinal(state: State): boolean {
   return ended.has(state);
 }
 
-/**
- * True if the withdrawal has a slot and its fate is open.
- * @public
- */
+/** True if the withdrawal has a slot and its fate is open. */
 export function isUnfinished(state: State): boolean {
   return bound.has(state);
 }
 
-/**
- * Returns the step that an observation asks for; a final observation names its outcome.
- * @public
- */
+/** Returns the step that an observation asks for; a final observation names its outcome. */
 export function observedStep(
   stage: "broadcast" | "included" | "final", // "dead" is no step: it is about a version
   outcome: "" | "paid" | "reverted" | "lost" | "cancelled",

@@ -5,10 +5,7 @@ import type { Limits } from "../policy/rules.ts";
 import type { CoreSnapshot } from "./core.ts";
 import type { State } from "./machine.ts";
 
-/**
- * A complete order.
- * @public
- */
+/** A complete order. */
 export type Order = Omit<Recovery, "part" | "parts">;
 
 /** The terms of one recovery. */

@@ -21,10 +21,7 @@ import { type Weighable, weigh } from "./opening-sums.ts";
 import type { Opening } from "./opening-terms.ts";
 import { isOver, unheard, type Version, type Withdrawal } from "./withdrawal.ts";
 
-/**
- * The new state, and the view of it for an operator.
- * @public
- */
+/** The new state, and the view of it for an operator. */
 export interface OpenedState {
   readonly ok: true;
   readonly state: CoreSnapshot;
@@ -37,7 +34,6 @@ export interface OpenedState {
 /**
  * Returns the same state for the same input. Refuses with RECOVERY_ORDER an order that our gateway
  * never makes.
- * @public
  */
 export function openState(opening: Opening): OpenedState | Refusal {
   const { old, order, both, nowMs, tellFrom } = opening;

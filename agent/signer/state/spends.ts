@@ -12,7 +12,6 @@ import type { Withdrawal } from "./withdrawal.ts";
 /**
  * Returns the transactions that may have paid this withdrawal: the same receiver, or the same asset
  * and amount. `given` is the address that an operator would give to a withdrawal without one.
- * @public
  */
 export function spendsLike(core: Core, withdrawal: Withdrawal, given = ""): readonly RecoverySpend[] {
   const { job } = withdrawal;
@@ -27,7 +26,6 @@ export function spendsLike(core: Core, withdrawal: Withdrawal, given = ""): read
  * Returns, in their order, the transactions for which no order since the recovery asks. One order
  * explains one transaction with its asset, amount and receiver. An order that an operator approved
  * explains none, because it is paid once more. Empty after the hold.
- * @public
  */
 export function spendsWithoutOrder(core: Core): readonly RecoverySpend[] {
   const { opened, book } = core;

@@ -32,10 +32,7 @@ interface Source {
   readonly to: number; // the durable head
 }
 
-/**
- * Returns the entries after `after` that fit into one answer, and the last record covered.
- * @public
- */
+/** Returns the entries after `after` that fit into one answer, and the last record covered. */
 export function tellAgain(
   { core, read, to }: Source,
   after: number,

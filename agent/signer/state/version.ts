@@ -4,7 +4,6 @@ import type { Facts } from "../../../chains/family.ts";
 /**
  * One version; all versions of a withdrawal have the same slot. Numbers are decimal strings, bytes
  * 0x hex.
- * @public
  */
 export interface Version {
   readonly version: number;
@@ -22,16 +21,10 @@ export interface Version {
   readonly dead?: Dead; // the sides that have stated it
 }
 
-/**
- * The sides that have stated that a version is dead.
- * @public
- */
+/** The sides that have stated that a version is dead. */
 export type Dead = "gateway" | "courier" | "both";
 
-/**
- * The first yes of two.
- * @public
- */
+/** The first yes of two. */
 export interface Confirmation {
   readonly approver: string;
   readonly digest: string; // digest of the operator's view

@@ -10,10 +10,7 @@ import { canonicalAddress } from "./content.ts";
 import { approvalDigestOf, confirmationOf } from "./digest.ts";
 import { isOver, isUnjudged, type Version, type Withdrawal } from "./withdrawal.ts";
 
-/**
- * Returns one withdrawal. `approvalDigest` is "" unless an operator must decide.
- * @public
- */
+/** Returns one withdrawal. `approvalDigest` is "" unless an operator must decide. */
 export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
   const { job } = withdrawal;
   const { state, code, changedAt, account, slot, versions, isOver: isDone } = stepOf(withdrawal);
@@ -51,7 +48,6 @@ export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
 /**
  * Returns the facts for the operator who decides; null if no decision is needed. `address` is the
  * destination that the operator would give to a withdrawal without one.
- * @public
  */
 export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): WaitView | null {
   const { state, code, job, requestedAt } = withdrawal;
@@ -65,10 +61,7 @@ export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): Wa
   };
 }
 
-/**
- * Returns the changing part of a withdrawal's view.
- * @public
- */
+/** Returns the changing part of a withdrawal's view. */
 export function stepOf(withdrawal: Withdrawal): WithdrawalStep {
   const { transactionId, state, code, changedAt, account, slot } = withdrawal;
   // The decision is missing because of a crash, or because a recovered ledger keeps the withdrawal:
@@ -88,10 +81,7 @@ export function stepOf(withdrawal: Withdrawal): WithdrawalStep {
   };
 }
 
-/**
- * Removes the bytes for a courier that reports a withdrawal on chain, and so has them.
- * @public
- */
+/** Removes the bytes for a courier that reports a withdrawal on chain, and so has them. */
 export function withoutBytes(step: WithdrawalStep): WithdrawalStep {
   return { ...step, versions: step.versions.map(({ raw: _raw, ...version }) => version) };
 }
@@ -99,7 +89,6 @@ export function withoutBytes(step: WithdrawalStep): WithdrawalStep {
 /**
  * True if a view has bytes. A repeated job may be of a withdrawal whose release is not yet on disk:
  * its bytes wait for that.
- * @public
  */
 export function showsBytes({ versions }: WithdrawalView): boolean {
   return versions.some(({ raw }) => raw !== undefined);
@@ -108,7 +97,6 @@ export function showsBytes({ versions }: WithdrawalView): boolean {
 /**
  * Returns the amount in base units: of the approval if there is one, else as the table reads the
  * job; "" if it cannot.
- * @public
  */
 export function unitsOf(withdrawal: Withdrawal, policy: Policy): string {
   if (withdrawal.amountUnits !== "") return withdrawal.amountUnits;

@@ -20,7 +20,6 @@ export type { Confirmation, Dead, Version } from "./version.ts";
 /**
  * True if nothing will ever happen to this withdrawal again, because of an unsigned end or an end
  * confirmed by the gateway.
- * @public
  */
 export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">): boolean {
   return unsignedEnds.has(state) || (isEnded && ended.has(state));
@@ -30,28 +29,20 @@ export function isOver({ state, isEnded }: Pick<Withdrawal, "state" | "isEnded">
  * Marks the time of a withdrawal that is in a recovered ledger but not in the old one, until the
  * time of the OPENED record replaces the mark. A job's `issuedAt` is the gateway's statement, and
  * would end a delay for new destinations before an operator here could see the withdrawal.
- * @public
  */
 export const unheard = 0;
 
-/**
- * True if an operator has cancelled the withdrawal: its slot gets no paying version any more.
- * @public
- */
+/** True if an operator has cancelled the withdrawal: its slot gets no paying version any more. */
 export function isCancelling({ versions, ordered }: Pick<Withdrawal, "versions" | "ordered">): boolean {
   return ordered?.act === "cancel" || versions.some((version) => version.isCancel);
 }
 
-/**
- * The code of a sweep that the chain cannot reach, here and at the gateway.
- * @public
- */
+/** The code of a sweep that the chain cannot reach, here and at the gateway. */
 export const unreachableCode = "SWEEP_UNREACHABLE";
 
 /**
  * True if an operator ended the sweep because the chain could not reach the slot. The sweep keeps
  * the slot.
- * @public
  */
 export function isEndedByPerson({ ordered }: Pick<Withdrawal, "ordered">): boolean {
   return ordered?.act === "end";
@@ -60,7 +51,6 @@ export function isEndedByPerson({ ordered }: Pick<Withdrawal, "ordered">): boole
 /**
  * True with exclusion by expiry if each signed version is dead by the statements of both gateway
  * and courier: no signed bytes can pay any more.
- * @public
  */
 export function isDead({ job, versions }: Pick<Withdrawal, "job" | "versions">): boolean {
   return waitingOf(job.network) !== null && versions.every(({ txHash, dead }) => txHash === "" || dead === "both");
@@ -69,7 +59,6 @@ export function isDead({ job, versions }: Pick<Withdrawal, "job" | "versions">):
 /**
  * True with exclusion by expiry if a signed version is not dead, or no longer: an intent without a
  * signature is not signed then.
- * @public
  */
 export function isLate(withdrawal: Pick<Withdrawal, "job" | "versions">): boolean {
   return waitingOf(withdrawal.job.network) !== null && !isDead(withdrawal);
@@ -78,7 +67,6 @@ export function isLate(withdrawal: Pick<Withdrawal, "job" | "versions">): boolea
 /**
  * True if a version is past its own end and the family's margin, by ledger time: earlier statements
  * of death are not accepted. False on a chain with nonces.
- * @public
  */
 export function isPastEnd(network: string, { until }: Pick<Version, "until">, nowMs: number): boolean {
   const waiting = waitingOf(network);
@@ -88,25 +76,18 @@ export function isPastEnd(network: string, { until }: Pick<Version, "until">, no
 /**
  * Returns how a version's amount counts against the limits, with exclusion by expiry. A version can
  * still be paid until it is dead by both statements and past its end by ledger time.
- * @public
  */
 export function standingOf(withdrawal: Withdrawal, version: Version, nowMs: number): Standing {
   if (version.dead === "both" && isPastEnd(withdrawal.job.network, version, nowMs)) return "back";
   return isOver(withdrawal) ? "spent" : "payable";
 }
 
-/**
- * True if a withdrawal with a slot may end unpaid, with an EXPIRED record.
- * @public
- */
+/** True if a withdrawal with a slot may end unpaid, with an EXPIRED record. */
 export function endsUnpaid(withdrawal: Pick<Withdrawal, "state" | "job" | "versions">): boolean {
   return unpaidEnds.has(withdrawal.state) && isDead(withdrawal);
 }
 
-/**
- * A withdrawal as the ledger records it. Only `apply` and its siblings change it.
- * @public
- */
+/** A withdrawal as the ledger records it. Only `apply` and its siblings change it. */
 export interface Withdrawal {
   readonly transactionId: string;
   readonly job: Job;
@@ -291,18 +272,12 @@ function refute(withdrawal: Withdrawal): void {
   withdrawal.isEndHeard = false;
 }
 
-/**
- * True if policy has not judged the withdrawal yet, because a recovered ledger keeps it.
- * @public
- */
+/** True if policy has not judged the withdrawal yet, because a recovered ledger keeps it. */
 export function isUnjudged({ state, code }: Withdrawal): boolean {
   return state === "quarantined" && code === "";
 }
 
-/**
- * True if a recovery holds the withdrawal: only an operator ends that, never time.
- * @public
- */
+/** True if a recovery holds the withdrawal: only an operator ends that, never time. */
 export function isHeldByRecovery({ state, code }: Withdrawal): boolean {
   return state === "held" && code === "RECOVERY_HOLD";
 }

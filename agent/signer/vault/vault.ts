@@ -16,10 +16,7 @@ import { isReceipt, type Receipt } from "../../ledger/receipt.ts";
 import { type Clearance, isClearance } from "../policy/clearance.ts";
 import { type SignDigest, signDigest } from "./curve.ts";
 
-/**
- * The unlocked keys of one wallet.
- * @public
- */
+/** The unlocked keys of one wallet. */
 export interface Vault {
   readonly accounts: readonly PairedAccount[];
   /** Ed25519, for statements. @throws AgentError VAULT_LOCKED */
@@ -38,13 +35,15 @@ export interface Vault {
  * Derives the key of each hot wallet once and keeps it. Keeps the node of each deposit account,
  * whose keys are derived one by one. Takes ownership of the contents and wipes them.
  * @throws AgentError KEYSTORE_DERIVATION
- * @public
  */
 export function unlockVault(contents: KeystoreContents): Vault {
   return unlockWith(contents, signDigest);
 }
 
-/** As `unlockVault`, with a given signing routine. */
+/**
+ * As `unlockVault`, with a given signing routine.
+ * @package
+ */
 export function unlockWith(contents: KeystoreContents, sign: SignDigest): Vault {
   try {
     return new UnlockedVault(contents, privateKeyFromSeed(contents.signerSeed.bytes), sign);

@@ -12,7 +12,6 @@ import { backendAt, type Profile } from "./profile.ts";
 import { type Asked, refuse, trouble } from "./reply.ts";
 import type { Ask, EvmView } from "./view.ts";
 
-/** @public */
 export interface EvmFrontOptions {
   readonly profile: Profile;
   readonly chain: string | Ask; // a node's address, or the chain itself
@@ -124,7 +123,7 @@ export class EvmFront {
   }
 }
 
-/** Resolves when the provider answers. @public */
+/** Resolves when the provider answers. */
 export async function startEvmFront(options: EvmFrontOptions): Promise<EvmFront> {
   const front = new EvmFront(options);
   await front.listen();

@@ -12,7 +12,7 @@
  */
 export type RefusalForm = "object" | "list" | "fields" | "text" | "page" | "cut";
 
-/** In `words`, `{most}` stands for the limit and `{asked}` for what was asked. @public */
+/** In `words`, `{most}` stands for the limit and `{asked}` for what was asked. */
 export interface Refusal {
   readonly status?: number; // HTTP status; default 200
   readonly headers?: Readonly<Record<string, string>>;
@@ -21,13 +21,11 @@ export interface Refusal {
   readonly words: string;
 }
 
-/** @public */
 export interface Limit {
   readonly most: number;
   readonly refusal: Refusal;
 }
 
-/** @public */
 export interface Limits {
   readonly batchCalls?: Limit; // calls in one HTTP request
   readonly rangeBlocks?: Limit; // blocks of one eth_getLogs
@@ -46,7 +44,7 @@ export interface Limits {
  */
 export type BackendLie = "amount" | "log" | "success" | "other-hash";
 
-/** One node behind the provider's name. The backends take turns by HTTP request. @public */
+/** One node behind the provider's name. The backends take turns by HTTP request. */
 export interface Backend {
   readonly behind: number; // blocks
   readonly keepsState?: number; // blocks below its head whose state it has; all unless told
@@ -89,7 +87,6 @@ export interface SendTrouble {
   readonly words?: string; // Tron: beside the code
 }
 
-/** @public */
 export interface Profile {
   readonly name: string;
   readonly family: "evm" | "tron";

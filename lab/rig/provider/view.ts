@@ -4,7 +4,6 @@ import type { Backend, Profile } from "./profile.ts";
 
 export type Ask = (method: string, params: readonly unknown[]) => Promise<FakeAnswer>;
 
-/** @public */
 export interface EvmView {
   readonly profile: Profile;
   readonly backend: Backend;

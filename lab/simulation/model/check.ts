@@ -9,10 +9,7 @@ import { type SearchResult, search } from "./search.ts";
 /** Far more than any configuration has; one that grows past it is not called finished. */
 const statesMax = 60_000_000;
 
-/**
- * One search of the protocol as it is.
- * @public
- */
+/** One search of the protocol as it is. */
 export interface Configuration {
   readonly name: string;
   readonly events: Events;
@@ -24,7 +21,6 @@ const none: Events = { rollback: false, restore: false, copy: false, other: fals
 /**
  * Those called whole are the model's scope; fine ones take every step of a part of it apart. A copy
  * and another server are two ways to have two agents, so each has its own.
- * @public
  */
 export const configurations: readonly Configuration[] = [
   { name: "one agent, fine", events: { ...none, rollback: true, restore: true }, grain: "fine" },
@@ -35,7 +31,6 @@ export const configurations: readonly Configuration[] = [
   { name: "a copy, whole", events: { ...allEvents, other: false }, grain: "whole" },
 ];
 
-/** @public */
 export interface ConfigurationResult {
   readonly name: string;
   readonly states: number;
@@ -45,7 +40,6 @@ export interface ConfigurationResult {
   readonly trace: readonly string[];
 }
 
-/** @public */
 export interface MutantResult {
   readonly name: string;
   readonly without: string;
@@ -57,19 +51,13 @@ export interface MutantResult {
 /** How far a search is: a line for people. */
 type Tell = (line: string) => void;
 
-/**
- * Searches one configuration.
- * @public
- */
+/** Searches one configuration. */
 export function checkConfiguration({ name, events, grain }: Configuration, tell: Tell = () => {}): ConfigurationResult {
   const told = (states: number, depth: number): void => tell(`${name}: ${states} states at depth ${depth}`);
   return { name, ...search({ allowed: events, mutant: null, grain }, null, statesMax, told) };
 }
 
-/**
- * Searches one mutant's own configuration for the sentence it must break.
- * @public
- */
+/** Searches one mutant's own configuration for the sentence it must break. */
 export function checkMutant(mutant: Mutant): MutantResult {
   const { name, without, events, breaks, grain } = mutant;
   const setup = { allowed: events, mutant: name, grain };
@@ -77,10 +65,7 @@ export function checkMutant(mutant: Mutant): MutantResult {
   return { name, without, broken, states, trace };
 }
 
-/**
- * One line of JSON, as it is printed.
- * @public
- */
+/** One line of JSON, as it is printed. */
 export interface Report {
   readonly states: number; // all configurations together
   readonly depth: number; // the deepest configuration's
@@ -94,7 +79,6 @@ export interface Report {
 /**
  * Everything, one after the other.
  * @param now milliseconds of a monotone clock
- * @public
  */
 export function checkModel(
   now: () => number,

@@ -8,7 +8,6 @@ import type { Setup } from "./reduction.ts";
 import { Rules } from "./rules.ts";
 import { fieldCount, initialState, packCanonical, unpack, words } from "./state.ts";
 
-/** @public */
 export interface SearchResult {
   readonly states: number;
   readonly depth: number; // steps from the beginning to the farthest state
@@ -99,7 +98,6 @@ class Seen {
  * @param wanted the sentence to break; null stops at any
  * @param statesMax gives up, incomplete, at more
  * @param tell called now and then with how far it is
- * @public
  */
 export function search(
   setup: Setup,

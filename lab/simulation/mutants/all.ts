@@ -25,10 +25,7 @@ import { waitingMutants } from "./waiting.ts";
 import { waitingSweepMutants } from "./waiting-sweeps.ts";
 import { watcherMutants } from "./watcher.ts";
 
-/**
- * In a fixed order, so that a run can be divided and repeated.
- * @public
- */
+/** In a fixed order, so that a run can be divided and repeated. */
 export const mutants: readonly Mutant[] = [
   ...ledgerMutants,
   ...forgedMutants,

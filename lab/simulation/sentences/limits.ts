@@ -1,6 +1,4 @@
-/**
- * Limits of payments and fees in an hour and in a day, as a ledger's own records count them.
- */
+/** Limits of payments and fees in an hour and in a day, as a ledger's own records count them. */
 import type { PolicySettings } from "../../../agent/config/settings.ts";
 import type { LedgerRecord } from "../../../agent/ledger/records.ts";
 import type { CoreSnapshot } from "../../../agent/signer/state/core.ts";
@@ -25,7 +23,6 @@ export interface Terms {
   readonly stateOf: (record: Opened) => CoreSnapshot;
 }
 
-/** @public */
 export type Opened = Extract<LedgerRecord, { kind: "OPENED" }>;
 
 export interface Version {

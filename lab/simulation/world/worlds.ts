@@ -17,7 +17,6 @@ export const worlds = {
   "two-merchants": 7_000_000_000,
 } as const;
 
-/** @public */
 export type WorldName = keyof typeof worlds;
 
 const seedsMax = 100_000_000;

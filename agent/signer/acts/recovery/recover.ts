@@ -22,7 +22,6 @@ type Planned = { readonly ok: true; readonly plan: RecoveryPlan; readonly opened
  * is to exactly this plan, whatever arrives in between. Refuses with RECOVERY_NONE, RECOVERY_ORDER
  * or RECOVERY_SLOT, and with RECOVERY_BOTH if the gateway was restored too and `both` is false.
  * @throws AgentError LEDGER_DAMAGED if an older segment has changed
- * @public
  */
 export function showRecovery(turn: Turn, both: boolean): Planned {
   const { run } = turn;
@@ -41,7 +40,6 @@ export function showRecovery(turn: Turn, both: boolean): Planned {
  * it counts. A second call is refused, because the first has used the order up. Refuses with
  * RECOVERY_NONE, LEDGER_DISK_FULL, LEDGER_READ_ONLY, and as `showRecovery`.
  * @throws AgentError as `showRecovery`
- * @public
  */
 export function recover(turn: Turn, digest: string): { readonly ok: true; readonly plan: RecoveryPlan } | Refusal {
   const { run } = turn;
@@ -131,7 +129,6 @@ function wentBackPastOpening({ core }: Turn, held: number): boolean {
  * and jobs issued before now but still on their way are held on arrival. A repeat is harmless.
  * Refuses with SIGNER_LOCKED like every act, or with SIGNER_NOT_GREETED before the handshake: the
  * gateway completes no handshake before it has taken the recovered ledger.
- * @public
  */
 export function finish(turn: Turn): { readonly ok: true } | Refusal {
   const { core, run, localMs, monotonicMs } = turn;
