@@ -35,7 +35,6 @@ const longest = [
   "system/fuzz",
   "install/runtime",
   "ledger/ledger-forged-process",
-  "system/model",
   "install/install-image",
   "gateway/gateway-process",
   "install/release-archive",

@@ -56,6 +56,15 @@ export const rollbackMutants: readonly Mutant[] = [
     when: ({ rates }) => rates.gatewayRestored > 0,
   },
   {
+    name: "lock-not-recorded",
+    file: "agent/signer/acts/run.ts",
+    find: '  if (turn.core.locked === null) turn.commit([{ kind: "LOCKED", code, detail }]);\n',
+    replace: "",
+    sentence:
+      "A ledger that lacks what the gateway holds refuses and records no lock, so nobody hears that it stands (liveness).",
+    when: mayLock,
+  },
+  {
     name: "lost-jobs-unseen",
     file: "agent/signer/acts/welcome.ts",
     find: " || jobs.sequence < core.chain.sequence || ",
