@@ -17,6 +17,16 @@ export function visibleLines(text: string): string {
   return text.replace(unseen, (found) => (found === "\n" ? found : "\ufffd"));
 }
 
+/**
+ * JSON for a program, safe on a terminal too: characters that `visible` would replace are escaped,
+ * so a reader gets the value unchanged. Source: RFC 8259 section 7.
+ */
+export function jsonText(value: object): string {
+  return JSON.stringify(value).replace(unseen, (found) =>
+    [...Array(found.length).keys()].map((at) => `\\u${found.charCodeAt(at).toString(16).padStart(4, "0")}`).join(""),
+  );
+}
+
 /** The same JSON value with every text in it made visible, members' names too. */
 export function visibleAll<T>(answer: T): T {
   return cleaned(answer as JsonValue) as T;

@@ -3,10 +3,12 @@
  * running daemon. For a user who may not read this file, the command asks the signer, which knows
  * the accounts.
  */
+
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { AgentError } from "../base/fault.ts";
+import { jsonText } from "../base/visible.ts";
 import { askOperator } from "./operator.ts";
 import { accountsFor } from "./pair/facts.ts";
 import { type Progress, readProgress } from "./pair/progress.ts";
@@ -33,8 +35,7 @@ export async function showAddress(
   const progress = readable(state);
   const wanted = progress === "closed" ? await fromSigner(state, currency) : fromPairing(state, progress, currency);
   const [only] = wanted;
-  if (isJson)
-    terminal.out(`${JSON.stringify(currency === undefined ? { ok: true, addresses: wanted } : { ok: true, ...only })}\n`);
+  if (isJson) terminal.out(`${jsonText(currency === undefined ? { ok: true, addresses: wanted } : { ok: true, ...only })}\n`);
   else if (currency !== undefined) terminal.out(`${only?.address}\n`);
   else {
     const [name, of] = progress === "closed" ? (["chain", "chain"] as const) : (["currency", "currency"] as const);

@@ -3,10 +3,12 @@
  * already counted. Shows the nodes' counts and the effect of a yes; the signer begins only if both
  * give the same number.
  */
+
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { FirstSlotView } from "../agent/socket/first-slot.ts";
 import { AgentError } from "../base/fault.ts";
+import { jsonText } from "../base/visible.ts";
 import { saySlot, slotWord } from "../chains/families.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal } from "./terminal.ts";
@@ -68,6 +70,6 @@ function describe({ chain, network, account, adopted, isBegun, counted, witnesse
 }
 
 function done(first: FirstSlotView, options: AdoptOptions, terminal: Terminal, text: string): number {
-  terminal.out(options.json === true ? `${JSON.stringify({ ok: true, first })}\n` : `${text}\n`);
+  terminal.out(options.json === true ? `${jsonText({ ok: true, first })}\n` : `${text}\n`);
   return exitCodes.fine;
 }

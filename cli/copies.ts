@@ -3,12 +3,14 @@
  * runs. Read the file through as a drill. Put it into an empty state folder. Each command prints
  * the meaning of a restore.
  */
+
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { findConfigFile } from "../agent/config/place.ts";
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import { AgentError } from "../base/fault.ts";
+import { jsonText } from "../base/visible.ts";
 import type { Head } from "../protocol/messages.ts";
 import type { BackupAnswers, BackupTask } from "./backup/answer.ts";
 import { isSealedFile } from "./backup/check.ts";
@@ -48,7 +50,7 @@ export async function backup(state: StateFolder, named: string, options: BackupO
     madeAt: terminal.now(),
   };
   const { manifest } = await askBackup<"make">(task, hasKeys, options, terminal, "copying, and reading the copy back");
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, file, manifest })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ok: true, file, manifest })}\n`);
   else
     terminal.out(
       `backed up, and read back whole\n\n${manifestRows(file, manifest)}\n\n${keepWords(manifest, config, task.config)}`,
@@ -64,7 +66,7 @@ async function check(file: string, options: BackupOptions, terminal: Terminal): 
     terminal,
     "reading it through",
   );
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, file, manifest })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ok: true, file, manifest })}\n`);
   else {
     const parts = manifest.parts.map(({ name, bytes }) => `  ${name}, ${bytes} bytes`).join("\n");
     terminal.out(
@@ -95,7 +97,7 @@ export async function restore(
     "reading it through, and restoring",
   );
   const next = nextSteps(manifest, config);
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, state: state.root, manifest, config, next })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ok: true, state: state.root, manifest, config, next })}\n`);
   else {
     const lines = next.map((line) => `  - ${line}\n`).join("");
     terminal.out(`restored into ${state.root}\n\n${manifestRows(file, manifest)}\n\nbefore anything is paid:\n${lines}`);

@@ -9,6 +9,7 @@ import { exitCodes } from "../agent/launcher/verdict.ts";
 import { approverMax, type OperatorAnswers, type WaitView, type WithdrawalView } from "../agent/socket/verbs.ts";
 import { codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
+import { jsonText } from "../base/visible.ts";
 import { parseAddress, saySlot } from "../chains/families.ts";
 import { sumWords } from "./amounts.ts";
 import { askOperator } from "./operator.ts";
@@ -152,7 +153,7 @@ function done(withdrawal: WithdrawalView, wait: WaitView | null, options: Decide
   const { state, address } = withdrawal;
   const sum = sumWords(withdrawal);
   const first = wait?.confirmed ?? null;
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, withdrawal, wait })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ok: true, withdrawal, wait })}\n`);
   else if (first !== null)
     terminal.out(
       `still ${state}: ${sum} to ${first.address}\n` +

@@ -3,11 +3,13 @@
  * another one. Shows the nodes' counts and the possible fate of the signed bytes; the yes is to
  * exactly this slot.
  */
+
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { EndPlan } from "../agent/socket/stuck.ts";
 import type { WithdrawalView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
+import { jsonText } from "../base/visible.ts";
 import { saySlot } from "../chains/families.ts";
 import { feeWords, sumWords } from "./amounts.ts";
 import { approverOf } from "./decide.ts";
@@ -33,7 +35,7 @@ export async function end(state: StateFolder, transactionId: string, options: En
   if (options.json !== true) terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan)}`);
   if (options.yes !== true) await confirmed(transactionId, terminal);
   const done = await askOperator(state, "end", { transactionId, slot: plan.slot, approver });
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, ...done })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ok: true, ...done })}\n`);
   else terminal.out("ended: the gateway gives its place back when it hears of it, and may order another sweep\n");
   return exitCodes.fine;
 }

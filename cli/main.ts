@@ -3,6 +3,7 @@
  * and turns every result into one clear line with a hint and an exit code. Reaches the agent only
  * over its operator socket.
  */
+import { jsonText } from "../base/visible.ts";
 import "../base/no-inspector.ts";
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from "commander";
 import { stateFolder } from "../agent/files/state-folder.ts";
@@ -332,7 +333,7 @@ export async function runCommand(argv: readonly string[], terminal: Terminal, ma
     const verdict = verdictOn(error);
     if (isJson) {
       const { code, message, hint } = verdict;
-      terminal.out(`${JSON.stringify({ ok: false, code, message, hint })}\n`);
+      terminal.out(`${jsonText({ ok: false, code, message, hint })}\n`);
     }
     terminal.err(verdictLines(verdict, argv[0] === "pair" ? "pair" : "crypto"));
     exitCode = verdict.exitCode;

@@ -7,6 +7,7 @@ import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
+import { jsonText } from "../base/visible.ts";
 import { approverOf } from "./decide.ts";
 import { askOperator } from "./operator.ts";
 import type { Terminal } from "./terminal.ts";
@@ -39,7 +40,7 @@ export async function pause(
   const { paused } = await askOperator(state, "pause", { paused: act === "pause", approver });
   const { head, acked } = (await askOperator(state, "status", {})).status;
   const isHeld = acked >= head.seq;
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, paused, isHeld })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ok: true, paused, isHeld })}\n`);
   else
     terminal.out(
       `${paused ? "paused: no payment is signed before resume" : "not paused: signing goes on"}; ${heldWords(isHeld)}\n`,

@@ -13,6 +13,7 @@ import { unpaired } from "../agent/launcher/paired.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { RecoveryPlan, RecoveryWithdrawalView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
+import { jsonText } from "../base/visible.ts";
 import { slotWord } from "../chains/families.ts";
 import type { Head } from "../protocol/messages.ts";
 import { type EncKeyOptions, encKeyInUse } from "./enc-key.ts";
@@ -56,7 +57,7 @@ async function carryOut(state: StateFolder, options: RecoverOptions, terminal: T
     const hint = `look at all of it, then give --yes ${plan.digest}`;
     if (options.json !== true) throw new AgentError("COMMAND_USAGE", "none", message, { hint });
     // The plan to which a script would say yes, in its one line; nothing is done yet.
-    terminal.out(`${JSON.stringify({ ok: false, code: "COMMAND_USAGE", message, hint, done: false, plan })}\n`);
+    terminal.out(`${jsonText({ ok: false, code: "COMMAND_USAGE", message, hint, done: false, plan })}\n`);
     return exitCodes.configuration;
   }
   const digest = options.yes ?? plan.digest;
@@ -67,7 +68,7 @@ async function carryOut(state: StateFolder, options: RecoverOptions, terminal: T
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
   const done = await withProgress(terminal, "opening the ledger", askOperator(state, "recover", { digest, both }));
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, done: true, plan: done.plan })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ok: true, done: true, plan: done.plan })}\n`);
   else {
     terminal.out(`\nopened, epoch ${plan.newEpoch}. ${both ? heldWords(slotOf(plan)) : goesOnWords(slotOf(plan))}\n`);
   }
@@ -95,7 +96,7 @@ async function finish(state: StateFolder, options: RecoverOptions, terminal: Ter
       throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
   }
   const { held, quarantined, spends } = await askOperator(state, "finish", {});
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, held, quarantined, spends })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ok: true, held, quarantined, spends })}\n`);
   else {
     const what = status.recovery === "" ? "nothing was held by a recovery" : "policy decides by itself again";
     terminal.out(
@@ -137,7 +138,7 @@ async function newLedger(state: StateFolder, options: RecoverOptions, terminal: 
   try {
     const task = { signer: state.signer, pairing: progress, isAnew: true, nowMs: terminal.now() };
     const { aside } = await beginLedger(task, encKey.bytes);
-    if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, agent, aside })}\n`);
+    if (options.json === true) terminal.out(`${jsonText({ ok: true, agent, aside })}\n`);
     else {
       if (aside !== "") terminal.out(`the old ledger is kept in ${aside}\n`);
       terminal.out(

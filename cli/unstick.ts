@@ -8,6 +8,7 @@ import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { UnstickPlan, WithdrawalView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
+import { jsonText } from "../base/visible.ts";
 import { familyOf, saySlot, waitingOf } from "../chains/families.ts";
 import type { TypedFees } from "../chains/family.ts";
 import { feeWords, sumWords } from "./amounts.ts";
@@ -45,7 +46,7 @@ export async function unstick(
   if (options.json !== true) terminal.out(`${describe(withdrawal, null)}${planWords(withdrawal, plan)}`);
   await confirmed(act, transactionId, options, terminal, isOrder(withdrawal) ? `${act} it?` : "sign it?");
   const done = await askOperator(state, "unstick", { ...wish, plan });
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: true, ...done })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ok: true, ...done })}\n`);
   else if (isOrder(withdrawal)) terminal.out(`${orderedWords(done.withdrawal, plan)}\n`);
   else {
     const made = done.withdrawal.versions.find(({ version }) => version === plan.version);

@@ -3,6 +3,7 @@
  * also checks with the wallet's key who wrote each line. If no signer answers, the command reads
  * the folder.
  */
+
 import { join } from "node:path";
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
@@ -10,6 +11,7 @@ import { ledgerDisk } from "../agent/ledger/disk.ts";
 import { verifyLedger } from "../agent/ledger/verify.ts";
 import type { OperatorAnswers } from "../agent/socket/verbs.ts";
 import { AgentError, namingFile } from "../base/fault.ts";
+import { jsonText } from "../base/visible.ts";
 import { askOperator } from "./operator.ts";
 import { fields, type Terminal, withProgress } from "./terminal.ts";
 
@@ -18,7 +20,7 @@ import { fields, type Terminal, withProgress } from "./terminal.ts";
  */
 export async function verify(state: StateFolder, isJson: boolean, terminal: Terminal): Promise<number> {
   const { by, records, segments, head } = await withProgress(terminal, "reading the ledger back", verified(state));
-  if (isJson) terminal.out(`${JSON.stringify({ ok: true, by, records, segments, head })}\n`);
+  if (isJson) terminal.out(`${jsonText({ ok: true, by, records, segments, head })}\n`);
   else {
     const rows = [
       ["records", `${records} in ${segments} ${segments === 1 ? "file" : "files"}`],

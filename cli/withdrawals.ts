@@ -6,6 +6,7 @@ import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { LedgerLine, SignerStatus, VersionView, WaitView, WithdrawalView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
+import { jsonText } from "../base/visible.ts";
 import { slotWord } from "../chains/families.ts";
 import { amountWords, feeMaxWords, modeMark, ownCoin } from "./amounts.ts";
 import { askOperator } from "./operator.ts";
@@ -70,7 +71,7 @@ export function limitFrom(text: string): number {
 export async function listWithdrawals(state: StateFolder, options: ListOptions, terminal: Terminal): Promise<number> {
   const { withdrawals } = await askOperator(state, "list", { openOnly: options.open === true, limit: options.limit });
   if (options.json === true) {
-    terminal.out(`${JSON.stringify({ ok: true, withdrawals })}\n`);
+    terminal.out(`${jsonText({ ok: true, withdrawals })}\n`);
     return exitCodes.fine;
   }
   if (withdrawals.length === 0) {
@@ -107,7 +108,7 @@ export async function showWithdrawal(
   terminal: Terminal,
 ): Promise<number> {
   const { withdrawal, history, wait, spends } = await askOperator(state, "show", { transactionId });
-  if (isJson) terminal.out(`${JSON.stringify({ ok: true, withdrawal, history, wait, spends })}\n`);
+  if (isJson) terminal.out(`${jsonText({ ok: true, withdrawal, history, wait, spends })}\n`);
   else {
     const status = await statusIfAny(state);
     const now = nowWords(outlookOf({ one: withdrawal, history, spends, status, nowMs: terminal.now() }));

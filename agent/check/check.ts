@@ -12,7 +12,7 @@ import type { Finding } from "../../base/finding.ts";
 import { faultFound, finding, findingLine, orFinding } from "../../base/finding.ts";
 import { priorityOf } from "../../base/log.ts";
 import { systemPath } from "../../base/system-path.ts";
-import { visible } from "../../base/visible.ts";
+import { jsonText, visible } from "../../base/visible.ts";
 import { type Config, readConfig } from "../config/config.ts";
 import { readLinkFile } from "../config/link-file.ts";
 import { chainsOfGateway, nodesOfGatewayWords } from "../config/nodes-of-gateway.ts";
@@ -47,7 +47,7 @@ export async function check(options: CheckOptions, out: (text: string) => void, 
   const path = findConfigFile(options.config);
   const findings = await findingsOf(options, path);
   const ok = findings.every(({ severity }) => severity !== "error");
-  if (options.json === true) out(`${JSON.stringify({ ok, role: options.role, config: path, findings })}\n`);
+  if (options.json === true) out(`${jsonText({ ok, role: options.role, config: path, findings })}\n`);
   else {
     // To find a refused reload, operators filter the journal for more than information.
     const priority = (level: string): string => (isJournal ? priorityOf(level) : "");

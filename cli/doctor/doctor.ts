@@ -13,6 +13,7 @@ import { exitCodes } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { type Finding, faultFound } from "../../base/finding.ts";
+import { jsonText } from "../../base/visible.ts";
 import { askOperator } from "../operator.ts";
 import { isPast, readProgress } from "../pair/progress.ts";
 import type { Terminal } from "../terminal.ts";
@@ -63,7 +64,7 @@ export async function doctor(state: StateFolder, options: DoctorOptions, termina
       hint: "run it as root, or as a member of autowithdraw-operators",
     });
   const ordered = [...findings].sort((a, b) => Number(a.severity === "warning") - Number(b.severity === "warning"));
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: findings.length === 0, findings: ordered, unseen })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ok: findings.length === 0, findings: ordered, unseen })}\n`);
   else terminal.out(report(ordered, unseen));
   return findings.length === 0 ? exitCodes.fine : exitCodes.no;
 }

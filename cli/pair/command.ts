@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from "commander";
 import { findConfigFile } from "../../agent/config/place.ts";
 import { exitCodes, verdictLines, verdictOn } from "../../agent/launcher/verdict.ts";
 import { AgentError, invariant } from "../../base/fault.ts";
-import { shellWord } from "../../base/visible.ts";
+import { jsonText, shellWord } from "../../base/visible.ts";
 import { type SecretCopy, secretCopies } from "../config-copies.ts";
 import { fields, type Terminal } from "../terminal.ts";
 import { accountsFor } from "./facts.ts";
@@ -38,7 +38,7 @@ async function runPair(options: PairOptions, terminal: Terminal): Promise<number
   const left = result.kept.length === 0 ? null : verdictOn(secretsKept(result.kept, terminal));
   const { code, message, hint } = left ?? {};
   const copies = secretCopies(findConfigFile(options.config));
-  if (options.json === true) terminal.out(`${JSON.stringify({ ...asJson(result), copies, code, message, hint })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ...asJson(result), copies, code, message, hint })}\n`);
   else terminal.out(asText(result));
   for (const copy of copies) terminal.err(copyLines(copy));
   if (left === null) return exitCodes.fine;

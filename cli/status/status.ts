@@ -1,8 +1,10 @@
 /** `status`: shows in one screen of plain words if everything works, and otherwise each problem. */
+
 import type { StateFolder } from "../../agent/files/state-folder.ts";
 import { exitCodes } from "../../agent/launcher/verdict.ts";
 import type { SignerStatus } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
+import { jsonText } from "../../base/visible.ts";
 import type { Machine } from "../machine.ts";
 import { askOperator } from "../operator.ts";
 import { fields, type Terminal } from "../terminal.ts";
@@ -48,7 +50,7 @@ export async function showStatus(
       show(state, status, options, terminal, machine);
     } catch (error) {
       if (!(error instanceof AgentError) || error.code === "STATE_NOT_PAIRED") throw error;
-      const line = options.json === true ? `${JSON.stringify({ ok: false, code: error.code })}\n` : `${error.message}\n`;
+      const line = options.json === true ? `${jsonText({ ok: false, code: error.code })}\n` : `${error.message}\n`;
       if (options.json !== true && terminal.isInteractive) terminal.clear?.();
       terminal.out(line);
     }
@@ -68,7 +70,7 @@ function show(state: StateFolder, status: SignerStatus, options: StatusOptions, 
   };
   const problems = problemsOf(status, seen);
   const exitCode = exitCodeOf(status, problems);
-  if (options.json === true) terminal.out(`${JSON.stringify({ ok: exitCode === exitCodes.fine, problems, status })}\n`);
+  if (options.json === true) terminal.out(`${jsonText({ ok: exitCode === exitCodes.fine, problems, status })}\n`);
   else {
     const rows = fields(rowsOf(status, seen.nowMs), terminal.columns);
     const [warnings, wrong] = [problems.filter((one) => one.isWarning), problems.filter((one) => !one.isWarning)];
@@ -88,7 +90,7 @@ async function showHeld(state: StateFolder, isJson: boolean, terminal: Terminal,
   const { withdrawals } =
     waits === 0 ? { withdrawals: [] } : await askOperator(state, "list", { openOnly: true, limit: heldIdsMax });
   const held = withdrawals.filter((one) => one.state === "held" || one.state === "quarantined").map((one) => one.transactionId);
-  if (isJson) terminal.out(`${JSON.stringify({ ok: waits === 0, count: waits, held })}\n`);
+  if (isJson) terminal.out(`${jsonText({ ok: waits === 0, count: waits, held })}\n`);
   else for (const id of held) terminal.out(`${id}\n`);
   return waits === 0 ? exitCodes.fine : exitCodes.no;
 }

@@ -27,16 +27,18 @@ function weightOf(parameters: readonly string[]): number {
 export function languageOf(header: string | undefined, fallback: Language): Language {
   if (header === undefined || header.length > headerCharsMax) return fallback;
   const weights = new Map<string, number>();
-  for (const range of header.split(",").slice(0, rangesMax)) {
+  const ranges = header.split(",").slice(0, rangesMax);
+  for (const range of ranges) {
     const [tag = "", ...parameters] = range.split(";");
     const name = asciiLower(tag.trim()).split("-")[0] ?? "";
     const weight = weightOf(parameters);
-    if (name !== "") weights.set(name, Math.max(weights.get(name) ?? 0, weight));
+    if (name !== "" && weight > (weights.get(name) ?? -1)) weights.set(name, weight);
   }
   const any = weights.get("*") ?? 0;
-  const other: Language = fallback === "en" ? "tr" : "en";
-  const ours = weights.get(fallback) ?? any;
-  const theirs = weights.get(other) ?? any;
-  if (ours === 0 && theirs === 0) return fallback;
-  return theirs > ours ? other : fallback;
+  const weightIn = (language: Language): number => weights.get(language) ?? any;
+  if (weightIn("en") !== weightIn("tr")) return weightIn("en") > weightIn("tr") ? "en" : "tr";
+  if (weightIn("en") === 0) return fallback;
+  // Of equal weights the first range wins, because the list is one of priority (RFC 4647, 2.3).
+  const first = [...weights.keys()].find((name) => name === "en" || name === "tr" || name === "*");
+  return first === "en" || first === "tr" ? first : fallback;
 }

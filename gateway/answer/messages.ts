@@ -19,7 +19,11 @@ export const answerCodes = {
   field_unknown: [400, "The body holds a field that this operation does not know.", "İstek gövdesinde bilinmeyen bir alan var."],
   currency_unknown: [400, "There is no such currency.", "Böyle bir para birimi yok."],
   currency_disabled: [400, "This currency is switched off.", "Bu para birimi şu anda kapalı."],
-  currency_not_payable: [400, "The agent does not pay out this currency.", "Ödeme aracı bu para birimiyle ödeme yapmıyor."],
+  currency_not_payable: [
+    400,
+    "The agent does not pay out this currency.",
+    "Ödemeleri yapan sunucu bu para birimiyle ödeme yapmıyor.",
+  ],
   amount_format: [
     400,
     "The amount must be a decimal number above zero, written as a string.",
@@ -146,6 +150,11 @@ export const answerCodes = {
   pairing_used: [409, "This key's right to pair is used up.", "Bu anahtarın eşleştirme hakkı kullanılmış."],
   body_too_large: [413, "The body is too large.", "İstek gövdesi çok büyük."],
   content_type: [415, "Content-Type must be application/json.", "Content-Type application/json olmalıdır."],
+  content_encoding: [
+    415,
+    "Content-Encoding is not supported: send the body as it is.",
+    "Content-Encoding desteklenmiyor: gövdeyi olduğu gibi gönderin.",
+  ],
   expectation_failed: [
     417,
     "The Expect header asks for something this server does not do.",

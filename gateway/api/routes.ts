@@ -109,6 +109,21 @@ function tokenOf(request: FastifyRequest): string | undefined {
 }
 
 /**
+ * The answer to a media type or a content coding that no operation reads; null without one. A
+ * request without a body needs no Content-Type, because generated clients send none; a wrong one is
+ * refused. A coding is refused even where the bytes happen to be plain, so that a proxy that decodes
+ * and this server never read two bodies. Source: RFC 9110 sections 8.3, 8.4 and 15.5.16.
+ */
+function mediaProblem({ method, headers }: FastifyRequest): Answer | null {
+  const coding = headers["content-encoding"];
+  if (coding !== undefined && coding.trim().toLowerCase() !== "identity")
+    return say("content_encoding", {}, { "Accept-Encoding": "identity" });
+  const type = headers["content-type"];
+  if (type === undefined && method !== "POST") return null;
+  return jsonType.test(type ?? "") && !otherCharset.test(type ?? "") ? null : say("content_type");
+}
+
+/**
  * Runs the work that the token was used for. No answer leaves before the token is kept, even if the
  * work fails.
  */
@@ -128,11 +143,10 @@ export function addOperations(server: FastifyInstance, service: Service): void {
   async function early(request: FastifyRequest, response: FastifyReply): Promise<FastifyReply | undefined> {
     const away = door.turnAway({ requestId: request.id, client: request.client, token: tokenOf(request) });
     if (away !== null) return reply(request, response, away);
-    const excused = request.method !== "POST" && !service.config.contentTypeOnGet;
-    const type = request.headers["content-type"] ?? "";
-    if (excused || (jsonType.test(type) && !otherCharset.test(type))) return undefined;
+    const problem = mediaProblem(request);
+    if (problem === null) return undefined;
     await door.keep(tokenOf(request));
-    return reply(request, response, say("content_type"));
+    return reply(request, response, problem);
   }
 
   async function handle(operation: Operation, request: FastifyRequest, response: FastifyReply): Promise<FastifyReply> {

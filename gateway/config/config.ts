@@ -100,7 +100,6 @@ export interface GatewayConfig {
   readonly sweepsAtOnce: number; // open sweeps of one merchant
   readonly books: { readonly hour: number }; // hour of each day in UTC for closing the books
   readonly callbacks: CallbackSettings;
-  readonly contentTypeOnGet: boolean; // a GET must carry Content-Type
   readonly alerts: GatewayAlerts | null; // null: no alerts
   // A port of this machine; null: not served.
   readonly metrics: { readonly host: string; readonly port: number } | null;
@@ -177,7 +176,6 @@ const file = object(
     sweepsAtOnce,
     books: object({}, { hour: integer({ max: 23 }) }),
     callbacks: callbacksShape,
-    contentTypeOnGet: boolean(),
     alerts: object({}, { command: list(string({ min: 1 }), 32), url: alertUrl, agentAwayMinutes: positive(10_080) }),
     metrics: object({ listen: string({ pattern: /^(?:127(?:\.\d{1,3}){3}|\[::1\]):[1-9]\d{0,4}$/ }) }),
     logLevel: oneOf("debug", "info", "warn", "error", "silent"),
@@ -335,7 +333,6 @@ export function parseConfig(text: string | Uint8Array, base: string, changedAtMs
     sweepsAtOnce: raw.sweepsAtOnce ?? sweepsAtOnceDefault,
     books: { hour: raw.books?.hour ?? booksHourDefault },
     callbacks: callbackSettings(raw.callbacks, isLoopback(raw.listen.host) && isLoopback(new URL(raw.publicUrl).hostname)),
-    contentTypeOnGet: raw.contentTypeOnGet ?? true,
     alerts: raw.alerts === undefined ? null : alertsOf(raw.alerts),
     metrics: raw.metrics === undefined ? null : placeOf(raw.metrics.listen),
     logLevel: raw.logLevel ?? "info",

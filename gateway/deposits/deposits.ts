@@ -61,7 +61,7 @@ function amountOf({ config, prices }: Service, order: Order): Pick<Fresh, "amoun
   if (isAnswer(currency)) return currency;
   const quoted = quote(prices, currency, order.fiat);
   if (quoted.ok) return { amount: quoted.amount, quote: JSON.stringify(quoted.quote) };
-  const later: Record<string, string> = quoted.code === "price_stale" ? { "Retry-After": "60" } : {};
+  const later: Record<string, string> = quoted.code === "price_stale" && quoted.comes ? { "Retry-After": "60" } : {};
   return say(quoted.code, { field: "fiatCurrency" }, later);
 }
 

@@ -34,7 +34,15 @@ export const commonCodes: readonly AnswerCode[] = [
     "plaintext_refused",
     "request_timeout",
   ] as const),
-  ...(["content_type", "expectation_failed", "rate_limited", "headers_too_large", "internal", "unavailable"] as const),
+  ...([
+    "content_type",
+    "content_encoding",
+    "expectation_failed",
+    "rate_limited",
+    "headers_too_large",
+    "internal",
+    "unavailable",
+  ] as const),
 ];
 
 const orderCodes: readonly AnswerCode[] = [

@@ -20,7 +20,10 @@ const orderId = text("The caller's own reference: visible ASCII without spaces, 
 const network = text("The network by CAIP-2.", { examples: ["eip155:1"] });
 const tag = text("Tag of the address, where its network has tags; may be empty.");
 const amount = decimal("The amount, in whole units of the currency.", "0.5");
-const status = oneOfNumbers("0 Pending, 1 Completed, 2 Failed; 1 and 2 never change again.", [0, 1, 2]);
+const status = oneOfNumbers(
+  "0 Pending, 1 Completed, 2 Failed. 1 and 2 never change again, but for an expired deposit that the operator credits: it goes from 2 to 1.",
+  [0, 1, 2],
+);
 const stage = text("Where it stands within its status; docs/api.md lists the stages.", { examples: ["queued"] });
 const address = text("External address the funds are sent to; in mixed case with its EIP-55 checksum.", {
   examples: ["0x70997970C51812dc3A010C7d01b50e0d17dc79C8"],

@@ -11,7 +11,8 @@ import { gatewayEvents } from "../../base/events.ts";
 import type { Refusal } from "../../base/fault.ts";
 import { findingLine } from "../../base/finding.ts";
 import { type GatewayLog, isJournalStream, lineOptions, logLine, priorityOf, withPriority } from "../../base/log.ts";
-import { visible, visibleLines } from "../../base/visible.ts";
+import { jsonText, visible, visibleLines } from "../../base/visible.ts";
+import { csvCell } from "../answer/csv-cell.ts";
 import { readGatewayKey } from "../auth/gateway-key.ts";
 import { type GatewayConfig, readConfig } from "../config/config.ts";
 import { checkKey, runningOn } from "../store/owner.ts";
@@ -52,7 +53,17 @@ export function answer(event: "config-reload" | "config-refused" | "service-mana
   process.stderr.write(`${isJournal ? priorityOf(level) : ""}${visible(line)}\n`);
 }
 
-export const printJson = (value: object): void => print(JSON.stringify(value));
+/** Prints a value for a program; no character of it is replaced. */
+export const printJson = (value: object): void => void process.stdout.write(`${jsonText(value)}\n`);
+
+/**
+ * Prints rows as CSV for a program. Only the cells are made safe to print, because the line ends are
+ * CR LF. Source: RFC 4180.
+ */
+export function printCsv(columns: readonly string[], rows: readonly Readonly<Record<string, unknown>>[]): void {
+  const lines = rows.map((row) => columns.map((name) => visible(csvCell(row[name]))).join(","));
+  for (const line of [columns.join(","), ...lines]) process.stdout.write(`${line}\r\n`);
+}
 
 export function makeLog(level: GatewayConfig["logLevel"]): GatewayLog & Pick<Logger, "level"> {
   const out = destination({ dest: 2, sync: true });

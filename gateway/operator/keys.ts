@@ -29,6 +29,7 @@ export interface Rotated {
   readonly ok: true;
   readonly keyId: string;
   readonly apiKey: string; // "" if the caller brought a public key
+  readonly scopes: readonly Scope[];
   readonly replaces: string;
   readonly replacesUntil: string;
 }
@@ -50,7 +51,7 @@ export function rotateKey(by: Operator, keyId: string, endsAt: number, publicKey
     setKeyExpiry(database, keyId, until);
     const detail = `in the place of ${keyId}, which ends ${dateOf(until)}`;
     recordAct(database, { at: by.nowMs, actor: "operator", act: "key rotated", subject: made.keyId, detail });
-    return { ok: true, ...made, replaces: keyId, replacesUntil: dateOf(until) };
+    return { ok: true, ...made, scopes: wanted.scopes, replaces: keyId, replacesUntil: dateOf(until) };
   });
 }
 
@@ -101,7 +102,12 @@ interface CreateOptions extends JsonOption {
   readonly ip?: readonly string[];
 }
 
-const onlyTime = "This is the only time the apiKey is shown.";
+/** The name under which a new key is shown: an apiKey pairs a server, a shopKey makes requests. */
+const keyNameOf = (held: readonly string[]): "apiKey" | "shopKey" => (held.includes("agent:pair") ? "apiKey" : "shopKey");
+
+/** The lines that show a key; none if the caller brought a public key. */
+const keyLines = (name: "apiKey" | "shopKey", key: string): string =>
+  key === "" ? "" : `\n${name.padEnd(7)} ${key}\nThis is the only time the ${name} is shown.`;
 
 function create(options: CreateOptions): void {
   const { merchant, scopes: wanted, profile, alg, publicKey, ip = [] } = options;
@@ -115,12 +121,20 @@ function create(options: CreateOptions): void {
     if (!allowed(made)) return;
     const { keyId, apiKey } = made;
     if (options.json === true) {
-      printJson({ keyId, apiKey, merchantId: merchant, scopes: wanted, profile, alg, allowedAddresses: addresses });
+      printJson({
+        keyId,
+        [keyNameOf(wanted)]: apiKey,
+        merchantId: merchant,
+        scopes: wanted,
+        profile,
+        alg,
+        allowedAddresses: addresses,
+      });
       return;
     }
     print(`keyId   ${keyId}\nscopes  ${wanted.join(",")}\nprofile ${profile}, ${alg}`);
     if (addresses.length > 0) print(`from    ${addresses.join(", ")} alone`);
-    if (apiKey !== "") print(`apiKey  ${apiKey}\n${onlyTime}`);
+    if (apiKey !== "") print(keyLines(keyNameOf(wanted), apiKey).trimStart());
   });
 }
 
@@ -137,13 +151,14 @@ function rotate(keyId: string, options: JsonOption & { readonly at?: number; rea
   asOperator(options, (by) => {
     const rotated = rotateKey(by, keyId, options.at ?? by.nowMs + rotationHours * hourMs, options.publicKey);
     if (!allowed(rotated)) return;
-    const { ok: _, ...shown } = rotated;
+    const { keyId: made, apiKey, scopes, replaces, replacesUntil } = rotated;
+    const name = keyNameOf(scopes);
     if (options.json === true) {
-      printJson(shown);
+      printJson({ keyId: made, [name]: apiKey, replaces, replacesUntil });
       return;
     }
-    print(`keyId   ${shown.keyId}${shown.apiKey === "" ? "" : `\napiKey  ${shown.apiKey}\n${onlyTime}`}`);
-    print(`It has the rights of ${keyId}, which ends ${shown.replacesUntil}.`);
+    print(`keyId   ${made}${keyLines(name, apiKey)}`);
+    print(`It has the rights of ${keyId}, which ends ${replacesUntil}.`);
   });
 }
 

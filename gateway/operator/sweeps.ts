@@ -7,7 +7,6 @@ import type { Command } from "commander";
 import { type Refusal, refuse } from "../../base/fault.ts";
 import { familyOf } from "../../chains/families.ts";
 import { formatAmount } from "../../protocol/amount.ts";
-import { csvCell } from "../answer/csv-cell.ts";
 import { nativeOf } from "../balance/funds.ts";
 import type { GatewayConfig } from "../config/config.ts";
 import { type Act, listActsOn } from "../store/audit.ts";
@@ -17,7 +16,7 @@ import { listSignatures } from "../store/signatures.ts";
 import { listSweepNotes, listSweeps, type SweepNoteRow, topUpOf } from "../store/sweeps.ts";
 import { readTransaction } from "../store/transactions.ts";
 import { orderSweeps } from "../sweeps/wishes.ts";
-import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import { allowed, asOperator, type JsonOption, print, printCsv, printJson } from "./command.ts";
 import { areKnown } from "./named.ts";
 import { dateOf, type Operator } from "./people.ts";
 import { amountText, describeActs, type ListOptions, listedActs, withFilters } from "./records.ts";
@@ -62,7 +61,7 @@ function list(options: SweepsOptions): void {
     const rows = listSweeps(database, query).map((row) => listed(row, config));
     const waiting = listSweepNotes(database, null);
     if (options.csv === true) {
-      print([columns.join(","), ...rows.map((row) => columns.map((name) => csvCell(row[name])).join(","))].join("\r\n"));
+      printCsv(columns, rows);
       return;
     }
     if (options.json === true) {

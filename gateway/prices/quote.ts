@@ -11,7 +11,8 @@ import { priceDecimal, priceText } from "./decimal.ts";
 
 export type Quoted =
   | { readonly ok: true; readonly amount: string; readonly quote: Quote }
-  | { readonly ok: false; readonly code: "currency_unpriced" | "price_stale" };
+  /** `comes` is true if a source can bring a price; only an operator renews a typed one. */
+  | { readonly ok: false; readonly code: "currency_unpriced" | "price_stale"; readonly comes: boolean };
 
 /** Decimals that exchanges and wallets accept for a payment. */
 const payableDecimal = 8;
@@ -22,8 +23,8 @@ const ceiling = (dividend: bigint, divisor: bigint): bigint => (dividend + divis
 export function quote(prices: Prices, currency: GatewayCurrency, sum: FiatSum): Quoted {
   const found = prices.of(currency, sum.fiatCurrency);
   if (found === null || found.isStale) {
-    const isPassing = found !== null || prices.canHave(currency, sum.fiatCurrency);
-    return { ok: false, code: isPassing ? "price_stale" : "currency_unpriced" };
+    const comes = found === null ? prices.canHave(currency, sum.fiatCurrency) : found.origin === "markets";
+    return { ok: false, code: found !== null || comes ? "price_stale" : "currency_unpriced", comes };
   }
   const fiat = parseAmount(sum.fiatAmount, fiatDecimal);
   if (!fiat.ok) throw new TypeError("a sum that was not checked");

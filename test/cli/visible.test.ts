@@ -9,7 +9,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { stateFolder } from "../../agent/files/state-folder.ts";
 import { unpaired } from "../../agent/launcher/paired.ts";
 import { AgentError } from "../../base/fault.ts";
-import { shellWord, visible, visibleAll } from "../../base/visible.ts";
+import { jsonText, shellWord, visible, visibleAll } from "../../base/visible.ts";
 import { whyAway } from "../../cli/away.ts";
 import type { Machine } from "../../cli/machine.ts";
 import { askOperator } from "../../cli/operator.ts";
@@ -30,6 +30,13 @@ describe("text of others", () => {
       a: [visible(dirty), 1, null, true],
       [visible(dirty)]: {},
     });
+  });
+
+  it("text of others as JSON moves no cursor, and a program reads the very text", () => {
+    const value = { a: [dirty, 1, null], [dirty]: "\u{e0041} ü" };
+    expect(jsonText(value)).not.toMatch(unseen);
+    expect(JSON.parse(jsonText(value))).toEqual(value);
+    expect(jsonText({ a: "Zürich" })).toBe('{"a":"Zürich"}');
   });
 
   it("text of others is one word in a shell, or none", () => {

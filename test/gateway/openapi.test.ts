@@ -219,6 +219,7 @@ describe("each documented code comes, and no other: ", () => {
         expect(await code(place, { key: elsewhere.apiKey })).toBe("address_not_allowed");
         expect(await code(place, { key: off.shopKey })).toBe("merchant_disabled");
         expect(await code(place, { headers: { "Content-Type": "text/plain" } })).toBe("content_type");
+        expect(await code(place, { headers: { "Content-Encoding": "gzip" } })).toBe("content_encoding");
         expect(await code(place, { to: strict, key: busy })).toBe("rate_limited");
         expect(await raw(`${top}Connection: close\r\n\r\n`)).toBe("request_invalid");
         expect(await raw(`${top}Host: x\r\nExpect: tea\r\nConnection: close\r\n\r\n`)).toBe("expectation_failed");

@@ -239,6 +239,6 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
     lifetimes: { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 },
     sweepsAtOnce: 4,
     callbacks: { allowLoopback: false, allowNetworks: [], retryMs: [], timeoutMs: 1_000 },
-    ...{ contentTypeOnGet: false, logLevel: "silent", alerts: null, metrics: null },
+    ...{ logLevel: "silent", alerts: null, metrics: null },
   };
 }
