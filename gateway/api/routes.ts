@@ -111,8 +111,8 @@ function tokenOf(request: FastifyRequest): string | undefined {
 /**
  * The answer to a media type or a content coding that no operation reads; null without one. A
  * request without a body needs no Content-Type, because generated clients send none; a wrong one is
- * refused. A coding is refused even where the bytes happen to be plain, so that a proxy that decodes
- * and this server never read two bodies. Source: RFC 9110 sections 8.3, 8.4 and 15.5.16.
+ * refused. A coding is refused even where the bytes happen to be plain, so that a proxy that
+ * decodes and this server never read two bodies. Source: RFC 9110 sections 8.3, 8.4 and 15.5.16.
  */
 function mediaProblem({ method, headers }: FastifyRequest): Answer | null {
   const coding = headers["content-encoding"];

@@ -57,8 +57,8 @@ export function answer(event: "config-reload" | "config-refused" | "service-mana
 export const printJson = (value: object): void => void process.stdout.write(`${jsonText(value)}\n`);
 
 /**
- * Prints rows as CSV for a program. Only the cells are made safe to print, because the line ends are
- * CR LF. Source: RFC 4180.
+ * Prints rows as CSV for a program. Only the cells are made safe to print, because the line ends
+ * are CR LF. Source: RFC 4180.
  */
 export function printCsv(columns: readonly string[], rows: readonly Readonly<Record<string, unknown>>[]): void {
   const lines = rows.map((row) => columns.map((name) => visible(csvCell(row[name]))).join(","));

@@ -57,6 +57,10 @@ describe("a deposit", () => {
     expect(await tokenUnits(anvil.url, token, tokens)).toBe(0n);
 
     const sweeps = await listSweeps(rig);
+    const table = await rig.operate("sweeps", "list", "--csv", "--limit", "10000");
+    const lines = table.slice(table.indexOf("transactionId")).split("\r\n");
+    expect(lines.slice(1).map((line) => line.split(",")[0])).toEqual([...sweeps.map(({ transactionId }) => transactionId), ""]);
+    expect(table).not.toContain("\ufffd");
     const topUps = sweeps.filter(({ kind }) => kind === "topup");
     expect(topUps).toMatchObject([{ sweep: ofTokens.transactionId, from: rig.hotAddress, to: tokens, status: 1 }]);
     const rest = await balanceWei(anvil.url, coins);
