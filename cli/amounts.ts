@@ -2,13 +2,13 @@
  * The amount of a withdrawal and its highest fee, in words. A top-up moves the coin that pays the
  * fees, but has the currency of the sweep after it.
  */
-import type { VersionView, WithdrawalView } from "../agent/socket/verbs.ts";
+import type { OperatorView, VersionView } from "../agent/socket/verbs.ts";
 import { familyOf } from "../chains/families.ts";
 import { formatAmount } from "../protocol/amount.ts";
 
 export const ownCoin = "the chain's own coin";
 
-type Amount = Pick<WithdrawalView, "mode" | "amount" | "currency">;
+type Amount = Pick<OperatorView, "mode" | "amount" | "currency">;
 
 /** The amount that a withdrawal pays, within a sentence. */
 export function sumWords({ mode, amount, currency }: Amount): string {
@@ -21,7 +21,7 @@ export function amountWords(one: Amount): string {
 }
 
 /** The mark of a withdrawal that moves money inside the wallet; "" for a payment to a receiver. */
-export function modeMark({ mode }: Pick<WithdrawalView, "mode">): string {
+export function modeMark({ mode }: Pick<OperatorView, "mode">): string {
   return mode === "sweep" ? " (sweep)" : mode === "topup" ? " (top-up)" : "";
 }
 

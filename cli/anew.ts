@@ -2,34 +2,34 @@
  * Hints how to pay a withdrawal that ended unpaid. A shop orders a payment again; the gateway
  * orders sweeps and top-ups itself.
  */
-import type { WithdrawalView } from "../agent/socket/verbs.ts";
+import type { OperatorView } from "../agent/socket/verbs.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 import { remedyIn } from "./status/problems.ts";
 
 /** The way to pay it after all. The gateway repeats its own sweeps. */
-export function anewWords(one: WithdrawalView): string {
+export function anewWords(one: OperatorView): string {
   return isInternal(one.mode) ? sweptAgain(one) : "order it anew under another orderId, if it should still be paid";
 }
 
 /** The gateway repeats a failed sweep after an hour (gateway/sweeps/worth.ts). */
-function sweptAgain(one: WithdrawalView): string {
+function sweptAgain(one: OperatorView): string {
   const whole = `by itself, where it sweeps this currency automatically; else: ${sweepLine(one)}`;
   if (one.code === "SWEEP_UNREACHABLE") return `the gateway orders another one ${whole}`;
   return `the gateway orders it again by itself an hour later, where it sweeps this currency automatically; at once: ${sweepLine(one)}`;
 }
 
-function sweepLine({ mode, account, payer, address }: WithdrawalView): string {
+function sweepLine({ mode, account, payer, address }: OperatorView): string {
   const deposit = mode === "sweep" ? account || payer : address;
   return `autowithdraw-gateway sweeps order ${deposit || "ADDRESS"} at the service`;
 }
 
-export function afterRevert(one: WithdrawalView): string {
+export function afterRevert(one: OperatorView): string {
   return isInternal(one.mode)
     ? `then a person has the address swept after all: ${sweepLine(one)}`
     : "to pay after all, order it anew under another orderId";
 }
 
-export function refusedWords(one: WithdrawalView): string {
+export function refusedWords(one: OperatorView): string {
   const remedy = remedyIn(one.code);
   if (isInternal(one.mode)) {
     const first = sweepRemedies[one.code] ?? remedy;

@@ -6,7 +6,7 @@
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import { approverMax, type OperatorAnswers, type WaitView, type WithdrawalView } from "../agent/socket/verbs.ts";
+import { approverMax, type OperatorAnswers, type OperatorView, type WaitView } from "../agent/socket/verbs.ts";
 import { codes } from "../base/codes.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
@@ -68,14 +68,14 @@ export async function refuse(
 }
 
 /** Does not ask for a yes that changes nothing. The signer judges again itself. */
-function assertRefusable({ state, network, slot }: WithdrawalView): void {
+function assertRefusable({ state, network, slot }: OperatorView): void {
   if (state === "held" || state === "approved" || state === "refused") return;
   const isClosed = closed.includes(state);
   const code = isClosed ? "WITHDRAWAL_CLOSED" : "WITHDRAWAL_BOUND";
   throw new AgentError(code, "none", `${codes[code][3]} (${isClosed ? state : saySlot(network, slot)})`);
 }
 
-const closed: readonly WithdrawalView["state"][] = ["paid", "reverted", "lost", "expired", "cancelled"];
+const closed: readonly OperatorView["state"][] = ["paid", "reverted", "lost", "expired", "cancelled"];
 
 /**
  * The name that stands in the ledger. A user of the socket may give any name: it is only a claim,
@@ -134,7 +134,7 @@ async function decidedUpon(
 
 async function confirmed(
   act: "approve" | "refuse",
-  withdrawal: WithdrawalView,
+  withdrawal: OperatorView,
   options: DecideOptions,
   terminal: Terminal,
 ): Promise<void> {
@@ -149,7 +149,7 @@ async function confirmed(
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
-function done(withdrawal: WithdrawalView, wait: WaitView | null, options: DecideOptions, terminal: Terminal): number {
+function done(withdrawal: OperatorView, wait: WaitView | null, options: DecideOptions, terminal: Terminal): number {
   const { state, address } = withdrawal;
   const sum = sumWords(withdrawal);
   const first = wait?.confirmed ?? null;

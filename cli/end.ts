@@ -7,7 +7,7 @@
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
 import type { EndPlan } from "../agent/socket/stuck.ts";
-import type { WithdrawalView } from "../agent/socket/verbs.ts";
+import type { OperatorView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { saySlot } from "../chains/families.ts";
@@ -50,7 +50,7 @@ async function confirmed(id: string, terminal: Terminal): Promise<void> {
     throw new AgentError("COMMAND_DECLINED", "none", "not answered with yes: nothing was changed");
 }
 
-function planWords(one: WithdrawalView, { counted }: EndPlan): string {
+function planWords(one: OperatorView, { counted }: EndPlan): string {
   const { network, slot, account, versions } = one;
   const dearest = versions.map(({ feeMax }) => BigInt(feeMax)).sort((a, b) => (a < b ? 1 : -1))[0] ?? 0n;
   const fee = feeWords(dearest, network);

@@ -2,7 +2,7 @@
  * For chains with exclusion by expiry: says if the attempts of a withdrawal are void, and if the
  * courier or an operator starts the next one. Touches nothing; the signer judges again itself.
  */
-import type { LedgerLine, SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
+import type { LedgerLine, OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
 import { parseAmount } from "../protocol/amount.ts";
 import { isInternal } from "../protocol/job-mode.ts";
 
@@ -17,7 +17,7 @@ const courierVersionsMax = 14;
 export type NextMaker = "courier" | "above" | "many" | "unknown" | "nobody";
 
 interface Judged {
-  readonly one: WithdrawalView;
+  readonly one: OperatorView;
   readonly status: Pick<SignerStatus, "limits"> | null;
   readonly nowMs: number; // Unix milliseconds
 }
@@ -36,7 +36,7 @@ export function nextMakerOf({ one, status, nowMs }: Judged): NextMaker {
 }
 
 /** True if something was signed, and both gateway and courier have called all of it void. */
-export function isDead({ versions }: WithdrawalView): boolean {
+export function isDead({ versions }: OperatorView): boolean {
   return versions.length > 0 && versions.every(({ dead }) => dead === "both");
 }
 

@@ -5,7 +5,7 @@
  */
 
 import type { SpendView } from "../agent/socket/recovery-plan.ts";
-import type { CourierStatus, LedgerLine, SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
+import type { CourierStatus, LedgerLine, OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
 import { codes } from "../base/codes.ts";
 import { slotWord, waitingOf } from "../chains/families.ts";
 import { isInternal } from "../protocol/job-mode.ts";
@@ -24,7 +24,7 @@ export interface Outlook {
 
 /** A withdrawal, and the facts for its diagnosis. */
 interface Judged {
-  readonly one: WithdrawalView;
+  readonly one: OperatorView;
   readonly history: readonly LedgerLine[];
   readonly spends: readonly SpendView[]; // outgoing transactions that may have paid it
   readonly status: SignerStatus | null; // null when no signer answered
@@ -98,11 +98,11 @@ export function outlookOf(judged: Judged): Outlook {
   }
 }
 
-function beyondOutlook({ transactionId }: WithdrawalView): Outlook {
+function beyondOutlook({ transactionId }: OperatorView): Outlook {
   return stuck(`${codes[unreachable][3]} (${unreachable})`, typed(`end ${transactionId}`));
 }
 
-function codeOf({ code }: WithdrawalView): string {
+function codeOf({ code }: OperatorView): string {
   return code === "" ? "" : ` (${code})`;
 }
 
@@ -110,18 +110,18 @@ function endedOutlook(why: string, what: string): Outlook {
   return { verdict: "ended, nothing paid", why, what };
 }
 
-function endWords({ versions }: WithdrawalView): string {
+function endWords({ versions }: OperatorView): string {
   return versions.length === 0 ? "before anything was signed" : "and no block takes any more what was signed of it";
 }
 
-function expiredWords(one: WithdrawalView): string {
+function expiredWords(one: OperatorView): string {
   if (one.code === unreachable)
     return `a person ended it, since the chain could not reach its ${slotWord([one.network])} (${unreachable})`;
   if (one.isCancelling !== true) return `it ran out${codeOf(one)} ${endWords(one)}, and never comes back`;
   return `a person cancelled it${one.versions.length === 0 ? "" : ","} ${endWords(one)}`;
 }
 
-function heldOutlook(one: WithdrawalView, compared: Compared): Outlook {
+function heldOutlook(one: OperatorView, compared: Compared): Outlook {
   const address = one.address === "" ? " --address ADDRESS" : "";
   const type = `${typed(`approve ${one.transactionId}${address}`)}, or refuse in its place`;
   const isOfRecovery = one.code === "RECOVERY_HOLD";
@@ -234,7 +234,7 @@ function oneAtATimeOutlook(code: "SWEEP_OR_TOPUP_OPEN"): Outlook {
  * All signed attempts are void, and the chain would revert any other one. An operator may wait for
  * the receiver, or end the withdrawal.
  */
-function revertingOutlook({ transactionId }: WithdrawalView): Outlook {
+function revertingOutlook({ transactionId }: OperatorView): Outlook {
   return stuck(
     `every version so far is dead, and ${wouldRevert} as well if it were signed again`,
     `look whether the receiver can take this token: then it is signed again by itself; or ${typed(`cancel ${transactionId}`)}, and it ends unpaid`,
@@ -319,7 +319,7 @@ const waitRemedies: Readonly<Record<string, string>> = {
   "the token's balance cannot be read": "check contract and nodes of this currency in config.json",
 };
 
-function raised(fee: string, { mode }: WithdrawalView): string {
+function raised(fee: string, { mode }: OperatorView): string {
   const limit = fee === "POLICY_FEE_ABOVE_DAY" ? "maxFeePerDay" : "maxFee";
   return `raise ${isInternal(mode) ? "sweeps." : ""}${limit} in config.json and reload`;
 }

@@ -3,7 +3,7 @@
  * recovery holds. Nothing is shortened.
  */
 import type { RecoveryAccountView, RecoveryPlan, SpendView } from "../agent/socket/recovery-plan.ts";
-import type { SignerStatus, WithdrawalView } from "../agent/socket/verbs.ts";
+import type { OperatorView, SignerStatus } from "../agent/socket/verbs.ts";
 import { familyOf, farthestSlot, slotWord } from "../chains/families.ts";
 import { table } from "./terminal.ts";
 
@@ -41,7 +41,7 @@ export function isHolding(status: Pick<SignerStatus, "recovery"> | null): boolea
  * The state on chain for a waiting withdrawal, if transactions are listed or a recovery holds it;
  * else "".
  */
-export function chainWords({ code }: Pick<WithdrawalView, "code">, { spends, isCompared }: Compared): string {
+export function chainWords({ code }: Pick<OperatorView, "code">, { spends, isCompared }: Compared): string {
   if (spends.length > 0) return `the chain shows ${countOf(spends)} that may have paid it, below`;
   if (code !== "RECOVERY_HOLD") return "";
   return isCompared
@@ -50,7 +50,7 @@ export function chainWords({ code }: Pick<WithdrawalView, "code">, { spends, isC
 }
 
 /** The same as a first action; "" for nothing. */
-export function compareWords(one: Pick<WithdrawalView, "code">, compared: Compared): string {
+export function compareWords(one: Pick<OperatorView, "code">, compared: Compared): string {
   const { spends } = compared;
   if (spends.length === 1) return "first compare it with the spend below, which may have paid it; then ";
   if (spends.length > 1) return `first compare it with the ${countOf(spends)} below: one of them may have paid it; then `;

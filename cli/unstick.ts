@@ -6,7 +6,7 @@
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import type { UnstickPlan, WithdrawalView } from "../agent/socket/verbs.ts";
+import type { OperatorView, UnstickPlan } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { familyOf, saySlot, waitingOf } from "../chains/families.ts";
@@ -64,11 +64,11 @@ const afterWords = {
  * On a chain with exclusion by expiry, the operator's decision signs nothing: the courier starts
  * another attempt, or none follows.
  */
-function isOrder({ network }: WithdrawalView): boolean {
+function isOrder({ network }: OperatorView): boolean {
   return waitingOf(network) !== null;
 }
 
-function orderedWords({ state }: WithdrawalView, { act, version }: UnstickPlan): string {
+function orderedWords({ state }: OperatorView, { act, version }: UnstickPlan): string {
   if (act === "replace")
     return `ordered: the courier has version ${version} made with its next look at the chain; show follows it`;
   return state === "expired"
@@ -88,7 +88,7 @@ async function confirmed(act: string, id: string, options: UnstickOptions, termi
 }
 
 /** Everything to which a yes agrees, and its meaning on chain. */
-function planWords(withdrawal: WithdrawalView, plan: UnstickPlan): string {
+function planWords(withdrawal: OperatorView, plan: UnstickPlan): string {
   if (isOrder(withdrawal)) return orderWords(withdrawal, plan);
   const before = withdrawal.versions.at(-1);
   const { fees } = familyOf(withdrawal.network);
@@ -103,7 +103,7 @@ function planWords(withdrawal: WithdrawalView, plan: UnstickPlan): string {
 }
 
 /** The effect of an operator's decision on a chain without replacements. */
-function orderWords(withdrawal: WithdrawalView, { act, version }: UnstickPlan): string {
+function orderWords(withdrawal: OperatorView, { act, version }: UnstickPlan): string {
   const sum = sumWords(withdrawal);
   const isDead = withdrawal.versions.every(({ dead }) => dead === "both");
   const does =
@@ -124,7 +124,7 @@ function orderWords(withdrawal: WithdrawalView, { act, version }: UnstickPlan): 
   return `\n${fields(lines)}\n`;
 }
 
-function onChain(withdrawal: WithdrawalView, { act }: UnstickPlan): string {
+function onChain(withdrawal: OperatorView, { act }: UnstickPlan): string {
   const { network, slot, state, versions } = withdrawal;
   const sum = sumWords(withdrawal);
   const oneOf = `one version of ${slot === "" ? "it" : saySlot(network, slot)} comes into a block`;

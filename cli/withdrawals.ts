@@ -4,7 +4,7 @@
 
 import type { StateFolder } from "../agent/files/state-folder.ts";
 import { exitCodes } from "../agent/launcher/verdict.ts";
-import type { LedgerLine, SignerStatus, VersionView, WaitView, WithdrawalView } from "../agent/socket/verbs.ts";
+import type { LedgerLine, OperatorView, SignerStatus, VersionView, WaitView } from "../agent/socket/verbs.ts";
 import { AgentError } from "../base/fault.ts";
 import { jsonText } from "../base/visible.ts";
 import { slotWord } from "../chains/families.ts";
@@ -24,7 +24,7 @@ export interface ListOptions {
 }
 
 /** The meaning of each state for an operator. */
-const stateWords = (slot: string): Readonly<Record<WithdrawalView["state"], string>> => ({
+const stateWords = (slot: string): Readonly<Record<OperatorView["state"], string>> => ({
   held: "held: waits for approve or refuse",
   approved: "approved: nothing is bound or signed yet",
   intent: `intent: its ${slot} is bound, not yet signed`,
@@ -42,7 +42,7 @@ const stateWords = (slot: string): Readonly<Record<WithdrawalView["state"], stri
 });
 
 /** On a chain with exclusion by expiry, a withdrawal may expire after it was signed. */
-function wordsOf({ state, network, versions, code }: WithdrawalView): string {
+function wordsOf({ state, network, versions, code }: OperatorView): string {
   if (state === "expired" && code === "SWEEP_UNREACHABLE") return "expired: a person ended it, and the chain could not reach it";
   if (state === "expired" && versions.length > 0) return "expired: all that was signed is dead, and nothing was paid";
   return stateWords(slotWord([network]))[state];
@@ -95,7 +95,7 @@ export async function listWithdrawals(state: StateFolder, options: ListOptions, 
 }
 
 /** A cancel does not end a withdrawal at once, and the state does not show it. */
-function stateCell({ state, isCancelling, versions }: WithdrawalView): string {
+function stateCell({ state, isCancelling, versions }: OperatorView): string {
   const isCancelled = isCancelling === true || versions.some(({ isCancel }) => isCancel === true);
   const isElsewise = state === "paid" || state === "reverted" || state === "lost" || state === "cancelled";
   return isCancelled && !isElsewise ? `${state}, cancelled by a person` : state;
@@ -141,7 +141,7 @@ function nowWords({ verdict, why, what }: Outlook): string {
  * withdrawal that waits for no operator.
  */
 export function describe(
-  one: WithdrawalView,
+  one: OperatorView,
   wait: WaitView | null,
   compared: Compared = { spends: [], isCompared: false },
 ): string {
@@ -167,11 +167,11 @@ export function describe(
   return `${fields(rows)}\n`;
 }
 
-function noAddress({ state }: WithdrawalView): string {
+function noAddress({ state }: OperatorView): string {
   return state === "held" ? "none yet: give it with --address" : "none";
 }
 
-function isWaiting({ state }: WithdrawalView): boolean {
+function isWaiting({ state }: OperatorView): boolean {
   return state === "held" || state === "quarantined";
 }
 
@@ -197,7 +197,7 @@ function destinationRows(wait: WaitView | null, chain: string): readonly (readon
 /**
  * The operators who have approved or must approve, and the time when policy decides without them.
  */
-function waitRows({ expiresAt }: WithdrawalView, wait: WaitView | null): readonly (readonly [string, string])[] {
+function waitRows({ expiresAt }: OperatorView, wait: WaitView | null): readonly (readonly [string, string])[] {
   if (wait === null) return [];
   const rows: (readonly [string, string])[] = [];
   if (wait.until > 0)
@@ -220,7 +220,7 @@ function waitRows({ expiresAt }: WithdrawalView, wait: WaitView | null): readonl
  * A slot or a hold by a recovery does not end with time. But a withdrawal that expired meanwhile
  * can no longer be approved.
  */
-function expiresWords({ state, code, network, expiresAt }: WithdrawalView): string {
+function expiresWords({ state, code, network, expiresAt }: OperatorView): string {
   if (state === "quarantined") return `never: its ${slotWord([network])} is bound`;
   const isOfRecovery = state === "held" && code === "RECOVERY_HOLD";
   return isOfRecovery
@@ -228,7 +228,7 @@ function expiresWords({ state, code, network, expiresAt }: WithdrawalView): stri
     : momentHere(expiresAt);
 }
 
-function versionsOf({ network, versions }: WithdrawalView, columns: number | undefined): string {
+function versionsOf({ network, versions }: OperatorView, columns: number | undefined): string {
   if (versions.length === 0) return "";
   const waits = versions.some(({ until }) => until !== undefined);
   const rows = versions.map((one) => [

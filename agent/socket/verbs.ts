@@ -47,26 +47,21 @@ export interface VersionView {
   readonly isOut?: true;
 }
 
-/** A withdrawal as courier and operators see it. */
-export interface WithdrawalView {
+/** A withdrawal as the courier sees it: only the fields that it reads. */
+export interface CourierView {
   readonly transactionId: string;
-  readonly orderId: string;
   readonly sequence: number;
   readonly mode: JobMode;
   readonly currency: string;
   readonly chain: string; // name in config.json
   readonly network: string; // CAIP-2
   readonly contract: string; // token contract, "" for the native coin
-  readonly decimal: number;
   readonly amount: string; // decimal string
   readonly amountUnits: string;
   readonly address: string;
-  readonly tag: string;
   readonly state: WithdrawalState;
   readonly code: string; // why held, refused, expired; "" otherwise
-  readonly requestedAt: number;
   readonly changedAt: number;
-  readonly expiresAt: number;
   readonly payer: string; // the address that pays, or will pay
   readonly account: string; // sender, "" before INTENT
   readonly slot: string; // its slot, "" before INTENT
@@ -76,6 +71,15 @@ export interface WithdrawalView {
    * well.
    */
   readonly isOver: boolean;
+}
+
+/** A withdrawal as operators see it. No answer on the courier's socket has this type. */
+export interface OperatorView extends CourierView {
+  readonly orderId: string;
+  readonly decimal: number;
+  readonly tag: string;
+  readonly requestedAt: number;
+  readonly expiresAt: number;
   /** An operator has cancelled it; with exclusion by expiry, no other version follows. */
   readonly isCancelling?: boolean;
   // named by an approval, so that nothing changes between view and yes
@@ -87,7 +91,7 @@ export interface WithdrawalView {
  * `observed` has no bytes.
  */
 export type WithdrawalStep = Pick<
-  WithdrawalView,
+  CourierView,
   "transactionId" | "state" | "code" | "changedAt" | "account" | "slot" | "versions" | "isOver"
 >;
 
@@ -146,10 +150,10 @@ export interface CourierAnswers {
     readonly paused: boolean; // an operator stopped new signatures
     readonly accounts: readonly AccountView[];
     // every withdrawal that is not over, with released bytes
-    readonly open: readonly WithdrawalView[];
+    readonly open: readonly CourierView[];
   };
   // the withdrawals that this envelope touched; empty for a welcome
-  admit: { readonly withdrawals: readonly WithdrawalView[] };
+  admit: { readonly withdrawals: readonly CourierView[] };
   sign: { readonly withdrawal: WithdrawalStep };
   replace: { readonly withdrawal: WithdrawalStep };
   // newly released, with raw, and newly ended
@@ -169,7 +173,7 @@ export interface CourierAnswers {
  */
 export type Push =
   | { readonly push: "statement"; readonly frame: string; readonly after: number; readonly head: Head }
-  | { readonly push: "changed"; readonly withdrawal: WithdrawalView }
+  | { readonly push: "changed"; readonly withdrawal: CourierView }
   | { readonly push: "locked"; readonly code: string }
   | { readonly push: "paused"; readonly paused: boolean }
   /** The resync is done, and the handshake of this run with it. */
@@ -278,7 +282,7 @@ export interface OperatorRequests {
    */
   show: { readonly transactionId: string; readonly address?: string };
   /**
-   * `digest` is WithdrawalView.approvalDigest as shown; `address` only if the withdrawal has none.
+   * `digest` is OperatorView.approvalDigest as shown; `address` only if the withdrawal has none.
    */
   approve: { readonly transactionId: string; readonly digest: string; readonly address: string; readonly approver: string };
   refuse: { readonly transactionId: string; readonly approver: string };
@@ -307,9 +311,9 @@ export interface OperatorRequests {
 export type OperatorVerb = keyof OperatorRequests;
 export interface OperatorAnswers {
   status: { readonly status: SignerStatus };
-  list: { readonly withdrawals: readonly WithdrawalView[] };
+  list: { readonly withdrawals: readonly OperatorView[] };
   show: {
-    readonly withdrawal: WithdrawalView;
+    readonly withdrawal: OperatorView;
     readonly history: readonly LedgerLine[];
     readonly wait: WaitView | null;
     readonly spends: readonly SpendView[]; // transactions that may have paid it already
@@ -317,10 +321,10 @@ export interface OperatorAnswers {
   /**
    * `wait` is present while a second person's yes is needed, or if this person had approved before.
    */
-  approve: { readonly withdrawal: WithdrawalView; readonly wait: WaitView | null };
-  refuse: { readonly withdrawal: WithdrawalView };
-  unstick: { readonly withdrawal: WithdrawalView; readonly plan: UnstickPlan };
-  end: { readonly withdrawal: WithdrawalView; readonly plan: EndPlan };
+  approve: { readonly withdrawal: OperatorView; readonly wait: WaitView | null };
+  refuse: { readonly withdrawal: OperatorView };
+  unstick: { readonly withdrawal: OperatorView; readonly plan: UnstickPlan };
+  end: { readonly withdrawal: OperatorView; readonly plan: EndPlan };
   pause: { readonly paused: boolean };
   recover: { readonly plan: RecoveryPlan; readonly done: boolean };
   finish: {

@@ -3,7 +3,7 @@
  * past payments. Pure.
  */
 
-import type { LimitView, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { LimitView, OperatorView, SignerStatus } from "../../agent/socket/verbs.ts";
 import { type Code, codes } from "../../base/codes.ts";
 import { AgentError } from "../../base/fault.ts";
 import { type Finding, faultFound, finding } from "../../base/finding.ts";
@@ -54,7 +54,7 @@ const factorMax = 100n;
  * Finds limits far above all payments. `withdrawals`: the newest ones of the signer's list, in any
  * state.
  */
-export function judgeLimits(limits: readonly LimitView[], withdrawals: readonly WithdrawalView[]): readonly Finding[] {
+export function judgeLimits(limits: readonly LimitView[], withdrawals: readonly OperatorView[]): readonly Finding[] {
   return limits.flatMap((limit) => {
     const paid = withdrawals.filter((one) => one.currency === limit.currency && one.slot !== "");
     const [first] = paid;
@@ -68,7 +68,7 @@ export function judgeLimits(limits: readonly LimitView[], withdrawals: readonly 
 }
 
 /** The largest sum within 24 hours, in base units. */
-function largestDay(paid: readonly WithdrawalView[]): bigint {
+function largestDay(paid: readonly OperatorView[]): bigint {
   const byTime = [...paid].sort((a, b) => a.requestedAt - b.requestedAt);
   let most = 0n;
   let sum = 0n;
@@ -87,7 +87,7 @@ function largestDay(paid: readonly WithdrawalView[]): bigint {
 function wideFindings(
   limit: LimitView,
   key: "maxPerWithdrawal" | "maxPerDay",
-  { decimal }: WithdrawalView,
+  { decimal }: OperatorView,
   usedUnits: bigint,
   usedWords: string,
 ): readonly Finding[] {

@@ -7,7 +7,7 @@
 import type { KeyObject } from "node:crypto";
 import { Transaction } from "ethers";
 import { type AnswerTo, createSocketClient, type SocketClient } from "../../agent/socket/client.ts";
-import type { CourierAnswers, CourierRequests, VersionView, WithdrawalStep, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { CourierAnswers, CourierRequests, CourierView, VersionView, WithdrawalStep } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
 import { openEnvelope, publicKeyHex } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
@@ -201,7 +201,7 @@ export class Counterpart {
     await ask(client, "admit", { frame: base64(frame) });
   }
 
-  async #advance(client: Client, folder: SignerFolder, view: WithdrawalView): Promise<void> {
+  async #advance(client: Client, folder: SignerFolder, view: CourierView): Promise<void> {
     const { transactionId, state } = view;
     for (const version of view.versions) this.#keep(view, version);
     if (state === "approved" || state === "intent") {
@@ -235,7 +235,7 @@ export class Counterpart {
   }
 
   /** The chain takes the newest version that is out, once per nonce. */
-  #mine(folder: SignerFolder, view: WithdrawalView): Mined | null {
+  #mine(folder: SignerFolder, view: CourierView): Mined | null {
     const raw = view.versions.filter((version) => version.raw !== undefined).at(-1)?.raw;
     if (raw === undefined) return null;
     const transaction = Transaction.from(raw);
@@ -363,6 +363,6 @@ function base64(frame: Uint8Array): string {
 }
 
 /** One version, and old enough for a second: the signer wants half a minute between the two. */
-function isRipe({ versions }: WithdrawalView): boolean {
+function isRipe({ versions }: CourierView): boolean {
   return versions.length === 1 && Date.now() - (versions[0]?.signedAt ?? 0) >= versionsApartMs;
 }

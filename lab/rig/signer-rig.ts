@@ -17,6 +17,7 @@ import type { SignerOptions } from "../../agent/signer/rim/signer-options.ts";
 import { StopMark } from "../../agent/signer/rim/stop-mark.ts";
 import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
 import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
+import { operatorViewOf } from "../../agent/signer/sockets/operator-view.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
@@ -25,10 +26,10 @@ import type {
   AccountView,
   CourierAnswers,
   LedgerLine,
+  OperatorView,
   Push,
   SignerStatus,
   WaitView,
-  WithdrawalView,
 } from "../../agent/socket/verbs.ts";
 import { agentEvents } from "../../base/events.ts";
 import { parseJson } from "../../base/json.ts";
@@ -100,8 +101,8 @@ export interface AnyAnswer
   readonly code: string;
   readonly detail: string;
   readonly effect: string;
-  readonly withdrawal: WithdrawalView;
-  readonly withdrawals: readonly WithdrawalView[];
+  readonly withdrawal: OperatorView;
+  readonly withdrawals: readonly OperatorView[];
   readonly account: AccountView;
   readonly frames: readonly string[];
   readonly first: FirstSlotView;
@@ -294,11 +295,11 @@ export class Rig {
     return this;
   }
 
-  /** One new job, admitted. */
-  request(change: Partial<Job> = {}): WithdrawalView {
+  /** One new job, admitted; the operator's view of it. */
+  request(change: Partial<Job> = {}): OperatorView {
     this.gateway.job(change, this.now);
     const answer = this.admit(this.gateway.jobs([this.gateway.texts.at(-1)!], { at: this.now }));
-    return answer.withdrawals[0]!;
+    return operatorViewOf(this.core.book.find(answer.withdrawals[0]!.transactionId)!, this.core.policy);
   }
 
   /**
@@ -317,13 +318,13 @@ export class Rig {
   }
 
   /** From request to released bytes. */
-  pay(change: Partial<Job> = {}): WithdrawalView {
+  pay(change: Partial<Job> = {}): OperatorView {
     const view = this.request(change);
     this.ask("sign", { transactionId: view.transactionId, facts });
     return { ...view, ...this.acknowledge().withdrawals[0]! };
   }
 
-  show(transactionId: string): WithdrawalView {
+  show(transactionId: string): OperatorView {
     return this.operate("show", { transactionId }).withdrawal;
   }
 

@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { type ChainDoor, createChainDoor } from "../../agent/courier/nodes/chain.ts";
 import { foresee } from "../../agent/courier/nodes/foresight.ts";
 import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
-import type { WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { CourierView } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
 import { addressTopic, transferTopic } from "../../chains/evm/erc20.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
@@ -234,16 +234,16 @@ describe("the door to the chain", () => {
 describe("the independent reading", () => {
   it("the independent reading finds each single difference", async () => {
     const rig = await rigOn();
-    const told: Partial<WithdrawalView>[] = [];
+    const told: Partial<CourierView>[] = [];
     rig.tamper = (verb, answer) => {
       if (verb === "admit" || verb === "release") {
-        told.push(...((answer as unknown as { withdrawals?: Partial<WithdrawalView>[] }).withdrawals ?? []));
+        told.push(...((answer as unknown as { withdrawals?: Partial<CourierView>[] }).withdrawals ?? []));
       }
       return answer;
     };
     const { transactionId } = rig.gateway.order({ address: receiver() });
     await paid(rig, transactionId);
-    const view = Object.assign({}, ...told) as WithdrawalView;
+    const view = Object.assign({}, ...told) as CourierView;
     const version = view.versions[0]!;
     const read = createReadBack(rig.settings);
     expect(await read(view, version)).toBe("");

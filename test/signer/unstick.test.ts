@@ -5,7 +5,7 @@
  */
 import { Transaction } from "ethers";
 import { describe, expect, it } from "vitest";
-import type { UnstickPlan, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { OperatorView, UnstickPlan } from "../../agent/socket/verbs.ts";
 import { type AnyAnswer, facts, hot, Rig, settings } from "../../lab/rig/signer-rig.ts";
 
 type Shown = AnyAnswer & { readonly plan: UnstickPlan };
@@ -23,7 +23,7 @@ function order(rig: Rig, act: "replace" | "cancel", transactionId: string, numbe
 }
 
 /** The bytes of the newest version, read by code that is not ours. */
-function newest({ versions }: WithdrawalView): Transaction {
+function newest({ versions }: OperatorView): Transaction {
   return Transaction.from(versions.at(-1)!.raw!);
 }
 

@@ -6,11 +6,11 @@ import type {
   CourierStatus,
   LedgerLine,
   LimitView,
+  OperatorView,
   SignerStatus,
   StuckView,
   VersionView,
   WaitView,
-  WithdrawalView,
 } from "../../agent/socket/verbs.ts";
 import type { Machine, UnitView } from "../../cli/machine.ts";
 import { nowMs, ordinary, rig } from "./command-rig.ts";
@@ -62,7 +62,7 @@ export function ill(change: Partial<SignerStatus>, courier: Partial<CourierStatu
 }
 
 /** One withdrawal in this state, behind a healthy signer or one that `status` makes ill. */
-export function shown(change: Partial<WithdrawalView>, status: () => void = ill({})): () => void {
+export function shown(change: Partial<OperatorView>, status: () => void = ill({})): () => void {
   return () => {
     status();
     rig.signer.answers = {
@@ -77,7 +77,7 @@ export const tronVersion: VersionView = {
   ...{ version: 1, txHash: "9f".repeat(32), facts: {}, feeMax: "16635625", signedAt: 1795210805000 },
   until: 1795211102000,
 };
-export const tronWithdrawal: WithdrawalView = {
+export const tronWithdrawal: OperatorView = {
   ...broadcast,
   ...{ transactionId, currency: "usdt-trc20", decimal: 6, amount: "125.5", amountUnits: "125500000", slot: "7" },
   ...{ chain: "tron", network: tronNetwork, contract: "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t" },
@@ -194,7 +194,7 @@ const lastWords = {
  */
 function ending(dead: VersionView["dead"], isCancelling = false): () => void {
   const version = { ...tronVersion, ...(dead === undefined ? {} : { dead }) };
-  const withdrawal: WithdrawalView = { ...tronWithdrawal, versions: [version], ...(isCancelling ? { isCancelling } : {}) };
+  const withdrawal: OperatorView = { ...tronWithdrawal, versions: [version], ...(isCancelling ? { isCancelling } : {}) };
   const words = "waits for chain time 21:47:02 (UTC), now 21:44:15";
   const alive = "version 1 ends at 2026-11-20T21:45:02.000Z by the chain's own time: nobody has called it dead";
   return () => {
@@ -293,7 +293,7 @@ export const faults: Readonly<Record<string, () => Promise<void> | void>> = {
   "in recovery": ill({ recovery: "RECOVERY_HOLD" }),
   "a person is waited for": () => {
     ill({ counts: { ...well.counts, held: 1, quarantined: 1 } })();
-    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "POLICY_MANUAL" };
+    const quarantined: OperatorView = { ...broadcast, state: "quarantined", code: "POLICY_MANUAL" };
     rig.signer.answers = {
       ...rig.signer.answers,
       list: () => ({ withdrawals: [held, quarantined, { ...broadcast, transactionId: "1".repeat(32) }] }),
@@ -374,7 +374,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   waits: () => {
     const courier = { ...courierWell, waiting: [{ transactionId, why: "ACCOUNT_WAITS" }] };
     const counts = { ...well.counts, held: 0, broadcast: 0, approved: 1, quarantined: 1 };
-    const quarantined: WithdrawalView = { ...broadcast, state: "quarantined", code: "POLICY_MANUAL", versions: [] };
+    const quarantined: OperatorView = { ...broadcast, state: "quarantined", code: "POLICY_MANUAL", versions: [] };
     rig.signer.answers = {
       status: () => ({ status: { ...well, courier, counts, policyLooser: ["eth maxPerDay 20, was 10"] } }),
       list: () => ({ withdrawals: [{ ...held, state: "approved", code: "" }, quarantined] }),
@@ -441,7 +441,7 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
   // Two people are wanted; the first yes is there as soon as somebody has given it.
   two: () => {
     let wait: WaitView | null = { ...waiting, needsTwo: true };
-    let withdrawal: WithdrawalView = { ...held, code: "POLICY_TWO_APPROVERS" };
+    let withdrawal: OperatorView = { ...held, code: "POLICY_TWO_APPROVERS" };
     const history: LedgerLine[] = [];
     rig.signer.answers = {
       show: () => ({ withdrawal, history, wait, spends: [] }),
@@ -463,16 +463,16 @@ export const scenes: Readonly<Record<string, () => Promise<void> | void>> = {
     };
   },
   alike: () => {
-    const withdrawal: WithdrawalView = { ...held, address: twin, code: "POLICY_LOOKALIKE" };
+    const withdrawal: OperatorView = { ...held, address: twin, code: "POLICY_LOOKALIKE" };
     rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, likeness }, spends: [] }) };
   },
   delayed: () => {
-    const withdrawal: WithdrawalView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
+    const withdrawal: OperatorView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
     const until = held.requestedAt + 3_600_000;
     rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until }, spends: [] }) };
   },
   "delayed beyond": () => {
-    const withdrawal: WithdrawalView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
+    const withdrawal: OperatorView = { ...held, code: "POLICY_NEW_DESTINATION_DELAY" };
     const until = held.expiresAt + 3_600_000;
     rig.signer.answers = { show: () => ({ withdrawal, history: [], wait: { ...waiting, isNew: true, until }, spends: [] }) };
   },

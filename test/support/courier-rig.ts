@@ -19,7 +19,7 @@ import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
 import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
 import { type LineServer, listenLines } from "../../agent/signer/sockets/line-server.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
-import type { Answer, CourierAnswers, CourierRequests, Push, Request, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { Answer, CourierAnswers, CourierRequests, OperatorView, Push, Request } from "../../agent/socket/verbs.ts";
 import { createEvmNodes } from "../../chains/evm/node.ts";
 import { createPayer } from "../../chains/evm/node-payer.ts";
 import { agentId, Rig, settings as rigSettings, vault } from "../../lab/rig/signer-rig.ts";
@@ -294,7 +294,7 @@ export class CourierRig {
     this.courier = null;
   }
 
-  view(transactionId: string): WithdrawalView | null {
+  view(transactionId: string): OperatorView | null {
     const withdrawal = this.signer.core.book.find(transactionId);
     return withdrawal === undefined || withdrawal.state === "requested" ? null : this.signer.show(transactionId);
   }

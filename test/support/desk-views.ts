@@ -10,7 +10,7 @@ import {
   type DeskState,
   step,
 } from "../../agent/courier/desk/desk.ts";
-import type { CourierAnswers, VersionView, WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { CourierAnswers, CourierView, VersionView, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { familyOf } from "../../chains/families.ts";
 
 export const account = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
@@ -33,44 +33,33 @@ export function versionOf(version: number, over: Partial<VersionView> = {}): Ver
   };
 }
 
-export function viewOf(sequence: number, state: WithdrawalState, over: Partial<WithdrawalView> = {}): WithdrawalView {
+export function viewOf(sequence: number, state: WithdrawalState, over: Partial<CourierView> = {}): CourierView {
   const bound = !["held", "approved", "refused", "expired"].includes(state);
   return {
     transactionId: idOf(sequence),
-    orderId: `order-${sequence}`,
     sequence,
     mode: "auto",
     currency: "eth",
     chain: "local",
     network: "eip155:31337",
     contract: "",
-    decimal: 18,
     amount: "1",
     amountUnits: `${10n ** 18n}`,
     address: destination,
-    tag: "",
     state,
     code: "",
-    requestedAt: 1,
     changedAt: 1,
-    expiresAt: 10 ** 12,
     payer: account,
     account: bound ? account : "",
     slot: bound ? `${sequence}` : "",
     versions: [],
     isOver: ["refused", "expired", "settled"].includes(state),
-    approvalDigest: "",
     ...over,
   };
 }
 
 /** A view from `released` on: its versions carry bytes. */
-export function sentView(
-  sequence: number,
-  state: WithdrawalState,
-  versions = 1,
-  over: Partial<WithdrawalView> = {},
-): WithdrawalView {
+export function sentView(sequence: number, state: WithdrawalState, versions = 1, over: Partial<CourierView> = {}): CourierView {
   const list = Array.from({ length: versions }, (_, i) =>
     versionOf(i + 1, { txHash: hashOf(sequence, i + 1), raw: `0x02${sequence}${i + 1}` }),
   );
@@ -81,7 +70,7 @@ export function hashOf(sequence: number, version: number): string {
   return `0x${`${sequence.toString(16)}${version.toString(16).padStart(4, "0")}`.padStart(64, "0")}`;
 }
 
-export function helloOf(open: readonly WithdrawalView[], over: Partial<CourierAnswers["hello"]> = {}): CourierAnswers["hello"] {
+export function helloOf(open: readonly CourierView[], over: Partial<CourierAnswers["hello"]> = {}): CourierAnswers["hello"] {
   return {
     agent: "00".repeat(8),
     epoch: 1,
@@ -125,11 +114,7 @@ export interface Driver {
   tick(ms: number): readonly DeskEffect[];
 }
 
-export function drive(
-  open: readonly WithdrawalView[],
-  over: Partial<CourierAnswers["hello"]> = {},
-  inFlightMax?: number,
-): Driver {
+export function drive(open: readonly CourierView[], over: Partial<CourierAnswers["hello"]> = {}, inFlightMax?: number): Driver {
   const desk = createDesk(inFlightMax === undefined ? {} : { inFlightMax });
   const driver: Driver = {
     desk,

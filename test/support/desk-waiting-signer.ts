@@ -3,7 +3,7 @@
  * keeps the rules, and complains when the desk breaks one.
  */
 import type { DeskEffect } from "../../agent/courier/desk/desk.ts";
-import type { VersionView, WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { CourierView, VersionView, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { families, waitingOf } from "../../chains/families.ts";
 import type { Facts, Waiting } from "../../chains/family.ts";
 import { helloOf, viewOf } from "./desk-views.ts";
@@ -19,7 +19,7 @@ interface Version extends VersionView {
 }
 
 export interface WaitingPayment {
-  view: WithdrawalView;
+  view: CourierView;
   readonly wouldRevertUntilMs: number; // world time
   readonly endsAtMs: number; // world time, of the job
   versions: Version[];
@@ -32,7 +32,7 @@ export interface WaitingSurroundings extends Luck {
   isFinal(txHash: string): boolean;
   /** Whether no block can ever take these any more, by the whole truth. */
   isDead(versions: readonly { readonly txHash: string; readonly untilMs: number }[]): boolean;
-  push(view: WithdrawalView): void;
+  push(view: CourierView): void;
 }
 
 const { fees } = families.tron;
@@ -131,7 +131,7 @@ export class WaitingSigner {
     this.#set(payment, {});
   }
 
-  #set(payment: WaitingPayment, change: Partial<WithdrawalView>): void {
+  #set(payment: WaitingPayment, change: Partial<CourierView>): void {
     const versions = payment.versions.map(({ bytes, isReleased, ...view }) => (isReleased ? { ...view, raw: bytes } : view));
     payment.view = { ...payment.view, ...change, versions, changedAt: ++this.#changedAt };
   }

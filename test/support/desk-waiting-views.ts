@@ -3,7 +3,7 @@
  * such family.
  */
 import type { BlockFacts } from "../../agent/courier/desk/desk.ts";
-import type { VersionView, WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { CourierView, VersionView, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { type Driver, drive, idOf, viewOf } from "./desk-views.ts";
 
 export const waitingNetwork = "tron:0x94a9059e";
@@ -45,8 +45,8 @@ export function waitingView(
   sequence: number,
   state: WithdrawalState,
   versions: readonly VersionView[] = [versionAt(sequence, 1)],
-  over: Partial<WithdrawalView> = {},
-): WithdrawalView {
+  over: Partial<CourierView> = {},
+): CourierView {
   const account = state === "approved" ? "" : payingAccount;
   const own = { network: waitingNetwork, currency: "trx", amountUnits: "1000000", decimal: 6, address: tether };
   return viewOf(sequence, state, { ...own, payer: payingAccount, account, versions, ...over });
@@ -59,7 +59,7 @@ export interface WaitingDriver extends Driver {
   at(chainMs: number, over?: Partial<BlockFacts>): ReturnType<Driver["feed"]>;
 }
 
-export function driveWaiting(open: readonly WithdrawalView[], nextSlot = "0", inFlightMax?: number): WaitingDriver {
+export function driveWaiting(open: readonly CourierView[], nextSlot = "0", inFlightMax?: number): WaitingDriver {
   const accounts = [{ chain: "local", network: waitingNetwork, address: payingAccount, nextSlot }];
   const driver = drive(open, { accounts }, inFlightMax);
   let number = 30;

@@ -12,7 +12,7 @@ import {
   type DeskState,
   step,
 } from "../../agent/courier/desk/desk.ts";
-import type { WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { CourierView, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { families, waitingOf } from "../../chains/families.ts";
 import type { Facts, Waiting } from "../../chains/family.ts";
 import { Seeded } from "../../lab/rig/seeded.ts";
@@ -139,7 +139,7 @@ class WaitingWorld implements WaitingSurroundings {
     }
   }
 
-  push(view: WithdrawalView): void {
+  push(view: CourierView): void {
     const { generation } = this;
     this.later(1, () => {
       if (this.generation === generation) this.feed({ kind: "views", withdrawals: [view] });
@@ -279,7 +279,7 @@ class WaitingWorld implements WaitingSurroundings {
     this.answer(() => ({ kind: "sent", transactionId: id, version, outcome, detail: "" }));
   }
 
-  look({ transactionId }: WithdrawalView) {
+  look({ transactionId }: CourierView) {
     if (this.chance(0.05)) return [];
     const isDoubtful = this.chance(0.02);
     const place = isDoubtful || this.chance(0.03) ? null : this.placeOf(transactionId);
@@ -290,7 +290,7 @@ class WaitingWorld implements WaitingSurroundings {
     return this.chain.placed(this.signer.payments.get(transactionId)!.versions.map(({ txHash }) => txHash));
   }
 
-  confirm({ transactionId }: WithdrawalView) {
+  confirm({ transactionId }: CourierView) {
     const place = this.placeOf(transactionId);
     const isFinal = place !== null && place.block <= this.chain.finalNumber;
     return { transactionId, verdict: isFinal ? { outcome: "paid" as const, txHash: place.txHash, block: place.block } : null };

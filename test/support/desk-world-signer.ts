@@ -3,7 +3,7 @@
  * version is released when the gateway has acknowledged it, which takes a while.
  */
 import type { DeskEffect } from "../../agent/courier/desk/desk.ts";
-import type { VersionView, WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { CourierView, VersionView, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { account, gwei, helloOf, viewOf } from "./desk-views.ts";
 import { gasUsed, type Luck } from "./desk-world-chain.ts";
 
@@ -17,7 +17,7 @@ interface Version extends VersionView {
 }
 
 export interface Payment {
-  view: WithdrawalView;
+  view: CourierView;
   readonly wouldRevert: boolean;
   versions: Version[];
 }
@@ -29,7 +29,7 @@ export interface Surroundings extends Luck {
   rule(holds: boolean, text: string): void;
   isFinal(txHash: string): boolean;
   /** Tells the desk of it unasked. */
-  push(view: WithdrawalView): void;
+  push(view: CourierView): void;
 }
 
 export class WorldSigner {
@@ -107,7 +107,7 @@ export class WorldSigner {
     return "";
   }
 
-  #set(payment: Payment, change: Partial<WithdrawalView>): void {
+  #set(payment: Payment, change: Partial<CourierView>): void {
     const versions = payment.versions.map(({ bytes, isReleased, ...view }) => (isReleased ? { ...view, raw: bytes } : view));
     payment.view = { ...payment.view, ...change, versions, changedAt: ++this.#changedAt };
   }

@@ -11,7 +11,7 @@ import {
   type DeskState,
   step,
 } from "../../agent/courier/desk/desk.ts";
-import type { WithdrawalState, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { CourierView, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { Seeded } from "../../lab/rig/seeded.ts";
 import { gwei } from "./desk-views.ts";
 import { coin, gasUsed, WorldChain } from "./desk-world-chain.ts";
@@ -118,7 +118,7 @@ class World implements Surroundings {
     }
   }
 
-  push(view: WithdrawalView): void {
+  push(view: CourierView): void {
     const { generation } = this;
     this.later(1, () => {
       if (this.generation === generation) this.feed({ kind: "views", withdrawals: [view] });
@@ -253,13 +253,13 @@ class World implements Surroundings {
     this.answer(() => ({ kind: "sent", transactionId, version, outcome, detail: "" }));
   }
 
-  look({ transactionId }: WithdrawalView) {
+  look({ transactionId }: CourierView) {
     if (this.chance(0.05)) return [];
     const isDoubtful = this.chance(0.02);
     return [{ transactionId, place: isDoubtful || this.chance(0.03) ? null : this.chain.placed(transactionId), isDoubtful }];
   }
 
-  confirm({ transactionId }: WithdrawalView) {
+  confirm({ transactionId }: CourierView) {
     const place = this.chain.placed(transactionId);
     const isFinal = place !== null && place.block <= this.chain.finalNumber;
     return { transactionId, verdict: isFinal ? { outcome: "paid" as const, txHash: place.txHash, block: place.block } : null };

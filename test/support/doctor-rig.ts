@@ -11,7 +11,7 @@ import { lookAtChains } from "../../agent/check/chains.ts";
 import { readConfig } from "../../agent/config/config.ts";
 import { configDigest } from "../../agent/config/digest.ts";
 import { stateFolder } from "../../agent/files/state-folder.ts";
-import type { LimitView, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { LimitView, OperatorView, SignerStatus } from "../../agent/socket/verbs.ts";
 import { version } from "../../base/version.ts";
 import { doctor } from "../../cli/doctor/doctor.ts";
 import { gatewayTime, type Outside } from "../../cli/doctor/outside.ts";
@@ -49,7 +49,7 @@ export class DoctorRig {
   readonly chains: Chain[] = [];
   readonly nodes: FakeNode[] = [];
   status: SignerStatus = well;
-  withdrawals: WithdrawalView[] = [];
+  withdrawals: OperatorView[] = [];
   verify: () => object = () => ({ records: 18, segments: 1, head: well.head });
   gatewayAheadMs = 0;
   isUnderUnits = false;
@@ -229,7 +229,7 @@ function terminal(lines: string[]): Terminal {
 }
 
 /** `count` payments of `amountUnits` each, an hour apart. */
-export function paid(count: number, amountUnits: bigint): WithdrawalView[] {
+export function paid(count: number, amountUnits: bigint): OperatorView[] {
   return Array.from({ length: count }, (_, at) => ({
     ...broadcast,
     transactionId: String(at).padStart(32, "0"),

@@ -2,7 +2,7 @@
  * More scenes for the commands: payments that end by waiting, where it is known whose the next
  * version is; sweeps and top-ups. The transcripts of test/cli name them.
  */
-import type { LedgerLine, LimitView, VersionView, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { LedgerLine, LimitView, OperatorView, VersionView } from "../../agent/socket/verbs.ts";
 import { nowMs, rig } from "./command-rig.ts";
 import { ill, limits, shown, tronVersion, tronWithdrawal } from "./command-scenes.ts";
 import { broadcast, held, transactionId } from "./operator-socket.ts";
@@ -24,7 +24,7 @@ const waitsBy = (why: string, resignAbove: string): (() => void) =>
   ill({ limits: [above(resignAbove)] }, { waiting: why === "" ? [] : [{ transactionId, why }] });
 
 /** One withdrawal with the last records of its history. */
-function told(change: Partial<WithdrawalView>, kinds: readonly (readonly [string, string])[], status: () => void): () => void {
+function told(change: Partial<OperatorView>, kinds: readonly (readonly [string, string])[], status: () => void): () => void {
   const history: readonly LedgerLine[] = kinds.map(([kind, detail], at) => ({ seq: 12 + at, at: nowMs - 60_000, kind, detail }));
   return () => {
     shown(change, status)();
@@ -77,18 +77,18 @@ export const nextScenes: Scenes = {
 
 const deposit = "TMVQGm1qAQYVdetCeGRRkTWYYrLXuHK2HC";
 const hot = tronWithdrawal.account;
-const sweep: WithdrawalView = {
+const sweep: OperatorView = {
   ...{ ...moving, mode: "sweep", orderId: `${deposit}/1`, transactionId: "5a".repeat(16) },
   ...{ address: hot, account: deposit, payer: deposit },
 };
-const topUp: WithdrawalView = {
+const topUp: OperatorView = {
   ...{ ...moving, mode: "topup", orderId: sweep.transactionId, contract: "", address: deposit, account: hot, payer: hot },
   ...{ amount: "16.635625", amountUnits: "16635625" },
 };
-const cancelledOne: WithdrawalView = { ...moving, transactionId: "6b".repeat(16), orderId: "order-1002", isCancelling: true };
+const cancelledOne: OperatorView = { ...moving, transactionId: "6b".repeat(16), orderId: "order-1002", isCancelling: true };
 const unsigned = { state: "refused", slot: "", versions: [], account: "", code: "POLICY_SWEEP_OFF" } as const;
 
-const beyond: WithdrawalView = {
+const beyond: OperatorView = {
   ...broadcast,
   ...{ mode: "sweep", slot: "1000000", code: "SWEEP_UNREACHABLE", orderId: `${broadcast.account}/1` },
 };
@@ -109,7 +109,7 @@ function toppingUp(): void {
 export const internalScenes: Scenes = {
   "a top-up moves": toppingUp,
   "a top-up is approved by a person": () => {
-    const withdrawal: WithdrawalView = { ...topUp, state: "held", code: "RECOVERY_HOLD", versions: [] };
+    const withdrawal: OperatorView = { ...topUp, state: "held", code: "RECOVERY_HOLD", versions: [] };
     rig.signer.answers = {
       show: () => ({ withdrawal, history: [], wait: null, spends: [] }),
       approve: () => ({ withdrawal: { ...withdrawal, state: "approved", code: "" }, wait: null }),

@@ -5,7 +5,7 @@
 import { createServer, type Server } from "node:net";
 import { createInterface } from "node:readline";
 import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
-import type { RecoveryPlan, SignerStatus, SpendView, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { OperatorView, RecoveryPlan, SignerStatus, SpendView } from "../../agent/socket/verbs.ts";
 
 export interface Asked {
   readonly verb: string;
@@ -49,7 +49,7 @@ export const transactionId = "5d41402abc4b2a76b9719d911017c592";
 const hotAddress = "0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266";
 
 /** A held withdrawal, every field filled. Times are around 2026-11-20 21:40 UTC. */
-export const held: WithdrawalView = {
+export const held: OperatorView = {
   transactionId,
   orderId: "order-1001",
   sequence: 7,
@@ -76,7 +76,7 @@ export const held: WithdrawalView = {
   approvalDigest: "ab".repeat(32),
 };
 
-export const broadcast: WithdrawalView = {
+export const broadcast: OperatorView = {
   ...held,
   transactionId: "7d793037a0760186574b0282f2f435e7",
   orderId: "order-1000",

@@ -12,7 +12,7 @@ import { ledgerKey } from "../../agent/keystore/ledger-key.ts";
 import { unboxed } from "../../agent/ledger/codec.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import { LedgerSeal } from "../../agent/ledger/seal.ts";
-import type { RecoveryPlan, SignerStatus, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { OperatorView, RecoveryPlan, SignerStatus } from "../../agent/socket/verbs.ts";
 import { stop, until } from "../../lab/rig/processes.ts";
 import { type Rig, startPairedRig } from "../../lab/rig/rig.ts";
 import { balanceWei, rpc } from "../../lab/rig/rpc.ts";
@@ -112,8 +112,8 @@ export class RecoveryRig {
     return transactionId;
   }
 
-  async withdrawal(transactionId: string): Promise<WithdrawalView> {
-    return (await this.operator<{ withdrawal: WithdrawalView }>("show", transactionId)).withdrawal;
+  async withdrawal(transactionId: string): Promise<OperatorView> {
+    return (await this.operator<{ withdrawal: OperatorView }>("show", transactionId)).withdrawal;
   }
 
   approve(transactionId: string): Promise<{ readonly exitCode: number | null; readonly code: string }> {

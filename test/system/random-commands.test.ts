@@ -5,7 +5,7 @@
  */
 import { generateKeyPairSync } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import type { UnstickPlan, WithdrawalView } from "../../agent/socket/verbs.ts";
+import type { OperatorView, UnstickPlan } from "../../agent/socket/verbs.ts";
 import { assertSafe, type KnownLimits, type World } from "../../lab/rig/invariants.ts";
 import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
 import { type AnyAnswer, hot, other, otherToken, Rig, settings, shop, token, twin } from "../../lab/rig/signer-rig.ts";
@@ -110,7 +110,7 @@ const honest: readonly (readonly [number, Command])[] = [
     8,
     (play) => {
       const transactionId = play.some(["released", "broadcast", "included", "released", "broadcast", "included", "paid"]);
-      const view: WithdrawalView | undefined = play.rig.show(transactionId);
+      const view: OperatorView | undefined = play.rig.show(transactionId);
       const stage = play.random.pick(["broadcast", "broadcast", "included", "included", "final"] as const);
       const outcome = stage === "final" ? play.random.pick(["paid", "paid", "reverted", "cancelled"] as const) : "";
       const hashes = view?.versions.map((version) => version.txHash) ?? [];
@@ -123,7 +123,7 @@ const honest: readonly (readonly [number, Command])[] = [
     3,
     (play) => {
       const transactionId = play.some(["held"]);
-      const view: WithdrawalView | undefined = play.rig.show(transactionId);
+      const view: OperatorView | undefined = play.rig.show(transactionId);
       const address = view?.address === "" ? play.random.pick([shop, hot, ""]) : "";
       play.rig.operate("approve", {
         transactionId,

@@ -5,7 +5,7 @@
 import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { OpenSlots } from "../../../protocol/messages.ts";
 import { openAccountsMax } from "../../../protocol/payloads.ts";
-import type { AccountView, WithdrawalView } from "../../socket/verbs.ts";
+import type { AccountView, CourierView } from "../../socket/verbs.ts";
 import type { Account, Book, Counted } from "./item.ts";
 
 export const uncounted: Counted = { askedAtMs: null, dueAtMs: 0, detail: "", highest: "", latest: null };
@@ -60,7 +60,7 @@ export function putAccount(book: Book, view: AccountView): Account {
  * The account that pays a withdrawal; undefined for a chain without an account of this agent. A
  * deposit address is known after the first sweep, and the next slot after the first question.
  */
-export function payerOf(book: Book, { mode, chain, network, payer }: WithdrawalView): Account | undefined {
+export function payerOf(book: Book, { mode, chain, network, payer }: CourierView): Account | undefined {
   const isSweep = mode === "sweep" && payer !== "";
   const known = book.accounts.get(accountKey(chain, isSweep ? payer : undefined));
   if (known !== undefined || !isSweep || !book.accounts.has(chain)) return known;

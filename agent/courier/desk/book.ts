@@ -5,7 +5,7 @@
  */
 import { invariant } from "../../../base/fault.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
-import type { VersionView, WithdrawalState, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
+import type { CourierView, VersionView, WithdrawalState, WithdrawalStep } from "../../socket/verbs.ts";
 import { forgetIdle, payerOf, uncounted } from "./accounts.ts";
 import type { DeskVerb } from "./events.ts";
 import type { Account, Ask, Asked, Book, Item, Reserve } from "./item.ts";
@@ -68,7 +68,7 @@ export function clearBook(book: Book): void {
  * withdrawal with a recorded end on chain is still watched, and its bytes sent, until this
  * scheduler sees the end or the gateway confirms it.
  */
-export function putView(book: Book, view: WithdrawalView, nowMs: number): Item | null {
+export function putView(book: Book, view: CourierView, nowMs: number): Item | null {
   const account = payerOf(book, view);
   if (account === undefined) return null;
   const item = putViewOf(book, account, view, nowMs);
@@ -76,7 +76,7 @@ export function putView(book: Book, view: WithdrawalView, nowMs: number): Item |
   return item;
 }
 
-function putViewOf(book: Book, account: Account, view: WithdrawalView, nowMs: number): Item | null {
+function putViewOf(book: Book, account: Account, view: CourierView, nowMs: number): Item | null {
   const { transactionId } = view;
   const isToldOver = chainEnds.has(view.state) && !view.isOver;
   if (isToldOver) book.awaiting.set(transactionId, { account, slot: view.slot });
@@ -170,7 +170,7 @@ function remember(book: Book, transactionId: string, nowMs: number): void {
   }
 }
 
-function createItem(view: WithdrawalView, account: Account, openedAtMs: number): Item {
+function createItem(view: CourierView, account: Account, openedAtMs: number): Item {
   return {
     view,
     account,
@@ -212,7 +212,7 @@ function createItem(view: WithdrawalView, account: Account, openedAtMs: number):
  * The last observation by the ledger's state. A view does not contain the block of an inclusion, so
  * an inclusion is reported again.
  */
-function toldAtStart(view: WithdrawalView): string {
+function toldAtStart(view: CourierView): string {
   const newest = releasedVersions(view).at(-1);
   return view.state === "broadcast" && newest !== undefined ? observationKey("broadcast", newest.txHash, 0) : "";
 }
@@ -233,24 +233,24 @@ export function isDeath(key: string): boolean {
 }
 
 /** Attempts whose bytes the signer has released, oldest first. */
-export function releasedVersions(view: WithdrawalView): readonly VersionView[] {
+export function releasedVersions(view: CourierView): readonly VersionView[] {
   return view.versions.filter((version) => version.raw !== undefined);
 }
 
 /**
  * Attempts that may be in a block: released ones, and those known only by hash after a recovery.
  */
-export function outVersions(view: WithdrawalView): readonly VersionView[] {
+export function outVersions(view: CourierView): readonly VersionView[] {
   return view.versions.filter((version) => version.raw !== undefined || version.isOut === true);
 }
 
 /** True if the signer already recorded an end on chain, but this scheduler has not seen it. */
-export function isToldOver({ state }: Pick<WithdrawalView, "state">): boolean {
+export function isToldOver({ state }: Pick<CourierView, "state">): boolean {
   return chainEnds.has(state);
 }
 
 /** Ledger time never goes back. At the same time, the view with more attempts is the newer one. */
-function isOlder(view: WithdrawalView, known: WithdrawalView): boolean {
+function isOlder(view: CourierView, known: CourierView): boolean {
   if (view.changedAt !== known.changedAt) return view.changedAt < known.changedAt;
   return view.versions.length < known.versions.length;
 }

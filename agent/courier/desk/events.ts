@@ -7,7 +7,7 @@
 
 import type { Effect } from "../../../base/fault.ts";
 import type { BlockFacts, Counters, DeadQuestion, Death, Found, Verdict } from "../../../chains/nodes.ts";
-import type { AccountView, CourierAnswers, CourierRequests, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
+import type { AccountView, CourierAnswers, CourierRequests, CourierView, WithdrawalStep } from "../../socket/verbs.ts";
 
 /** The nodes' answer on the inclusion of a withdrawal. */
 export type Looked = Found & { readonly transactionId: string };
@@ -37,7 +37,7 @@ export type DeskEvent =
   | { readonly kind: "hello"; readonly hello: CourierAnswers["hello"]; readonly isFresh: boolean; readonly askedAtMs: number }
   | { readonly kind: "locked"; readonly code: string }
   | { readonly kind: "paused"; readonly paused: boolean }
-  | { readonly kind: "views"; readonly withdrawals: readonly WithdrawalView[] }
+  | { readonly kind: "views"; readonly withdrawals: readonly CourierView[] }
   /**
    * Steps of withdrawals with earlier views. For a withdrawal without a view, the scheduler asks
    * for the signer's complete view.
@@ -115,7 +115,7 @@ export type Asking =
 
 /** Questions to a chain's nodes. */
 export type NodeQuestion =
-  | { readonly kind: "gas"; readonly chain: string; readonly from: string; readonly withdrawal: WithdrawalView }
+  | { readonly kind: "gas"; readonly chain: string; readonly from: string; readonly withdrawal: CourierView }
   | { readonly kind: "look"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
   | { readonly kind: "confirm"; readonly chain: string; readonly account?: string; readonly wanted: readonly Wanted[] }
   /** Asks if attempts of an account are void, those of each withdrawal together. */
@@ -125,7 +125,7 @@ export type NodeQuestion =
 export interface SendEffect {
   readonly kind: "send";
   readonly chain: string;
-  readonly withdrawal: WithdrawalView;
+  readonly withdrawal: CourierView;
   readonly version: number;
 }
 
@@ -139,7 +139,7 @@ export interface GuardEffect {
 
 /** Every effect may be carried out twice without harm. */
 export type DeskEffect =
-  | ({ readonly kind: "ask"; readonly withdrawal: WithdrawalView } & Asking)
+  | ({ readonly kind: "ask"; readonly withdrawal: CourierView } & Asking)
   | { readonly kind: "adopt"; readonly body: CourierRequests["adopt"] }
   | { readonly kind: "account"; readonly body: CourierRequests["account"] }
   /**
@@ -157,11 +157,11 @@ export type DeskEffect =
     };
 
 export interface DeadWanted {
-  readonly withdrawal: WithdrawalView;
+  readonly withdrawal: CourierView;
   readonly versions: readonly DeadQuestion[];
 }
 
 export interface Wanted {
-  readonly withdrawal: WithdrawalView;
+  readonly withdrawal: CourierView;
   readonly txHashes: readonly string[];
 }

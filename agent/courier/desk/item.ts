@@ -5,7 +5,7 @@
 
 import type { Slots, Waiting } from "../../../chains/family.ts";
 import type { BlockFacts, Death, Place } from "../../../chains/nodes.ts";
-import type { WithdrawalView } from "../../socket/verbs.ts";
+import type { CourierView } from "../../socket/verbs.ts";
 import type { DeskVerb } from "./events.ts";
 
 /** The last hand-over of bytes of this withdrawal to the nodes, in this run. */
@@ -36,7 +36,7 @@ export interface Ask {
 
 /** One open withdrawal. */
 export interface Item {
-  view: WithdrawalView;
+  view: CourierView;
   readonly account: Account;
   readonly amountUnits: bigint;
   readonly openedAtMs: number;

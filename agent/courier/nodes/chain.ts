@@ -7,13 +7,13 @@
 import { AgentError, invariant } from "../../../base/fault.ts";
 import { type ChainHealth, healthOf } from "../../../chains/health.ts";
 import type { BlockFacts, DeadQuestion, PaidFrom, PayerNodes } from "../../../chains/nodes.ts";
-import type { WithdrawalView } from "../../socket/verbs.ts";
+import type { CourierView } from "../../socket/verbs.ts";
 import type { DeadAnswer, DeadWanted, DeskEvent, Looked, Verdict, Wanted } from "../desk/desk.ts";
 
 type GasAnswer = Extract<DeskEvent, { kind: "gas" }>["answer"];
 
 /** The fields on which an estimate depends. */
-type Payment = Pick<WithdrawalView, "contract" | "address" | "amountUnits">;
+type Payment = Pick<CourierView, "contract" | "address" | "amountUnits">;
 
 /** Time for which an answer asked for ahead may be used, and how many are kept. */
 const expectedMs = 5000;

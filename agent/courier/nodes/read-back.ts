@@ -8,13 +8,13 @@ import type { ConfiguredChain } from "../../../chains/family.ts";
 import { readBackOf } from "../../../chains/read-back.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { CourierSettings } from "../../config/settings.ts";
-import type { VersionView, WithdrawalView } from "../../socket/verbs.ts";
+import type { CourierView, VersionView } from "../../socket/verbs.ts";
 
 /**
  * Resolves with "" if the bytes match the withdrawal, else with the difference. Never rejects
  * because of the bytes' content.
  */
-export type ReadBack = (withdrawal: WithdrawalView, version: VersionView) => Promise<string>;
+export type ReadBack = (withdrawal: CourierView, version: VersionView) => Promise<string>;
 
 export function createReadBack(settings: Pick<CourierSettings, "chains" | "currencies">): ReadBack {
   return async (withdrawal, version) => {
@@ -46,7 +46,7 @@ function canonical({ family }: Pick<ConfiguredChain, "family">, contract: string
   return parsed.ok ? parsed.address : contract;
 }
 
-function saidOf(withdrawal: WithdrawalView, version: VersionView): Parameters<ReturnType<typeof readBackOf>>[1] {
+function saidOf(withdrawal: CourierView, version: VersionView): Parameters<ReturnType<typeof readBackOf>>[1] {
   const { network, account, slot, contract, address, amountUnits } = withdrawal;
   const payment = { network, account, slot: slot, contract, destination: address, amountUnits: BigInt(amountUnits) };
   return { payment, facts: version.facts, txHash: version.txHash, isCancel: version.isCancel === true };

@@ -4,7 +4,7 @@
  */
 import { networkOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
-import type { AccountView, WithdrawalView } from "../../socket/verbs.ts";
+import type { AccountView, CourierView } from "../../socket/verbs.ts";
 import type { Core } from "../state/core.ts";
 
 /** Returns an account on a configured chain with its next slot; the hot wallet by default. */
@@ -23,7 +23,7 @@ export function accountOn(
 
 /** Returns each address that an open sweep empties, once. */
 export function sweptAccounts(
-  open: readonly WithdrawalView[],
+  open: readonly CourierView[],
   accountOf: (chain: string, address: string) => AccountView,
 ): readonly AccountView[] {
   const sweeps = open.filter(({ mode }) => mode === "sweep");

@@ -10,14 +10,7 @@ import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
 import { decidingKinds, type RecordBody } from "../../ledger/records.ts";
-import type {
-  AccountView,
-  CourierAnswers,
-  CourierRequests,
-  UnstickPlan,
-  UnstickWish,
-  WithdrawalView,
-} from "../../socket/verbs.ts";
+import type { AccountView, CourierAnswers, CourierRequests, CourierView, UnstickPlan, UnstickWish } from "../../socket/verbs.ts";
 import { acknowledge } from "../acts/ack.ts";
 import { admit } from "../acts/admit.ts";
 import { adopt, checkChainCount } from "../acts/adopt.ts";
@@ -33,7 +26,7 @@ import { prepareUnstick } from "../acts/unstick.ts";
 import { hotOf } from "../policy/own.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
-import { showsBytes, stepOf, viewOf, withoutBytes } from "../state/view.ts";
+import { courierViewOf, showsBytes, stepOf, withoutBytes } from "../state/view.ts";
 import { isOver, type Withdrawal } from "../state/withdrawal.ts";
 import { accountOn, sweptAccounts } from "./accounts.ts";
 import { logRecord } from "./log.ts";
@@ -158,7 +151,7 @@ export class Signer {
   /** Sends the courier the withdrawals that another party moved. */
   changed(withdrawals: readonly Withdrawal[]): void {
     if (withdrawals.length === 0) return;
-    const views = withdrawals.map((withdrawal) => this.view(withdrawal));
+    const views = withdrawals.map((withdrawal) => this.#view(withdrawal));
     this.whenDurable(() => {
       for (const withdrawal of views) this.#options.push({ push: "changed", withdrawal });
     });
@@ -171,8 +164,8 @@ export class Signer {
     this.#options.push({ push: "recovered" });
   }
 
-  view(withdrawal: Withdrawal): WithdrawalView {
-    return viewOf(withdrawal, this.core.policy);
+  #view(withdrawal: Withdrawal): CourierView {
+    return courierViewOf(withdrawal, this.core.policy);
   }
 
   /** Returns the hot wallet on each chain. */
@@ -191,8 +184,8 @@ export class Signer {
   hello(reply: Answer<"hello">): void {
     const { core, run } = this;
     const { agent, epoch, wallet } = core.paired;
-    const open: WithdrawalView[] = [];
-    for (const withdrawal of core.book.open()) if (!isOver(withdrawal)) open.push(this.view(withdrawal));
+    const open: CourierView[] = [];
+    for (const withdrawal of core.book.open()) if (!isOver(withdrawal)) open.push(this.#view(withdrawal));
     const answer = {
       ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: heldThere(core, run) },
       ...{ nonce: run.runId, greeted: run.greeted, locked: lockCode(core, run), open },
@@ -293,7 +286,9 @@ export class Signer {
   }
 
   decline({ transactionId, code }: CourierRequests["decline"], reply: Answer<"decline">): void {
-    this.answer(decline(this.turn(), transactionId, code), reply);
+    const done = decline(this.turn(), transactionId, code);
+    const answer = done.ok ? { ok: true as const, withdrawal: stepOf(done.withdrawal) } : done;
+    this.whenDurable(() => reply(answer));
   }
 
   observed(claim: CourierRequests["observed"], reply: Answer<"observed">): void {
@@ -332,15 +327,6 @@ export class Signer {
     hearCourier(this.turn(), courier);
   }
 
-  /** Answers about one withdrawal, as it is now, when its records are on disk. */
-  answer(
-    done: { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal,
-    reply: Reply<{ withdrawal: WithdrawalView }>,
-  ): void {
-    const answer = done.ok ? { ok: true as const, withdrawal: this.view(done.withdrawal) } : done;
-    this.whenDurable(() => reply(answer));
-  }
-
   /** Loads the recovered state as a start would read it: from the text in the file. */
   #open(opened: CoreSnapshot, body: OpenedBody): void {
     this.core.load(opened);
@@ -377,9 +363,9 @@ export class Signer {
     if (mark?.hold(this.core) === true) this.#whenDurableLater(() => mark.settle(this.core));
   }
 
-  #touched(admitted: Admitted): { readonly ok: true; readonly withdrawals: readonly WithdrawalView[] } | Refusal {
+  #touched(admitted: Admitted): { readonly ok: true; readonly withdrawals: readonly CourierView[] } | Refusal {
     if (!admitted.ok) return admitted;
-    return { ok: true, withdrawals: this.core.book.findEach(admitted.touched).map((withdrawal) => this.view(withdrawal)) };
+    return { ok: true, withdrawals: this.core.book.findEach(admitted.touched).map((withdrawal) => this.#view(withdrawal)) };
   }
 
   /**

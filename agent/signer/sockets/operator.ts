@@ -13,6 +13,7 @@ import {
   approverMax,
   type OperatorRequests,
   type OperatorVerb,
+  type OperatorView,
   type Request,
   type SignerStatus,
   type WithdrawalState,
@@ -32,9 +33,10 @@ import { approvalDigestOf } from "../state/digest.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { isFinal, states } from "../state/machine.ts";
 import { spendsLike, spendsWithoutOrder } from "../state/spends.ts";
-import { unitsOf, waitOf } from "../state/view.ts";
+import { unitsOf } from "../state/view.ts";
 import { isOver, unreachableCode, type Withdrawal } from "../state/withdrawal.ts";
 import { carryOut, type Outcome, type Verb, verb } from "./answers.ts";
+import { operatorViewOf, waitOf } from "./operator-view.ts";
 import { noRoomOf, resignOf, stuckOf, unreachableOf } from "./stuck.ts";
 
 const listMax = 500;
@@ -79,7 +81,7 @@ export function operatorVerbs(
       signer.whenDurable(() => reply({ ok: true, status }));
     }),
     list: verb("list", object({ openOnly: boolean(), limit: integer({ min: 1, max: listMax }) }), (body, reply) => {
-      const withdrawals = newest(signer, body.openOnly, body.limit).map((withdrawal) => signer.view(withdrawal));
+      const withdrawals = newest(signer, body.openOnly, body.limit).map((withdrawal) => viewOf(signer, withdrawal));
       signer.whenDurable(() => reply({ ok: true, withdrawals }));
     }),
     show: verb("show", object({ transactionId }, { address }), (body, reply) => show(signer, body, reply)),
@@ -168,14 +170,14 @@ function unstick(signer: Signer, asked: OperatorRequests["unstick"], reply: (out
   const { plan, approver, ...wish } = asked;
   if (plan === null) {
     const planned = planUnstick(signer.turn(), wish);
-    const answer = planned.ok ? { ...planned, withdrawal: signer.view(planned.withdrawal) } : planned;
+    const answer = planned.ok ? { ...planned, withdrawal: viewOf(signer, planned.withdrawal) } : planned;
     signer.whenDurable(() => reply(answer));
     return;
   }
   signer.unstick(wish, plan, approver, (answer) => {
     const withdrawal = signer.core.book.find(wish.transactionId);
     const isDone = "ok" in answer && answer.ok && withdrawal !== undefined;
-    reply(isDone ? { ok: true, withdrawal: signer.view(withdrawal), plan } : (answer as Refusal | AgentError));
+    reply(isDone ? { ok: true, withdrawal: viewOf(signer, withdrawal), plan } : (answer as Refusal | AgentError));
   });
 }
 
@@ -184,7 +186,7 @@ function end(signer: Signer, asked: OperatorRequests["end"], reply: (outcome: Ou
   const { transactionId: id, slot, approver } = asked;
   const turn = signer.turn();
   const done = slot === "" ? planEnd(turn, id) : endUnreachable(turn, id, slot, approver);
-  const answer = done.ok ? { ...done, withdrawal: signer.view(done.withdrawal) } : done;
+  const answer = done.ok ? { ...done, withdrawal: viewOf(signer, done.withdrawal) } : done;
   signer.whenDurable(() => reply(answer));
   if (done.ok && slot !== "") signer.changed([done.withdrawal]);
 }
@@ -208,7 +210,7 @@ function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: 
       : {
           ...{
             ok: true,
-            withdrawal: { ...signer.view(withdrawal), ...reachOf(signer, withdrawal) },
+            withdrawal: { ...viewOf(signer, withdrawal), ...reachOf(signer, withdrawal) },
             history: [...withdrawal.history],
           },
           wait: waitOf(withdrawal, signer.core.policy, asked.address),
@@ -220,6 +222,10 @@ function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: 
 /** Returns the reason why an open sweep stands still, if the gateway has reported it. */
 function reachOf({ run }: Signer, { transactionId, state, code }: Withdrawal): { readonly code?: string } {
   return code === "" && !isFinal(state) && run.unreachable.has(transactionId) ? { code: unreachableCode } : {};
+}
+
+function viewOf({ core }: Signer, withdrawal: Withdrawal): OperatorView {
+  return operatorViewOf(withdrawal, core.policy);
 }
 
 function digestOf(signer: Signer, withdrawal: Withdrawal): string {
@@ -264,7 +270,8 @@ function decide(
   const before = withdrawal?.state;
   const done = withdrawal === undefined ? refuse("WITHDRAWAL_UNKNOWN") : act(withdrawal);
   const wait = done.ok ? waitOf(done.withdrawal, signer.core.policy) : null;
-  signer.answer(done, (answer) => reply("ok" in answer && answer.ok ? { ...answer, wait } : answer));
+  const answer = done.ok ? { ok: true as const, withdrawal: viewOf(signer, done.withdrawal), wait } : done;
+  signer.whenDurable(() => reply(answer));
   if (!done.ok || done.withdrawal.state === before) return;
   signer.changed([done.withdrawal]);
   if (before === "quarantined") signer.signBound();

@@ -1,63 +1,31 @@
 /**
- * Withdrawals as couriers and operators see them. A version's bytes are shown only after their
- * release. While the withdrawal is quarantined, only a cancel's bytes are shown. Touches nothing.
+ * Withdrawals as the courier sees them; `sockets/operator-view.ts` adds what only operators see. A
+ * version's bytes are shown only after their release. While the withdrawal is quarantined, only a
+ * cancel's bytes are shown. Touches nothing.
  */
 import { parseAmount } from "../../../protocol/amount.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
-import type { VersionView, WaitView, WithdrawalStep, WithdrawalView } from "../../socket/verbs.ts";
+import type { CourierView, VersionView, WithdrawalStep } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
-import { canonicalAddress } from "./content.ts";
-import { approvalDigestOf, confirmationOf } from "./digest.ts";
 import { isOver, isUnjudged, type Version, type Withdrawal } from "./withdrawal.ts";
 
-/** Returns one withdrawal. `approvalDigest` is "" unless an operator must decide. */
-export function viewOf(withdrawal: Withdrawal, policy: Policy): WithdrawalView {
+/** Returns one withdrawal for the courier. */
+export function courierViewOf(withdrawal: Withdrawal, policy: Policy): CourierView {
   const { job } = withdrawal;
-  const { state, code, changedAt, account, slot, versions, isOver: isDone } = stepOf(withdrawal);
   const asset = policy.asset(laneOf(job));
-  const amountUnits = unitsOf(withdrawal, policy);
+  const step = stepOf(withdrawal);
   return {
-    transactionId: withdrawal.transactionId,
-    orderId: job.orderId,
+    ...step,
     sequence: job.sequence,
     mode: job.mode,
     currency: job.currency,
     chain: asset?.chain ?? "",
     network: job.network,
     contract: withdrawal.amountUnits === "" ? (asset?.contract ?? "") : withdrawal.contract,
-    decimal: asset?.decimal ?? 0,
     amount: job.amount,
-    amountUnits,
+    amountUnits: unitsOf(withdrawal, policy),
     address: withdrawal.address,
-    tag: job.tag,
-    state,
-    code,
-    requestedAt: withdrawal.requestedAt,
-    changedAt,
-    expiresAt: job.expiresAt,
-    payer: account || (policy.payer(job)?.account ?? ""),
-    account,
-    slot,
-    versions,
-    isOver: isDone,
-    ...(withdrawal.ordered?.act === "cancel" ? { isCancelling: true } : {}),
-    approvalDigest: state === "held" || state === "quarantined" ? approvalDigestOf(withdrawal, amountUnits) : "",
-  };
-}
-
-/**
- * Returns the facts for the operator who decides; null if no decision is needed. `address` is the
- * destination that the operator would give to a withdrawal without one.
- */
-export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): WaitView | null {
-  const { state, code, job, requestedAt } = withdrawal;
-  if (state !== "held" && state !== "quarantined") return null;
-  const first = confirmationOf(withdrawal, approvalDigestOf(withdrawal, unitsOf(withdrawal, policy)));
-  const destination = withdrawal.address || first?.address || canonicalAddress(address);
-  return {
-    until: code === "POLICY_NEW_DESTINATION_DELAY" ? policy.delayEndsAt(job.currency, requestedAt) : 0,
-    ...policy.regard(job, destination),
-    confirmed: first === null ? null : { approver: first.approver, address: first.address, at: first.at },
+    payer: step.account || (policy.payer(job)?.account ?? ""),
   };
 }
 
@@ -90,7 +58,7 @@ export function withoutBytes(step: WithdrawalStep): WithdrawalStep {
  * True if a view has bytes. A repeated job may be of a withdrawal whose release is not yet on disk:
  * its bytes wait for that.
  */
-export function showsBytes({ versions }: WithdrawalView): boolean {
+export function showsBytes({ versions }: CourierView): boolean {
   return versions.some(({ raw }) => raw !== undefined);
 }
 

@@ -100,8 +100,8 @@ export const deskMutants: readonly Mutant[] = [
   {
     name: "hello-hides-intents",
     file: "agent/signer/rim/signer.ts",
-    find: "if (!isOver(withdrawal)) open.push(this.view(withdrawal));",
-    replace: 'if (!isOver(withdrawal) && withdrawal.state !== "intent") open.push(this.view(withdrawal));',
+    find: "if (!isOver(withdrawal)) open.push(this.#view(withdrawal));",
+    replace: 'if (!isOver(withdrawal) && withdrawal.state !== "intent") open.push(this.#view(withdrawal));',
     sentence: "After a restart the courier does not hear of intents without a signature, and nobody finishes them (liveness).",
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },

@@ -3,7 +3,7 @@
  * and ended what they like, tell times of their own, show again what was said before, and make
  * orders for a recovery that never was. Their words are well formed as a rule; some are garbage.
  */
-import type { CourierAnswers, CourierRequests, WithdrawalView } from "../../../agent/socket/verbs.ts";
+import type { CourierAnswers, CourierRequests, CourierView } from "../../../agent/socket/verbs.ts";
 import { signJob } from "../../../protocol/envelope.ts";
 import type { Head, Job } from "../../../protocol/messages.ts";
 import type { RecoveryWithdrawal } from "../../../protocol/recovery.ts";
@@ -301,7 +301,7 @@ export class Liars {
   }
 
   /** A withdrawal of the ledger, as it is or on another slot. */
-  #tell(into: Map<string, RecoveryWithdrawal>, { transactionId, address, slot, versions }: WithdrawalView): void {
+  #tell(into: Map<string, RecoveryWithdrawal>, { transactionId, address, slot, versions }: CourierView): void {
     const text = [...this.gateway.made].find((each) => (JSON.parse(each) as Job).transactionId === transactionId);
     if (text === undefined || versions.length === 0) return;
     const told = versions.map(({ txHash, feeMax, until }) => ({ txHash, feeMax, ...(until === undefined ? {} : { until }) }));

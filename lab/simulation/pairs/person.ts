@@ -5,7 +5,7 @@
  */
 import type { FirstSlotView } from "../../../agent/socket/first-slot.ts";
 import type { RecoveryPlan } from "../../../agent/socket/recovery-plan.ts";
-import type { Answer, UnstickPlan, WithdrawalView } from "../../../agent/socket/verbs.ts";
+import type { Answer, OperatorView, UnstickPlan } from "../../../agent/socket/verbs.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Machine } from "../world/agent.ts";
 import type { Plan } from "../world/plan.ts";
@@ -39,7 +39,7 @@ export class Person {
       if (status?.recovery === "RECOVERY_HOLD" && kernel.chance.below("ends the holding", 3) === 0) this.#ask("finish", {});
     });
     this.#ask("list", { openOnly: true, limit: 40 }, (answer) => {
-      const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
+      const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly OperatorView[] };
       for (const view of withdrawals) this.#decide(view);
     });
   }
@@ -63,7 +63,7 @@ export class Person {
     });
   }
 
-  #decide(view: WithdrawalView): void {
+  #decide(view: OperatorView): void {
     const { chance } = kernel;
     const isTheirs = this.#plan.orders.some(
       ({ orderId, amount, currency, address }) =>
@@ -81,7 +81,7 @@ export class Person {
     if (isPast && chance.below("lets another version be made", 4) === 0) this.#resign(view.transactionId);
   }
 
-  #approve({ transactionId, approvalDigest, address }: WithdrawalView): void {
+  #approve({ transactionId, approvalDigest, address }: OperatorView): void {
     const approver = kernel.chance.pick("who decides", ["ann", "bob"]);
     // One that was left open stays so: the shop named nobody.
     if (address === "") return;

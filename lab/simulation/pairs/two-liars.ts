@@ -4,7 +4,7 @@
  * acts of the two, or with a sentence that does not hold.
  */
 import type { CoreSnapshot } from "../../../agent/signer/state/core.ts";
-import type { Answer, Push, WithdrawalView } from "../../../agent/socket/verbs.ts";
+import type { Answer, CourierView, Push } from "../../../agent/socket/verbs.ts";
 import { AgentError } from "../../../base/fault.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -156,7 +156,7 @@ export class TwoLiars {
 
   #seen(message: Answer | Push): void {
     if (this.#drives.answerDies(this.machine)) return;
-    const found = message as { withdrawal?: WithdrawalView; withdrawals?: WithdrawalView[]; open?: WithdrawalView[] };
+    const found = message as { withdrawal?: CourierView; withdrawals?: CourierView[]; open?: CourierView[] };
     for (const { versions, transactionId } of [found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat())
       for (const { raw } of versions) if (raw !== undefined) this.#leaves(raw, transactionId);
   }

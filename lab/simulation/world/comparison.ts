@@ -6,7 +6,7 @@
  */
 
 import type { RecoveryPlan } from "../../../agent/socket/recovery-plan.ts";
-import type { WithdrawalView } from "../../../agent/socket/verbs.ts";
+import type { OperatorView } from "../../../agent/socket/verbs.ts";
 import type { Block, Chain, Included } from "./chain.ts";
 import { lateOrder } from "./people.ts";
 import { namedReceiver, showsAll } from "./plan.ts";
@@ -58,12 +58,12 @@ export class Comparison {
    * Whether this one may be decided now: what was surely never asked for first, the rest when the
    * list stays as it is.
    */
-  isDue({ orderId }: WithdrawalView): boolean {
+  isDue({ orderId }: OperatorView): boolean {
     return this.isOutlived ? this.#isListed : orderId.startsWith(lateOrder);
   }
 
   /** Whether nothing that may be decided is there, and more of it is needed. */
-  wantsNew(open: readonly WithdrawalView[]): boolean {
+  wantsNew(open: readonly OperatorView[]): boolean {
     const isEmpty =
       this.#world.people.untaken.length === 0 && unsettled(open).every((view) => view.state === "held" && !this.isDue(view));
     return isEmpty && !this.isOutlived;
@@ -73,7 +73,7 @@ export class Comparison {
    * Policy decides what is asked for after the end; and what is lost to something forgotten after
    * it locks the agent once more.
    */
-  mayEnd(open: readonly WithdrawalView[]): boolean {
+  mayEnd(open: readonly OperatorView[]): boolean {
     if (!this.isNeeded) return true;
     const isUnderWay = unsettled(open).some(({ state }) => state !== "held" && state !== "quarantined");
     return this.isOutlived && this.#world.people.untaken.length === 0 && (!isUnderWay || showsAll(this.#world.plan));
@@ -89,7 +89,7 @@ export class Comparison {
   }
 
   /** Why nothing will come of waiting, "" while something may. */
-  impasse(open: readonly WithdrawalView[]): string {
+  impasse(open: readonly OperatorView[]): string {
     if (!this.isNeeded || this.#world.isFaulty) return "";
     const { pool, top, baseFeeWei } = this.#chain;
     if (open.some(({ slot }) => slot === `${top.nonce}`)) return "";
@@ -100,7 +100,7 @@ export class Comparison {
   }
 
   /** Whether a final transaction of the account pays this receiver this amount of this currency. */
-  hasPaid({ contract: token, address, amountUnits }: WithdrawalView): boolean {
+  hasPaid({ contract: token, address, amountUnits }: OperatorView): boolean {
     if (!this.isNeeded) return false;
     const receiver = (address || namedReceiver).toLowerCase();
     const paid = token === "" ? "" : contract.toLowerCase();
@@ -128,6 +128,6 @@ export class Comparison {
  * Less what is lost to something forgotten: its nonce is used, and the gateway may leave it to a
  * person for good.
  */
-function unsettled(open: readonly WithdrawalView[]): readonly WithdrawalView[] {
+function unsettled(open: readonly OperatorView[]): readonly OperatorView[] {
   return open.filter(({ state }) => state !== "lost");
 }

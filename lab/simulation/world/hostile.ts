@@ -3,7 +3,7 @@
  * signer and the link's frames to show again. It sends any verb with any content, keeps every byte
  * that was ever released, and publishes it when it hurts.
  */
-import type { CourierRequests, WithdrawalView } from "../../../agent/socket/verbs.ts";
+import type { CourierRequests, CourierView } from "../../../agent/socket/verbs.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { LocalSocket } from "./local-socket.ts";
@@ -35,7 +35,7 @@ export class Hostile {
   readonly #bytes: string[] = [];
   #socket: LocalSocket | null = null;
   #greeted: unknown = null; // the run of the signer that was met last
-  #views: readonly WithdrawalView[] = [];
+  #views: readonly CourierView[] = [];
 
   constructor(world: World) {
     this.#world = world;
@@ -83,7 +83,7 @@ export class Hostile {
     const drop = (): void => {};
     send("hello", {}).then(({ open }) => {
       if (!Array.isArray(open)) return;
-      this.#views = open as readonly WithdrawalView[];
+      this.#views = open as readonly CourierView[];
       const frames = this.#world.net.remembered.down.map((frame) => frame.toString("base64"));
       for (const frame of frames.slice(0, rushedFramesMax)) send("admit", { frame }).catch(drop);
       for (const { transactionId } of this.#views)
@@ -106,7 +106,7 @@ export class Hostile {
     const asked = socket.request(verb as keyof CourierRequests, body as never) as Promise<Body>;
     asked.then(
       (answer) => {
-        if (Array.isArray(answer.open)) this.#views = answer.open as readonly WithdrawalView[];
+        if (Array.isArray(answer.open)) this.#views = answer.open as readonly CourierView[];
       },
       () => {},
     );

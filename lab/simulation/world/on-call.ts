@@ -3,7 +3,7 @@
  * go wrong, and afterwards exactly as `status` says, once for each withdrawal it names. The rest is
  * to go on without them.
  */
-import type { Answer, SignerStatus, UnstickPlan, WithdrawalView } from "../../../agent/socket/verbs.ts";
+import type { Answer, OperatorView, SignerStatus, UnstickPlan } from "../../../agent/socket/verbs.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
 import { stage } from "./setting.ts";
@@ -49,7 +49,7 @@ export class OnCall {
       return;
     }
     this.#ask(machine, "list", { openOnly: true, limit: 20 }, (answer) => {
-      const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
+      const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly OperatorView[] };
       const out = withdrawals
         .filter(({ versions, state }) => state !== "quarantined" && versions.some(({ raw }) => raw !== undefined))
         .filter((view) => verb === "cancel" || this.#isGone(view.versions));

@@ -3,7 +3,7 @@
  * who looks at what is held, and says yes or no, sometimes late.
  */
 import type { FirstSlotView } from "../../../agent/socket/first-slot.ts";
-import type { Answer, WithdrawalView } from "../../../agent/socket/verbs.ts";
+import type { Answer, OperatorView } from "../../../agent/socket/verbs.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import { Violation } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
@@ -149,7 +149,7 @@ export class People {
       const slow = this.#world.rate("operatorSlow");
       if (slow > 0 && kernel.chance.fault("operator is slow", slow)) continue;
       this.ask(machine, "list", { openOnly: true, limit: 20 }, (answer) => {
-        const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
+        const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly OperatorView[] };
         for (const view of withdrawals) {
           // The person who carries the recovery out decides on withdrawals that are held because
           // both went back.
@@ -182,7 +182,7 @@ export class People {
    * A withdrawal that only waits for its time is left alone as a rule, and always once nothing goes
    * wrong any more.
    */
-  #leavesToTime({ code }: WithdrawalView): boolean {
+  #leavesToTime({ code }: OperatorView): boolean {
     if (code !== "POLICY_NEW_DESTINATION_DELAY") return false;
     return !this.#world.isFaulty || kernel.chance.below("decides before the delay ends", 8) > 0;
   }
@@ -192,16 +192,16 @@ export class People {
     return this.#world.plan.rules === "approvers" ? kernel.chance.pick("who decides", ["ann", "bob", "Ann"]) : "ann";
   }
 
-  #decide(machine: Machine, view: WithdrawalView): void {
+  #decide(machine: Machine, view: OperatorView): void {
     if (kernel.chance.below("operator refuses", 4) === 0) this.refuse(machine, view);
     else this.approve(machine, view);
   }
 
-  refuse(machine: Machine, { transactionId }: WithdrawalView): void {
+  refuse(machine: Machine, { transactionId }: OperatorView): void {
     this.ask(machine, "refuse", { transactionId, approver: this.#name() });
   }
 
-  approve(machine: Machine, view: WithdrawalView, never: (code: string) => void = () => this.refuse(machine, view)): void {
+  approve(machine: Machine, view: OperatorView, never: (code: string) => void = () => this.refuse(machine, view)): void {
     const { transactionId, approvalDigest } = view;
     const address = view.address === "" ? namedReceiver : "";
     const yes = { transactionId, digest: approvalDigest, address, approver: this.#name() };
@@ -213,7 +213,7 @@ export class People {
   }
 
   /** Its slot is used up, whoever has it. */
-  cancel(machine: Machine, { transactionId, orderId, slot }: WithdrawalView): void {
+  cancel(machine: Machine, { transactionId, orderId, slot }: OperatorView): void {
     this.#world.payments.cancelled(orderId, Number(slot));
     this.#onCall.cancel(machine, transactionId);
   }

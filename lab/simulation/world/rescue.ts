@@ -8,7 +8,7 @@
 import { ledgerDisk } from "../../../agent/ledger/disk.ts";
 import { createLockedLedger } from "../../../agent/ledger/ledger.ts";
 import type { RecoveryPlan } from "../../../agent/socket/recovery-plan.ts";
-import type { SignerStatus, WithdrawalView } from "../../../agent/socket/verbs.ts";
+import type { OperatorView, SignerStatus } from "../../../agent/socket/verbs.ts";
 import { type AgentLine, listAgents, recoverAgent } from "../../../gateway/operator/people.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import { must } from "../sentences/violation.ts";
@@ -314,7 +314,7 @@ export class Rescue {
     const { comparison } = this;
     if (!this.#mayGoOn()) return;
     people.ask(machine, "list", { openOnly: true, limit: 50 }, (answer) => {
-      const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly WithdrawalView[] };
+      const { withdrawals = [] } = answer as unknown as { withdrawals?: readonly OperatorView[] };
       const held = withdrawals.filter((view) => view.state === "held" && comparison.isDue(view));
       const quarantined = withdrawals
         .filter(({ state, code }) => state === "quarantined" && code !== unjudged)
@@ -333,7 +333,7 @@ export class Rescue {
     });
   }
 
-  #decide(machine: Machine, view: WithdrawalView): void {
+  #decide(machine: Machine, view: OperatorView): void {
     const { people } = this.#world;
     if (view.state === "quarantined" && kernel.chance.below("quarantined is refused", 6) === 0) {
       people.ask(machine, "refuse", { transactionId: view.transactionId, approver: "ann" }, (answer) => {

@@ -3,7 +3,7 @@
  * sentences that need both: no bytes before their signature is known there, and who counts as heard
  * has told all.
  */
-import type { Answer, Push, WithdrawalView } from "../../../agent/socket/verbs.ts";
+import type { Answer, CourierView, Push } from "../../../agent/socket/verbs.ts";
 import { jobHashOf } from "../../../protocol/identity.ts";
 import type { Statement } from "../../../protocol/messages.ts";
 import { kernel, note } from "../kernel/kernel.ts";
@@ -53,7 +53,7 @@ export class Witness {
   /** Something is about to leave the signer, unless it dies in the act. */
   seen(machine: Machine, message: Answer | Push): void {
     if (this.#world.weather.drives.answerDies(machine)) return;
-    const found = message as { withdrawal?: WithdrawalView; withdrawals?: WithdrawalView[]; open?: WithdrawalView[] };
+    const found = message as { withdrawal?: CourierView; withdrawals?: CourierView[]; open?: CourierView[] };
     for (const view of bySlot([found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat())) {
       for (const { raw } of view.versions) if (raw !== undefined) this.#leaves(machine, raw, view);
     }
@@ -222,6 +222,6 @@ export class Witness {
  * have the higher slot. The lowest one is looked at first, so that no slot seems to leave a gap
  * that the same message fills.
  */
-function bySlot(views: readonly WithdrawalView[]): readonly WithdrawalView[] {
+function bySlot(views: readonly CourierView[]): readonly CourierView[] {
   return [...views].sort((a, b) => Number(a.slot || -1) - Number(b.slot || -1));
 }
