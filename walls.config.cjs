@@ -14,7 +14,7 @@ module.exports = {
     {
       name: "no-circles",
       severity: "error",
-      from: { path: `^(${product}|lab/rig|packaging|scripts)/` },
+      from: { path: `^(${product}|lab|packaging|scripts)/` },
       to: { circular: true },
     },
     { name: "nothing-unresolved", severity: "error", from: { pathNot: "node_modules/" }, to: { couldNotResolve: true } },

@@ -1,5 +1,5 @@
 /** The entry of the simulated tree: what the commands outside of it may call. */
-import { planOf } from "./world/plan.ts";
+import { planOf } from "./world/draw.ts";
 import { type RunOptions, type RunResult, rejected, runSeed } from "./world/run-seed.ts";
 
 export { planOf, type RunOptions, type RunResult, rejected, runSeed };

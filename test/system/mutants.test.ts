@@ -10,7 +10,7 @@ import ts from "typescript";
 import { describe, expect, it } from "vitest";
 import { mutants } from "../../lab/simulation/mutants/all.ts";
 import type { Mutant } from "../../lab/simulation/mutants/mutant.ts";
-import { planOf } from "../../lab/simulation/world/plan.ts";
+import { planOf } from "../../lab/simulation/world/draw.ts";
 import { worlds } from "../../lab/simulation/world/worlds.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));

@@ -14,8 +14,8 @@ import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { StandInSocket } from "../stand-ins/socket.ts";
 import { receivers } from "../world/plan.ts";
+import type { Scene } from "../world/scene.ts";
 import { begun, contract, gatewayKey, gatewayUrl, hot, network, pairedCurrencies, stage } from "../world/setting.ts";
-import type { World } from "../world/world.ts";
 import { waitingReceivers } from "../world/worlds.ts";
 
 type Body = Entry extends infer E ? (E extends Entry ? Omit<E, "seq" | "at"> : never) : never;
@@ -48,7 +48,7 @@ function othersAccounts(at: number) {
 }
 
 export class FalseAgent {
-  readonly #world: World;
+  readonly #world: Scene;
   readonly merchant: string;
   readonly #id: string;
   readonly #owner: Owner;
@@ -60,7 +60,7 @@ export class FalseAgent {
   #orders = 0;
   #paidIn = 0;
 
-  constructor(world: World, at: number) {
+  constructor(world: Scene, at: number) {
     this.#world = world;
     this.#at = at;
     this.merchant = `m${at + 2}`;

@@ -6,17 +6,17 @@
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
 import { type FaultKind, showsAll } from "./plan.ts";
-import type { World } from "./world.ts";
+import type { Scene } from "./scene.ts";
 
 type Strikes = (kind: FaultKind, label: string) => boolean;
 
 export class Backups {
-  readonly #world: World;
+  readonly #world: Scene;
   readonly #kind: FaultKind | null;
   /** With people on the way back no more strikes than they can follow. */
   readonly #most: number;
-  #ledger: ReturnType<World["machines"][number]["drive"]["backup"]> | null = null;
-  #database: ReturnType<World["gateway"]["backup"]> | null = null;
+  #ledger: ReturnType<Scene["machines"][number]["drive"]["backup"]> | null = null;
+  #database: ReturnType<Scene["gateway"]["backup"]> | null = null;
   /** The open order in an old backup. The backup is restored only after that order has ended. */
   #open: readonly string[] = [];
   /**
@@ -27,7 +27,7 @@ export class Backups {
   #used = 0;
   #isAgain = false; // the database alone, after a recovery
 
-  constructor(world: World) {
+  constructor(world: Scene) {
     this.#world = world;
     const kinds = ["ledgerRestored", "gatewayRestored", "folderCloned", "pairedAgain", "bothRestored"] as const;
     this.#kind = kinds.find((kind) => world.plan.rates[kind] > 0) ?? null;

@@ -10,11 +10,11 @@ import type { OperatorView } from "../../../agent/socket/verbs.ts";
 import type { Block, Chain, Included } from "./chain.ts";
 import { lateOrder } from "./people.ts";
 import { namedReceiver, showsAll } from "./plan.ts";
+import type { Scene } from "./scene.ts";
 import { contract, hot } from "./setting.ts";
-import type { World } from "./world.ts";
 
 export class Comparison {
-  readonly #world: World;
+  readonly #world: Scene;
   readonly #evm: Chain | null;
   /** How many withdrawals both may have forgotten: as many as the shop misses. */
   #forgotten = 0;
@@ -23,7 +23,7 @@ export class Comparison {
    */
   #next = 0;
 
-  constructor(world: World) {
+  constructor(world: Scene) {
     this.#world = world;
     this.#evm = world.ground.evm;
   }

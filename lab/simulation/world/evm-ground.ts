@@ -4,13 +4,12 @@ import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { Payments } from "../sentences/payments.ts";
 import { Chain } from "./chain.ts";
-import type { Ground, Hostilities, Strikes } from "./ground.ts";
+import type { Ground, Hostilities, Judged, Strikes } from "./ground.ts";
 import { Node, noFaults } from "./node.ts";
 import type { Plan } from "./plan.ts";
 import { providersOf } from "./provider.ts";
 import { readRaw } from "./raw.ts";
 import { begun, chainId, contract, hot, nodeUrls } from "./setting.ts";
-import type { World } from "./world.ts";
 
 const baseFeeWei = 10_000_000_000n;
 /** The most that a sweep of coins may leave. */
@@ -83,7 +82,7 @@ export class EvmGround implements Ground {
     return { gasLimit: "", maxFeePerGas: `${this.evm.baseFeeWei * 2n + tipWei}`, maxPriorityFeePerGas: `${tipWei}` };
   }
 
-  start(world: World): void {
+  start(world: Judged): void {
     const { scheduler } = kernel;
     this.evm.onBlock = (block) => {
       if (block !== null) world.holds(() => this.money.added(block));

@@ -5,7 +5,16 @@
 import type { Money } from "../sentences/money.ts";
 import type { Chain } from "./chain.ts";
 import type { FaultKind, Plan } from "./plan.ts";
-import type { World } from "./world.ts";
+
+/** The run on this ground. */
+export interface Judged {
+  readonly plan: Plan;
+  readonly isFaulty: boolean;
+  /** Asks sentences; one that does not hold ends the run. */
+  holds(check: () => void): void;
+  /** Time goes on without anybody; it counts for nobody's patience. */
+  leap(ms: number, why: string): void;
+}
 
 export type Strikes = (kind: FaultKind, label: string) => boolean;
 
@@ -33,7 +42,7 @@ export interface Ground {
   readonly openFacts: Readonly<Record<string, string>>;
   readonly namedFacts: Readonly<Record<string, string>>;
   /** Blocks come from now on. */
-  start(world: World): void;
+  start(world: Judged): void;
   /** Faults that are there from the beginning. */
   begin(plan: Plan): void;
   /** Faults of this moment. */

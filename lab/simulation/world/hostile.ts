@@ -7,8 +7,8 @@ import type { CourierRequests, CourierView } from "../../../agent/socket/verbs.t
 import { kernel } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { LocalSocket } from "./local-socket.ts";
+import type { Scene } from "./scene.ts";
 import { chainName } from "./setting.ts";
-import type { World } from "./world.ts";
 
 type Body = Readonly<Record<string, unknown>>;
 
@@ -30,14 +30,14 @@ const rushedFramesMax = 24;
 const codes = ["CHAIN_WOULD_REVERT", "OPERATOR_REFUSED", "nothing", ""] as const;
 
 export class Hostile {
-  readonly #world: World;
+  readonly #world: Scene;
   readonly #owner: Owner = { name: "hostile", isAlive: true, hasPromises: true };
   readonly #bytes: string[] = [];
   #socket: LocalSocket | null = null;
   #greeted: unknown = null; // the run of the signer that was met last
   #views: readonly CourierView[] = [];
 
-  constructor(world: World) {
+  constructor(world: Scene) {
     this.#world = world;
   }
 
@@ -66,7 +66,7 @@ export class Hostile {
     if (raw !== undefined) this.#world.ground.publish(raw);
   }
 
-  #connected(machine: World["machines"][number]): LocalSocket {
+  #connected(machine: Scene["machines"][number]): LocalSocket {
     if (this.#socket === null || this.#socket.isEnded) {
       this.#socket = new LocalSocket(this.#owner, machine.signer, (message) => this.#world.witness.seen(machine, message));
     }
@@ -77,7 +77,7 @@ export class Hostile {
    * A new run has begun, and the gateway may not have spoken yet: everything it ever said, and a
    * signature for whatever is open.
    */
-  #rush(machine: World["machines"][number]): void {
+  #rush(machine: Scene["machines"][number]): void {
     const socket = this.#connected(machine);
     const send = (verb: keyof CourierRequests, body: Body): Promise<Body> => socket.request(verb, body as never) as Promise<Body>;
     const drop = (): void => {};

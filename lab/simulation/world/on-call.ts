@@ -6,8 +6,8 @@
 import type { Answer, OperatorView, SignerStatus, UnstickPlan } from "../../../agent/socket/verbs.ts";
 import { kernel } from "../kernel/kernel.ts";
 import type { Machine } from "./agent.ts";
+import type { Scene } from "./scene.ts";
 import { stage } from "./setting.ts";
-import type { World } from "./world.ts";
 
 const lookMs = { evm: 2_500, tron: 5_000 } as const;
 const approver = "ann";
@@ -18,12 +18,12 @@ type Facts = Readonly<Record<string, string>>;
 type Ask = (machine: Machine, verb: string, body: object, answered?: (answer: Answer) => void) => void;
 
 export class OnCall {
-  readonly #world: World;
+  readonly #world: Scene;
   readonly #ask: Ask;
   /** Whom somebody helped once nothing went wrong any more: once is enough. */
   readonly #followed = new Set<string>();
 
-  constructor(world: World, ask: Ask) {
+  constructor(world: Scene, ask: Ask) {
     this.#world = world;
     this.#ask = ask;
   }

@@ -6,19 +6,19 @@
 import { orderSweeps } from "../../../gateway/sweeps/wishes.ts";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { DepositOrder } from "./plan.ts";
+import type { Scene } from "./scene.ts";
 import { contract } from "./setting.ts";
-import type { World } from "./world.ts";
 
 const askAgainMs = 2_000;
 const lookMs = 60_000;
 
 export class Payers {
-  readonly #world: World;
+  readonly #world: Scene;
   /** Paid amounts, by address. */
   readonly paid = new Map<string, DepositOrder>();
   #left = 0; // payments that have still to come
 
-  constructor(world: World) {
+  constructor(world: Scene) {
     this.#world = world;
   }
 

@@ -9,8 +9,8 @@ import { Violation } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
 import { OnCall } from "./on-call.ts";
 import { namedReceiver, type Order, receivers } from "./plan.ts";
+import type { Scene } from "./scene.ts";
 import { chainName, merchant, stage } from "./setting.ts";
-import type { World } from "./world.ts";
 
 const askAgainMs = 2_000;
 const operatorMs = { evm: 2_500, tron: 5_000 } as const;
@@ -29,13 +29,13 @@ interface Row {
 }
 
 export class People {
-  readonly #world: World;
+  readonly #world: Scene;
   /** Orders the gateway has answered with an id, so that the shop need not ask again. */
   readonly #taken = new Set<string>();
   readonly #onCall: OnCall;
   #lateOrders = 0;
 
-  constructor(world: World) {
+  constructor(world: Scene) {
     this.#world = world;
     this.#onCall = new OnCall(world, (machine, verb, body, answered) => this.ask(machine, verb, body, answered));
   }

@@ -14,8 +14,8 @@ import { kernel, note } from "../kernel/kernel.ts";
 import { must } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
 import { Comparison } from "./comparison.ts";
+import type { Scene } from "./scene.ts";
 import { gatewayKey, merchant, seal, wallet } from "./setting.ts";
-import type { World } from "./world.ts";
 
 /** Codes of section 2 that say: section 3. */
 const mendable: ReadonlySet<string> = new Set(["LEDGER_BEHIND_GATEWAY", "LEDGER_FORKED"]);
@@ -41,7 +41,7 @@ const patienceMs = 45_000;
 const doubtMs = 8_000;
 
 export class Rescue {
-  readonly #world: World;
+  readonly #world: Scene;
   readonly comparison: Comparison;
   #hasBegun = false;
   /** No recovery mends it, and the page says to stop: why, "" while there is hope. */
@@ -59,7 +59,7 @@ export class Rescue {
   /** `crypto` is started when the order was made. */
   #isAwaited = false;
 
-  constructor(world: World) {
+  constructor(world: Scene) {
     this.#world = world;
     this.comparison = new Comparison(world);
   }

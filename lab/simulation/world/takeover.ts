@@ -15,8 +15,8 @@ import { kernel, note } from "../kernel/kernel.ts";
 import { must } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
 import { canCompare, showsAll } from "./plan.ts";
+import type { Scene } from "./scene.ts";
 import { accounts, merchant, network, ownAccounts, pairedCurrencies, vaultOf, wallet } from "./setting.ts";
-import type { World } from "./world.ts";
 
 const keySeed = 2;
 const linkSeed = new Uint8Array(32).fill(keySeed + 100);
@@ -28,7 +28,7 @@ interface Asking {
 }
 
 export class Takeover {
-  readonly #world: World;
+  readonly #world: Scene;
   #old: Machine | null = null;
   #apiKey = "";
   #asking: Asking | null = null;
@@ -42,7 +42,7 @@ export class Takeover {
    */
   #isGivenUp = false;
 
-  constructor(world: World) {
+  constructor(world: Scene) {
     this.#world = world;
   }
 

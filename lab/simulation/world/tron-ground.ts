@@ -5,14 +5,13 @@
 import { kernel, note } from "../kernel/kernel.ts";
 import type { Owner } from "../kernel/scheduler.ts";
 import { marginMs, WaitingMoney } from "../sentences/waiting.ts";
-import type { Ground, Hostilities, Strikes } from "./ground.ts";
+import type { Ground, Hostilities, Judged, Strikes } from "./ground.ts";
 import type { Plan } from "./plan.ts";
 import { providersOf } from "./provider.ts";
 import { begun, chainId, contract, hot, nodeUrls } from "./setting.ts";
 import { energyOfNew, energySunUsual, TronChain } from "./tron-chain.ts";
 import { noTronFaults, TronNode } from "./tron-node.ts";
 import { addressHex, readTransfer } from "./tron-raw.ts";
-import type { World } from "./world.ts";
 
 const minuteMs = 60_000;
 const haltsMs = [5_000, 20_000, minuteMs, 4 * minuteMs, 6 * minuteMs, 9 * minuteMs, 3 * 60 * minuteMs] as const;
@@ -47,7 +46,7 @@ export class TronGround implements Ground {
   /** The chain that the nodes show: the true one, or one that is made up. */
   readonly #shown: TronChain;
   readonly #nodes: readonly TronNode[];
-  #world: World | null = null;
+  #world: Judged | null = null;
   /** By how much a made-up chain's clock is ahead of the true time. */
   #aheadMs = 0;
 
@@ -107,7 +106,7 @@ export class TronGround implements Ground {
     };
   }
 
-  start(world: World): void {
+  start(world: Judged): void {
     const { scheduler } = kernel;
     this.#world = world;
     this.#chain.onBlock = (block) => {

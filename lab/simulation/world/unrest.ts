@@ -5,16 +5,16 @@
 import type { Core } from "../../../agent/signer/state/core.ts";
 import { hearing } from "../../../gateway/recovery/hearing.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
+import type { Scene } from "./scene.ts";
 import { begun, currencies, hot, network, policyOf, stage } from "./setting.ts";
-import type { World } from "./world.ts";
 
 /** The open withdrawals of a released agent stay with it, and nobody reports them. */
-export function serving({ machines, takeover }: World): World["machines"] {
+export function serving({ machines, takeover }: Scene): Scene["machines"] {
   return takeover.next === null ? machines : machines.filter((machine) => machine !== machines[0]);
 }
 
 /** Withdrawals that an agent has not ended, though they wait for no person. */
-function unfinished(world: World): string {
+function unfinished(world: Scene): string {
   if (world.payments.foreign.size > 0) return "";
   const { left } = world.people;
   const isOpen = (core: Core): boolean => [...core.book.open()].some(({ transactionId }) => !left.has(transactionId));
@@ -27,7 +27,7 @@ function unfinished(world: World): string {
  * the gateway said that it ended: nobody asks the signer's chain about it any more. The gateway
  * itself knows whose transaction that was, and its operator has the alarm.
  */
-function isHidden(world: World, nonce: number): boolean {
+function isHidden(world: Scene, nonce: number): boolean {
   if (!world.weather.isDeceived) return false;
   const alarmed = `SELECT t.id FROM slots s JOIN transactions t ON t.id = s.transactionId JOIN audit a ON a.subject = t.id
     WHERE s.account = ? AND s.slot = ? AND t.code = 'chain_slot_consumed' AND a.act = 'alarm WATCHER_PAYMENT_FAILED'`;
@@ -40,7 +40,7 @@ function isHidden(world: World, nonce: number): boolean {
  * Somebody else used a nonce of the account for good since it was adopted, and the agent has not
  * stopped.
  */
-function unnoticed(world: World): string {
+function unnoticed(world: Scene): string {
   const nonces = world.payments.foreignNonces.filter((nonce) => !isHidden(world, nonce));
   const blind = serving(world).find(({ signer }) => {
     const { locked, accounts } = signer?.signer.core ?? { locked: null, accounts: null };
@@ -54,14 +54,14 @@ function unnoticed(world: World): string {
  * A released server's nonce that no block has: it waits there or was never sent, and holds up all
  * that the next one pays.
  */
-function isHeldUp({ gateway, takeover, machines, ground }: World): boolean {
+function isHeldUp({ gateway, takeover, machines, ground }: Scene): boolean {
   if (takeover.next === null) return false;
   const sql = "SELECT slot FROM slots JOIN jobs ON jobs.transactionId = slots.transactionId WHERE jobs.agent = ?";
   const bound = gateway.all<{ slot: string }>(sql, machines[0]?.id ?? "");
   return bound.some(({ slot }) => ground.hasStillToCome(slot));
 }
 
-export function unrestOf(world: World): string {
+export function unrestOf(world: Scene): string {
   return isHeldUp(world) ? "" : world.people.open() || world.payers.open() || unfinished(world) || unnoticed(world);
 }
 
@@ -71,7 +71,7 @@ export function unrestOf(world: World): string {
  * statement may be the newer one. A lying courier may keep any statement to itself, and a database
  * that lacks the agent's records shows that instead.
  */
-export function unshownLock(world: World): string {
+export function unshownLock(world: Scene): string {
   const { gateway } = world;
   if (gateway.owner === null || world.weather.isDeceived) return "";
   const locked = serving(world).find(({ id, signer }) => {
@@ -88,7 +88,7 @@ export function unshownLock(world: World): string {
  * of it: what was approved an hour after another may find that one bound just before it, and waits
  * then until that one counts no more.
  */
-export function heldBackUntilMs(world: World): number {
+export function heldBackUntilMs(world: Scene): number {
   const { rescue, people } = world;
   if (rescue?.waits || people.untaken.length > 0 || unnoticed(world) !== "") return 0;
   const machines = serving(world);
@@ -99,7 +99,7 @@ export function heldBackUntilMs(world: World): number {
 }
 
 /** Whether a clock was set back behind a ledger: until it comes there, the ledger's time stands. */
-export function isTimeStanding(world: World): boolean {
+export function isTimeStanding(world: Scene): boolean {
   return serving(world).some((machine) => (machine.signer?.signer.core.heads.at ?? 0) > machine.clock());
 }
 
@@ -107,7 +107,7 @@ export function isTimeStanding(world: World): boolean {
  * Whether a courier that named its own prices may have left less of the day's fees than a payment
  * costs: honest ones wait for tomorrow.
  */
-export function haveFeesRunOut(world: World): boolean {
+export function haveFeesRunOut(world: Scene): boolean {
   const limit = parseAmount(policyOf(world.plan).maxFeePerDay, stage.coin.decimal);
   if (!world.weather.isDeceived || !limit.ok) return false;
   const isSpent = ({ policy, heads }: Core, currency: string): boolean =>

@@ -9,7 +9,7 @@ import type { Machine } from "./agent.ts";
 import { Backups } from "./backups.ts";
 import { DriveWeather } from "./drive-weather.ts";
 import { Hostile } from "./hostile.ts";
-import type { World } from "./world.ts";
+import type { Scene } from "./scene.ts";
 
 const weatherMs = 700;
 const minuteMs = 60_000;
@@ -28,7 +28,7 @@ const leapsMs = [minuteMs, 11 * minuteMs, 59.5 * minuteMs, 61 * minuteMs, 25 * 6
 const roomBytes = [0, 300, 5_000, 60_000];
 
 export class Weather {
-  readonly #world: World;
+  readonly #world: Scene;
   readonly backups: Backups;
   readonly drives: DriveWeather;
   readonly #hostile: Hostile | null;
@@ -36,7 +36,7 @@ export class Weather {
   /** How far ahead the gateway's clock ever was. */
   gatewayAheadMs = 0;
 
-  constructor(world: World) {
+  constructor(world: Scene) {
     this.#world = world;
     this.backups = new Backups(world);
     this.drives = new DriveWeather(world);

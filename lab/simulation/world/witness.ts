@@ -12,13 +12,13 @@ import type { Told } from "../sentences/payments.ts";
 import type { Books, MovedRow } from "../sentences/sweeps.ts";
 import { must } from "../sentences/violation.ts";
 import type { Machine } from "./agent.ts";
+import type { Scene } from "./scene.ts";
 import { merchant } from "./setting.ts";
-import type { World } from "./world.ts";
 
 const envelopeHeaderBytes = 66;
 
 export class Witness {
-  readonly #world: World;
+  readonly #world: Scene;
   /** Bytes that left, raw, by whoever keeps them. */
   readonly #left = new Set<string>();
   readonly #leftBy = new Map<string, string[]>(); // their hashes, by agent
@@ -31,7 +31,7 @@ export class Witness {
   readonly #outdated = new Set<string>();
   readonly #known = new Set<string>(); // hashes that a committed database held, ever
 
-  constructor(world: World) {
+  constructor(world: Scene) {
     this.#world = world;
   }
 

@@ -12,14 +12,16 @@ import { DurableLedger } from "../sentences/ledger.ts";
 import type { Money } from "../sentences/money.ts";
 import { must, Violation, violationOf } from "../sentences/violation.ts";
 import { Machine } from "./agent.ts";
+import { drawPlan } from "./draw.ts";
 import { EvmGround } from "./evm-ground.ts";
 import { type CommitVerdict, Gateway } from "./gateway.ts";
 import type { Ground } from "./ground.ts";
 import { Network } from "./network.ts";
 import { Payers } from "./payers.ts";
 import { People } from "./people.ts";
-import { drawPlan, type FaultKind, type Plan, type Rates } from "./plan.ts";
+import type { FaultKind, Plan, Rates } from "./plan.ts";
 import { Rescue } from "./rescue.ts";
+import type { Scene } from "./scene.ts";
 import { begun, currencies, hot, network, policyOf, settle, stage } from "./setting.ts";
 import { Takeover } from "./takeover.ts";
 import { TronGround } from "./tron-ground.ts";
@@ -50,7 +52,7 @@ const falseAgents = 4;
 /** A day's limits are free again. */
 const dayAndMoreMs = 25 * 60 * 60_000;
 
-export class World {
+export class World implements Scene {
   readonly plan: Plan;
   readonly ground: Ground;
   readonly net: Network;
