@@ -133,9 +133,45 @@ describe("asking for a signature", () => {
     expect(asked(driver.tick(60_000))).toEqual([]);
   });
 
-  it("the desk keeps funds bound when a sign may have happened", () => {
-    const balances = new Map([["", 15n * 10n ** 17n]]);
-    const driver = drive([viewOf(1, "approved"), viewOf(2, "approved")]);
+  it("the most that an asked signature may cost counts against the funds of the next", () => {
+    const fee = 21_000n * 21_000_000_000n;
+    for (const [short, signed] of [
+      [1n, []],
+      [0n, ["sign:2"]],
+    ] as const) {
+      const driver = drive([viewOf(1, "approved"), viewOf(2, "approved")]);
+      driver.block(10, { balances: new Map([["", 2n * (10n ** 18n + fee) - short]]) });
+      expect(asked(gasFor(driver, 1))).toEqual(["sign:1"]);
+      expect(asked(gasFor(driver, 2))).toEqual(signed);
+    }
+  });
+
+  it("a token waits for its fee in the coin", () => {
+    const fee = 21_000n * 21_000_000_000n;
+    for (const [short, signed] of [
+      [1n, []],
+      [0n, ["sign:1"]],
+    ] as const) {
+      const driver = drive([viewOf(1, "approved", { currency: "usdt", contract: token, amountUnits: "5" })]);
+      driver.block(10, {
+        balances: new Map([
+          ["", fee - short],
+          [token, 5n],
+        ]),
+      });
+      expect(asked(gasFor(driver, 1))).toEqual(signed);
+    }
+  });
+
+  it.each([
+    ["coin", {}],
+    ["token", { currency: "usdt", contract: token, amountUnits: "5" }],
+  ])("the desk keeps funds of a %s bound when a sign may have happened", (_name, over) => {
+    const balances = new Map([
+      ["", 15n * 10n ** 17n],
+      [token, 7n],
+    ]);
+    const driver = drive([viewOf(1, "approved", over), viewOf(2, "approved", over)]);
     driver.block(10, { balances });
     gasFor(driver, 1);
     const lost = {
@@ -148,7 +184,7 @@ describe("asking for a signature", () => {
     expect(only(effects, "refresh")).toHaveLength(1);
     expect(asked(effects)).toEqual([]);
     expect(asked(gasFor(driver, 2))).toEqual([]);
-    const hello = helloOf([viewOf(2, "approved")]);
+    const hello = helloOf([viewOf(2, "approved", over)]);
     expect(asked(driver.feed({ kind: "hello", hello, isFresh: false, askedAtMs: driver.nowMs + 1 }))).toEqual(["sign:2"]);
   });
 

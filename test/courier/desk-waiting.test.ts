@@ -1,10 +1,9 @@
 /**
  * The desk on a chain where versions end by waiting: the time of the question for a death, the
- * reports, the request for another version, and random worlds with halts and lost answers.
+ * reports, and the request for another version.
  */
 import { describe, expect, it } from "vitest";
 import type { VersionView } from "../../agent/socket/verbs.ts";
-import { seedsOfRun } from "../../lab/rig/seeded.ts";
 import { observedBody, refused, revertFor, whyOf } from "../support/desk-answers.ts";
 import { asked, type Driver, idOf, only } from "../support/desk-views.ts";
 import {
@@ -19,7 +18,6 @@ import {
   versionAt,
   waitingView,
 } from "../support/desk-waiting-views.ts";
-import { runWaitingWorld } from "../support/desk-waiting-world.ts";
 
 const past = startMs + lifeMs + marginMs + 1;
 const workFor = (driver: Driver, sequence: number) =>
@@ -409,31 +407,5 @@ describe("a place that turns up after all", () => {
     const driver = driveWaiting([waitingView(1, "broadcast")]);
     driver.at(startMs);
     expect(only(looked(driver, 1, 25, 1), "alarm")).toEqual([]);
-  });
-});
-
-describe("random worlds where versions end by waiting", () => {
-  const counts = { deaths: 0, expired: 0, again: 0 };
-
-  // The same thirty each time show what the last test wants; others are new.
-  const kept = Array.from({ length: 30 }, (_, at) => at + 1);
-
-  it.each([155, 2046517498, 2945868, ...kept, ...seedsOfRun(10)])(
-    "random worlds where versions end by waiting end every withdrawal, pay none twice and break no rule, SEED=%i",
-    (seed) => {
-      const { ended, broken, counts: seen } = runWaitingWorld(seed);
-      expect(broken, `SEED=${seed}`).toEqual([]);
-      expect(ended, `SEED=${seed}`).toEqual({});
-      counts.deaths += seen.deaths;
-      counts.expired += seen.expired;
-      if (seen.versions > 1) counts.again += 1;
-    },
-  );
-
-  it("random worlds where versions end by waiting have seen deaths, second versions and ends without payment", () => {
-    expect(
-      Object.values(counts).every((count) => count > 0),
-      JSON.stringify(counts),
-    ).toBe(true);
   });
 });

@@ -1,11 +1,6 @@
-/**
- * The courier's desk as a whole: a start, then random worlds with lost, doubled, late and lying
- * answers.
- */
+/** The courier's desk at a start. */
 import { describe, expect, it } from "vitest";
-import { seedsOfRun } from "../../lab/rig/seeded.ts";
 import { drive, helloOf, only, sentView, viewOf } from "../support/desk-views.ts";
-import { runWorld } from "../support/desk-world.ts";
 
 describe("a start", () => {
   it("a start takes the same steps for each unfinished withdrawal, wherever it stood", () => {
@@ -18,13 +13,5 @@ describe("a start", () => {
     expect(only(block, "gas")).toHaveLength(0);
     const answer = { ok: true, latest: 7n, pending: 7n, final: 0n, witnesses: 2, isSame: true } as const;
     expect(only(driver.feed({ kind: "counters", chain: "local", answer }), "gas")).toHaveLength(1);
-  });
-});
-
-describe("random worlds", () => {
-  it.each(seedsOfRun(40))("the desk ends every withdrawal of a random world and breaks no rule, SEED=%i", (seed) => {
-    const { ended, broken } = runWorld(seed);
-    expect(broken, `SEED=${seed}`).toEqual([]);
-    expect(ended, `SEED=${seed}`).toEqual({});
   });
 });
