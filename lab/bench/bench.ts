@@ -4,7 +4,7 @@
  * all. The plain build runs with ethers as it comes and once more tuned. Figures are medians over
  * the rounds, ratios are medians of each round's own; quote the ratios, they travel better. Each
  * wait has its end, and no round begins that `--seconds` leaves no time for. Then the real gateway
- * process, by itself (bench/gateway.ts).
+ * process, by itself (bench/gateway.ts), and where asked for the signer with a long history.
  */
 import { randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -19,9 +19,14 @@ import { projectRoot } from "../rig/rig.ts";
 import { type Ceilings, measureCeilings } from "./ceilings.ts";
 import { cpuUsOf } from "./cpu.ts";
 import { describeGateway, measureGateway } from "./gateway.ts";
+import { describeHistory, measureHistory } from "./history.ts";
 import { type RunFigures, startWorld, type World } from "./world.ts";
 
-const { values, whole } = readCommandLine({
+const {
+  values,
+  whole,
+  stop: refuse,
+} = readCommandLine({
   name: "bench",
   does: "Measures the agent beside a plain build and the machine's ceilings; figures are medians over the rounds.",
   options: {
@@ -32,8 +37,9 @@ const { values, whole } = readCommandLine({
       default: "210",
       says: "no round begins that would last longer than this in all; the first always does",
     },
-    records: { takes: "N", default: "1000000", says: "the gateway's longest list; 0 leaves the gateway out" },
-    "gateway-only": { says: "leaves the agent out" },
+    records: { takes: "N", default: "1000000", says: "the gateway's longest list" },
+    orders: { takes: "LIST", default: "10000,1000000,6000000", says: "closed orders of each history, by commas" },
+    only: { takes: "NAMES", default: "agent,gateway", says: "by commas: agent, gateway, history" },
     json: { says: "one line of JSON" },
   },
 });
@@ -237,16 +243,34 @@ function ratioOf(ours: readonly Round[], theirs: readonly Round[], pick: (round:
   return ratio(median(ours.map((round, at) => pick(round) / pick(theirs[at] as Round))), 1);
 }
 
+/** Each part: its figures by name, and the same as text. */
+const parts: Readonly<Record<string, (dir: string) => Promise<{ readonly figures: object; readonly text: string }>>> = {
+  async agent(dir) {
+    const figures = await measureAgent(dir);
+    return { figures, text: table(figures) };
+  },
+  async gateway(dir) {
+    const records = whole("records", { least: 1, most: 10_000_000 });
+    say(`the gateway, with a list of ${records} records`);
+    const gateway = await measureGateway(join(dir, "gateway"), records);
+    return { figures: { gateway }, text: describeGateway(gateway) };
+  },
+  async history(dir) {
+    const history = await measureHistory(values.orders.split(",").map(Number), join(dir, "history"));
+    return { figures: { history }, text: describeHistory(history) };
+  },
+};
+
 async function main(): Promise<void> {
-  const records = whole("records", { least: 0, most: 10_000_000 });
+  const asked = values.only.split(",");
+  const unknown = asked.find((name) => parts[name] === undefined);
+  if (unknown !== undefined) refuse(`there is no part ${unknown}; there are ${Object.keys(parts).join(", ")}`);
   const dir = mkdtempSync(join(tmpdir(), "autowithdraw-bench-"));
   try {
-    const agent = values["gateway-only"] ? null : await measureAgent(dir);
-    if (records > 0) say(`the gateway, with a list of ${records} records`);
-    const gateway = records > 0 ? await measureGateway(join(dir, "gateway"), records) : null;
-    const parts = [...(agent === null ? [] : [table(agent)]), ...(gateway === null ? [] : [describeGateway(gateway)])];
-    const figures = { ...(agent ?? {}), ...(gateway === null ? {} : { gateway }) };
-    process.stdout.write(values.json ? `${JSON.stringify(figures)}\n` : `${parts.join("\n\n")}\n`);
+    const measured = [];
+    for (const [name, play] of Object.entries(parts)) if (asked.includes(name)) measured.push(await play(dir));
+    const figures = Object.assign({}, ...measured.map((part) => part.figures)) as object;
+    process.stdout.write(values.json ? `${JSON.stringify(figures)}\n` : `${measured.map(({ text }) => text).join("\n\n")}\n`);
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }

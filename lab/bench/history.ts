@@ -1,12 +1,10 @@
 /**
- * `npm run history [-- --orders 10000,1000000] [-- --json]`: what a long history costs the signer.
- * Ledgers whose checkpoints put away so many closed orders, made through the ledger itself; then
- * the same days of work on each, the real signer started on it, and the figures as ratios to the
- * first.
+ * The costs of a long history to the signer, a part of the bench: ledgers whose checkpoints put
+ * away so many closed orders, made through the ledger itself; then the same days of work on each,
+ * the real signer started on it, and the figures as ratios to the first.
  */
 import { createHash, generateKeyPairSync, randomBytes } from "node:crypto";
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ledgerDisk } from "../../agent/ledger/disk.ts";
@@ -19,16 +17,6 @@ import { rowOfEnded } from "../../agent/signer/state/ended.ts";
 import { publicKeyHex } from "../../protocol/envelope.ts";
 import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts";
 import { makeSignerFolder, type SignerFolder, startSigner } from "../faults/signer-folder.ts";
-import { readCommandLine } from "../rig/command-line.ts";
-
-const { values } = readCommandLine({
-  name: "history",
-  does: "Measures start, the stop at a checkpoint, memory and look-ups of a signer with so many closed orders behind it.",
-  options: {
-    orders: { takes: "LIST", default: "10000,1000000,6000000", says: "closed orders, by commas; ratios are to the first" },
-    json: { says: "one line of JSON" },
-  },
-});
 
 /** About as many close while one segment is written. */
 const closedPerSegment = 4_100;
@@ -40,7 +28,7 @@ const rounds = 5;
 const agent = "ab".repeat(8);
 const merchant = "m1";
 
-interface Figures {
+export interface HistoryFigures {
   readonly orders: number;
   readonly files: number;
   readonly filesMiB: number;
@@ -54,7 +42,7 @@ interface Figures {
 }
 
 const median = (list: readonly number[]): number => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)] ?? 0;
-const say = (line: string): void => void process.stderr.write(`history: ${line}\n`);
+const say = (line: string): void => void process.stderr.write(`bench: ${line}\n`);
 const idOf = (order: number): string => createHash("sha256").update(`order ${order}`).digest("hex").slice(0, 32);
 
 function timed(act: () => void): number {
@@ -206,7 +194,7 @@ function lookUps(made: Made, orders: number): { readonly freshUs: number; readon
 /** A ledger with its history. */
 async function build(orders: number, dir: string): Promise<Made> {
   const began = performance.now();
-  mkdirSync(dir, { mode: 0o700 });
+  mkdirSync(dir, { recursive: true, mode: 0o700 });
   const gatewayKey = publicKeyHex(generateKeyPairSync("ed25519").privateKey);
   const made = new Made(await makeSignerFolder(dir, { agent, merchant, gatewayKey }));
   for (let from = 0; from < orders; from += closedPerSegment) {
@@ -218,7 +206,7 @@ async function build(orders: number, dir: string): Promise<Made> {
 }
 
 /** The bytes on disk, and the figures of the ledger's own process. */
-function figuresOf(made: Made, orders: number): Omit<Figures, "readyMs" | "residentMiB"> {
+function figuresOf(made: Made, orders: number): Omit<HistoryFigures, "readyMs" | "residentMiB"> {
   const { folder, ledger, stops, tends } = made;
   const { closed, paid } = ledger.past.named;
   const bytesOf = (file: string): number => statSync(join(folder.ledger, file)).size;
@@ -238,7 +226,7 @@ function figuresOf(made: Made, orders: number): Omit<Figures, "readyMs" | "resid
  * All ledgers first, then the same work on each and its starts, in turn: what else the machine does
  * falls on each of them alike.
  */
-async function measure(orders: readonly number[], dir: string): Promise<readonly Figures[]> {
+export async function measureHistory(orders: readonly number[], dir: string): Promise<readonly HistoryFigures[]> {
   const all: Made[] = [];
   for (const [place, count] of orders.entries()) all.push(await build(count, join(dir, String(place))));
   for (let round = 0; round < rounds; round++) for (const made of all) await made.segment();
@@ -264,20 +252,10 @@ async function measure(orders: readonly number[], dir: string): Promise<readonly
 
 const told = ["stopMs", "readyMs", "residentMiB", "checkpointMiB", "tendMs", "freshUs", "closedUs", "files", "filesMiB"] as const;
 
-function tell(all: readonly Figures[]): void {
-  const [first] = all;
-  if (first === undefined) return;
-  for (const figures of all) {
-    const words = told.map((name) => `${name} ${figures[name].toFixed(1)} (${(figures[name] / first[name]).toFixed(2)})`);
-    process.stdout.write(`${figures.orders} orders: ${words.join(", ")}\n`);
-  }
-}
-
-const dir = mkdtempSync(join(tmpdir(), "history-"));
-try {
-  const all = await measure(values.orders.split(",").map(Number), dir);
-  if (values.json) process.stdout.write(`${JSON.stringify(all)}\n`);
-  else tell(all);
-} finally {
-  rmSync(dir, { recursive: true, force: true });
+export function describeHistory(all: readonly HistoryFigures[]): string {
+  const rows = all.map((figures) => {
+    const ratio = (name: (typeof told)[number]): string => (figures[name] / (all[0]?.[name] ?? 1)).toFixed(2);
+    return `${figures.orders} closed orders: ${told.map((name) => `${name} ${figures[name].toFixed(1)} (${ratio(name)})`).join(", ")}`;
+  });
+  return rows.join("\n");
 }

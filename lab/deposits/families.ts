@@ -1,15 +1,15 @@
 /**
- * How a run on each family is started and ended: its chain, its people, the gateway and the agent.
+ * The stream `deposits`: how a run on each family is started and ended, with its chain, its people,
+ * the gateway and the agent, and its figures in words.
  */
-
-import { seeded } from "../faults/tally.ts";
+import { type Report, seeded } from "../faults/tally.ts";
 import { type EvmFront, startEvmFront } from "../rig/provider/evm-front.ts";
 import type { Profile } from "../rig/provider/profile.ts";
 import { drawPair, ofOneChain, profileNamed } from "../rig/provider/profiles.ts";
 import { type RigOptions, startPairedRig } from "../rig/rig.ts";
 import { deployContracts, type EvmContracts, EvmTown, servedBy } from "./evm-town.ts";
 import { TronTown } from "./tron-town.ts";
-import { type DepositFaults, type DepositReport, DepositsWorld, depositMinutes } from "./world.ts";
+import { type DepositFaults, type DepositReport, DepositsWorld, depositMinutes, readyMs } from "./world.ts";
 
 export const familyNames = ["evm", "tron"] as const;
 export type FamilyName = (typeof familyNames)[number];
@@ -17,9 +17,6 @@ export type FamilyName = (typeof familyNames)[number];
 const ether = 10n ** 18n;
 const funds = { wei: 1_000n * ether, units: 1_000_000_000_000n };
 const settings = { lifetimes: { depositMinutes }, sweepsAtOnce: 12 };
-
-/** A start that reads through a bad provider takes its time. */
-const readyMs = 600_000;
 
 type Pair = readonly [Profile, Profile];
 
@@ -84,4 +81,37 @@ export function playFamily(name: FamilyName, faults: DepositFaults): Promise<Dep
       : ofOneChain([profileNamed(name, profiles[0]), profileNamed(name, profiles[1])]);
   say(`${name}: nodes like ${namesOf(pair).join(" and ")}`);
   return runs[name](faults, pair);
+}
+
+export interface DepositReports extends Report {
+  readonly families: readonly DepositReport[];
+}
+
+/** Plays one family after another. */
+export async function playDeposits(families: readonly FamilyName[], faults: DepositFaults): Promise<DepositReports> {
+  const reports: DepositReport[] = [];
+  for (const name of families) reports.push(await playFamily(name, faults));
+  return {
+    families: reports,
+    violations: reports.flatMap(({ violations }) => violations),
+    lines: reports.flatMap((report) => linesOf(report).map((line) => `${report.family}: ${line}`)),
+  };
+}
+
+const counted = (all: Readonly<Record<string, number | string>>): string =>
+  Object.entries(all)
+    .map(([name, count]) => `${count} ${name}`)
+    .join(", ");
+
+function linesOf(report: DepositReport): readonly string[] {
+  return [
+    `nodes: ${report.profiles.join(" and ")}; ${report.early} addresses were used before`,
+    `${report.deposits} requests: ${counted(report.ends)}, ${report.lateMoney} with late money`,
+    `${report.payments} payments; ${report.reorganisations} reorganisations of ${report.blocksReplaced} blocks: ${report.paymentsMoved} payments in another block, ${report.paymentsAnew} made anew, ${report.paymentsLost} gone; ${report.ownDropped} of the agent's dropped`,
+    `kill -9: ${counted(report.kills)}`,
+    `arrived ${counted(report.arrived)}`,
+    `credited ${counted(report.credited)}`,
+    `${report.sweeps} sweeps, ${report.topUps} top-ups: swept ${counted(report.swept)} for ${report.fees} in fees`,
+    `left on addresses ${counted(report.left)}; available ${counted(report.available)}; ${report.seconds} s`,
+  ];
 }

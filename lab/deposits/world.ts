@@ -7,18 +7,18 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Mnemonic } from "ethers";
 import { placesAhead } from "../../gateway/watcher/ahead.ts";
+import { Killer, processesOf } from "../faults/killer.ts";
 import { type Random, seeded } from "../faults/tally.ts";
 import { until } from "../rig/processes.ts";
 import { type Rig, settle } from "../rig/rig.ts";
 import { createShop } from "../rig/shop.ts";
 import { type Figures, judge, type Request } from "./judge.ts";
-import { Killer } from "./killer.ts";
 import { GatewayRecords, type RecordRow } from "./records.ts";
 import { type Due, type Item, type Pay, planOf, shapes, shareOf, untimed } from "./shapes.ts";
 import { decimalText, type Paying, type Town } from "./town.ts";
 
 export interface DepositFaults {
-  readonly deposits: number;
+  readonly records: number; // deposit requests, on each family
   readonly kills: number;
   readonly seed: string;
   readonly blockMs: number; // between two blocks of either chain
@@ -58,6 +58,8 @@ const earlyOf = 20;
  * again, a few addresses of Tron in a pass: after the ends it may take so long.
  */
 const comparedMs = 400_000;
+/** A start that reads through a bad provider, amid reorganisations, takes its time. */
+export const readyMs = 600_000;
 /** An answer comes within so long. */
 const patienceMs = 180_000;
 /** So long nothing moves where a payment's end is waited for; then what is open stays open. */
@@ -106,22 +108,23 @@ export class DepositsWorld {
   }
 
   async play(): Promise<DepositReport> {
-    const { deposits, kills, seed, say } = this.#faults;
+    const { records, kills, seed, say } = this.#faults;
     const startedAt = performance.now();
-    const items = planOf(this.#random, deposits, this.#town.asked, this.#faults.untilExpired ? shapes : untimed);
+    const items = planOf(this.#random, records, this.#town.asked, this.#faults.untilExpired ? shapes : untimed);
     const total = items.reduce((sum, { shape }) => sum + (shape.requests ?? 1), 0);
     await this.#openOthers();
     await this.#payEarly(total);
     // Payments on the chain by now stay there, whichever blocks are replaced.
     await this.#town.settled();
     await settle(this.#rig.anvil.url, 8);
-    const killer = new Killer(this.#rig, seeded(`${seed}/${this.#family}/kills`), kills);
+    const chance = seeded(`${seed}/${this.#family}/kills`);
+    const killer = new Killer(processesOf(this.#rig, chance, readyMs), chance, kills);
     const looking = this.#look();
     const reorganising = this.#reorganise();
     const killing = killer.play(() => this.#progress(total));
     const paying = this.#payAll(items);
     await Promise.race([Promise.all([paying, killing]), reorganising, looking]);
-    say(`${this.#family}: ${this.#requests.length} requests paid, ${killer.count} kills; waiting for their ends`);
+    say(`${this.#family}: ${this.#requests.length} requests paid, ${kills} kills; waiting for their ends`);
     await this.#untilEnded();
     this.#isOver = true;
     await Promise.all([looking, reorganising]);
@@ -130,7 +133,7 @@ export class DepositsWorld {
     const { times, blocks, again, anew, lost, ours } = this.#reorganised;
     return {
       ...{ family: this.#family, profiles: this.#profiles, early: this.#early.size },
-      ...{ deposits: this.#requests.length, payments: this.#payments, kills: killer.killed },
+      ...{ deposits: this.#requests.length, payments: this.#payments, kills: killer.struck },
       ...{
         reorganisations: times,
         blocksReplaced: blocks,

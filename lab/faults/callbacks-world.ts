@@ -1,5 +1,5 @@
 /**
- * Callbacks under faults: the real gateway process, killed and started again in a stream of
+ * The stream `callbacks`: the real gateway process, killed and started again in a stream of
  * withdrawals and deposits that an agent, payers and a chain in this process carry to their end.
  * Three receivers of the shop: one that is well, one that dies, hangs, answers 500 and 429 by
  * turns, one that does so and answers 410 besides. The stock verifier judges every message.
@@ -17,7 +17,8 @@ import { createShop } from "../rig/shop.ts";
 import { Depositor, depositAmount, depositConfirmations, depositMinutes, type Ending, strayContract } from "./deposits-plan.ts";
 import { StubAgent } from "./gateway-agent.ts";
 import { askCopy, type GatewayFolder, makeGatewayFolder, startGateway } from "./gateway-folder.ts";
-import { seeded } from "./tally.ts";
+import { Killer } from "./killer.ts";
+import { type Report, seeded } from "./tally.ts";
 
 export interface CallbackFaults {
   readonly records: number;
@@ -27,7 +28,7 @@ export interface CallbackFaults {
   readonly say: (line: string) => void;
 }
 
-export interface CallbackReport {
+export interface CallbackReport extends Report {
   readonly records: number;
   readonly kills: number;
   readonly events: number;
@@ -36,7 +37,6 @@ export interface CallbackReport {
   readonly repeats: number;
   readonly switchedOff: number; // times that a 410 did it
   readonly seconds: number;
-  readonly violations: readonly string[];
 }
 
 type Mood = "well" | "dead" | "hung" | "500" | "429" | "410";
@@ -194,7 +194,6 @@ export class CallbacksWorld {
   async play(): Promise<CallbackReport> {
     const { records, kills, seed, say } = this.#faults;
     const startedAt = performance.now();
-    const random = seeded(seed);
     const [{ id: merchant } = { id: "" }] = askCopy<{ id: string }>(this.#folder.database, "SELECT id FROM merchants");
     const live = await this.#target(merchant, ["well"]);
     const moody = await this.#target(merchant, moods.slice(0, -1));
@@ -213,13 +212,15 @@ export class CallbacksWorld {
     const paying = setInterval(() => depositor.turn(this.#payments), turnMs).unref();
     const crediting = this.#credit(depositor, () => isOpen);
     const ordering = this.#orderAll(records, ids, depositor);
-    for (let killed = 0; killed < kills; killed++) {
-      await sleep(150 + random() * 900);
+    const strike = async (): Promise<void> => {
       this.#gateway?.child.kill("SIGKILL");
       await this.#gateway?.ended;
       await this.#up();
-      if ((killed + 1) % 10 === 0) say(`${killed + 1} kills, ${ids.size} records, ${live.receiver.messages.length} messages`);
-    }
+      say(`a kill at ${ids.size} records, ${live.receiver.messages.length} messages`);
+    };
+    const killer = new Killer([{ name: "gateway", tickets: 1, strike }], seeded(seed), kills);
+    // A record has two events at least: half of the way are the orders.
+    await killer.play(() => (ids.size + Math.min(live.receiver.messages.length / 2, records)) / (2 * records));
     await ordering;
     isWorking = false;
     await turning;
@@ -312,13 +313,16 @@ export class CallbacksWorld {
     if (records >= recordsWithAll)
       for (const name of this.#faults.untilExpired ? [...depositTypes, ...timedTypes] : depositTypes)
         if (types[`deposit.${name}`] === undefined) this.#violations.push(`no deposit.${name} was ever told`);
+    const repeats = messages - events.length;
+    const lines = Object.entries(types).map(([type, count]) => `${type}: ${count}`);
+    lines.push(
+      `${ids.size} records, ${kills} kills: ${events.length} events, ${messages} messages of which ${repeats} repeats; ` +
+        `${this.#switchedOff} times switched off by 410 and on again; ${Math.round(seconds)} s`,
+    );
     return {
-      ...{ records: ids.size, kills, events: events.length, types, messages, repeats: messages - events.length },
-      ...{
-        switchedOff: this.#switchedOff,
-        seconds: Math.round(seconds),
-        violations: [...this.#violations, ...this.#agent.violations],
-      },
+      ...{ records: ids.size, kills, events: events.length, types, messages, repeats, lines },
+      ...{ switchedOff: this.#switchedOff, seconds: Math.round(seconds) },
+      violations: [...this.#violations, ...this.#agent.violations],
     };
   }
 

@@ -56,17 +56,20 @@ function cutLedger(folder: SignerFolder, count: number): void {
   truncateSync(file, Buffer.byteLength(`${lines.join("\n")}\n`));
 }
 
+/** A ledger's past that is to be made, in a folder of its own, and what is to be done to it. */
+export interface History {
+  readonly dir: string;
+  readonly counterpart: Counterpart;
+  readonly most: number;
+  readonly random: Random;
+  readonly tally: Tally;
+}
+
 /**
  * Puts a history back to up to `most` of its earlier records, each on its own, from `random` on;
  * gives how many.
  */
-export async function restoreLedgers(
-  dir: string,
-  counterpart: Counterpart,
-  most: number,
-  random: Random,
-  tally: Tally,
-): Promise<number> {
+export async function restoreLedgers({ dir, counterpart, most, random, tally }: History): Promise<number> {
   const folder = await makeHistory(dir, counterpart, random);
   const newest = counterpart.gateway.stored?.seq ?? 0;
   const file = segmentsOf(folder)[0] ?? "";
@@ -93,8 +96,8 @@ export async function restoreLedgers(
   return done;
 }
 
-/** The same agent a second time on a copy of its files: whoever comes second must notice. */
-export async function runTwice(dir: string, counterpart: Counterpart, random: Random, tally: Tally): Promise<void> {
+/** The same agent a second time on a copy of its files, once: whoever comes second must notice. */
+export async function runTwice({ dir, counterpart, random, tally }: History): Promise<number> {
   const folder = await makeHistory(dir, counterpart, random);
   const twinDir = join(dir, "twin");
   mkdirSync(twinDir);
@@ -120,4 +123,5 @@ export async function runTwice(dir: string, counterpart: Counterpart, random: Ra
   folder.lock.release();
   twin.lock.release();
   rmSync(dir, { recursive: true, force: true });
+  return 1;
 }

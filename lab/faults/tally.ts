@@ -2,10 +2,17 @@
 import { createHash } from "node:crypto";
 
 /** The kinds of fault that a run is asked for. */
-export type FaultKind = "kills" | "eio" | "enospc" | "shortWrites" | "restores";
+export const faultKinds = ["kills", "moments", "eio", "enospc", "short", "restores"] as const;
+export type FaultKind = (typeof faultKinds)[number];
+
+/** What every stream tells at its end, beside its own figures. */
+export interface Report {
+  readonly violations: readonly string[]; // empty if all held
+  readonly lines: readonly string[]; // the figures in words
+}
 
 export class Tally {
-  readonly counts: Record<FaultKind, number> = { kills: 0, eio: 0, enospc: 0, shortWrites: 0, restores: 0 };
+  readonly counts: Record<FaultKind, number> = { kills: 0, moments: 0, eio: 0, enospc: 0, short: 0, restores: 0 };
   /** The same in more words: `signer fdatasync` and its like. */
   readonly detail: Record<string, number> = {};
   readonly violations: string[] = [];

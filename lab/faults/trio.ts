@@ -10,14 +10,14 @@ import type { LedgerRecord } from "../../agent/ledger/records.ts";
 import type { AgentRow } from "../../gateway/store/rows.ts";
 import { run, type Started, stop, until } from "../rig/processes.ts";
 import { startProxy, type TcpProxy } from "../rig/proxy.ts";
-import { projectRoot, type Rig, startRig } from "../rig/rig.ts";
-import { createShop, type Shop } from "../rig/shop.ts";
-import { type Asked, ask, judge, post } from "./crash.ts";
+import { projectRoot, type Rig, type RigOptions, startRig } from "../rig/rig.ts";
 import { askCopy } from "./gateway-folder.ts";
+import { Killer, processesOf } from "./killer.ts";
+import { Orders } from "./orders.ts";
 import { Disk, putBack } from "./pages.ts";
 import { recordsOf, segmentsOf } from "./signer-folder.ts";
 import { everyCall } from "./signer-world.ts";
-import { pick, type Random, type Tally } from "./tally.ts";
+import { pick, type Random, seeded, type Tally } from "./tally.ts";
 import { attach, type Point, pointsIn } from "./trace.ts";
 
 type Victim = "signer" | "courier" | "gateway";
@@ -30,30 +30,31 @@ type Image = ReadonlyMap<string, Buffer | null>;
  */
 const behind: readonly string[] = ["AGENT_BEHIND", "HUB_LEDGER_FORKED"];
 const victims: readonly Victim[] = ["courier", "signer", "gateway"];
-const endMs = 120_000;
+/** A run at moments of chance: orders for each strike, the most at once, and the pause. */
+const ordersPerStrike = 2.5;
+const burstMax = 4;
+const pauseMsMax = 1_200;
 
 export class Trio {
   readonly rig: Rig;
   readonly #random: Random;
   readonly #seed: string;
   readonly #tally: Tally;
-  readonly #shop: Shop;
   readonly #ways: Readonly<Record<string, TcpProxy>>;
-  readonly #asked: Asked[] = [];
-  readonly #posts: Promise<void>[] = [];
+  readonly #orders: Orders;
   readonly #points = new Map<Victim, readonly Point[]>();
 
-  private constructor(rig: Rig, ways: Readonly<Record<string, TcpProxy>>, seed: string, random: Random, tally: Tally) {
+  private constructor(rig: Rig, ways: Readonly<Record<string, TcpProxy>>, seed: string, tally: Tally) {
     this.rig = rig;
     this.#ways = ways;
     this.#seed = seed;
-    this.#random = random;
+    this.#random = seeded(seed);
     this.#tally = tally;
-    this.#shop = createShop(rig);
+    this.#orders = new Orders(rig, seed, seeded(`${seed}/orders`));
   }
 
-  static async create(seed: string, random: Random, tally: Tally): Promise<Trio> {
-    const rig = await startRig({ proxied: true, confirmations: 1, blockTimeMs: 250 });
+  static async create(seed: string, tally: Tally, chain: RigOptions = { confirmations: 1, blockTimeMs: 250 }): Promise<Trio> {
+    const rig = await startRig({ ...chain, proxied: true });
     const chainPort = Number(new URL(rig.anvil.url).port);
     const gatewayPort = Number(new URL(rig.gatewayUrl).port);
     const ways = {
@@ -67,7 +68,7 @@ export class Trio {
     change(rig.configPath, (config) => {
       config.gatewayUrl = `http://127.0.0.1:${ways["agent and gateway"].port}`;
     });
-    const trio = new Trio(rig, ways, seed, random, tally);
+    const trio = new Trio(rig, ways, seed, tally);
     try {
       await rig.startGateway();
       const paired = await rig.pair();
@@ -81,13 +82,6 @@ export class Trio {
     }
   }
 
-  order(): Asked {
-    const one = ask(this.#seed, this.#asked.length + 1, this.#random());
-    this.#asked.push(one);
-    this.#posts.push(post(this.#shop, one));
-    return one;
-  }
-
   /** Kills `victim` at one system call of the next orders. False when it was not reached. */
   async kill(victim: Victim): Promise<boolean> {
     const points = this.#points.get(victim) ?? (await this.#count(victim));
@@ -96,7 +90,7 @@ export class Trio {
     const gateway = this.rig.gateway;
     const inject = `${syscall}:signal=SIGKILL:when=${nth}`;
     const tracer = await attach(pid, join(this.rig.dir, `trace-${victim}`), { syscalls: everyCall, inject });
-    this.order();
+    this.#orders.order();
     const endAt = performance.now() + 4_000;
     while (this.#pidOf(victim) === pid && performance.now() < endAt) await sleep(10);
     const isStruck = this.#pidOf(victim) !== pid;
@@ -116,7 +110,7 @@ export class Trio {
     const way = pick(this.#random, Object.keys(this.#ways));
     const proxy = this.#ways[way];
     const how = pick(this.#random, ["cut", "stalled", "refusing", "half", "slow"] as const);
-    this.order();
+    this.#orders.order();
     await sleep(this.#random() * 300);
     if (how !== "cut") {
       proxy?.mode(how);
@@ -132,8 +126,8 @@ export class Trio {
   async #count(victim: Victim): Promise<readonly Point[]> {
     const pid = await until(`a running ${victim}`, 30_000, async () => this.#pidOf(victim), this.#said);
     const tracer = await attach(pid, join(this.rig.dir, `trace-${victim}`), { syscalls: everyCall });
-    this.order();
-    await this.#settle();
+    this.#orders.order();
+    await this.#orders.settle();
     await tracer.detach();
     const points = pointsIn(tracer.log());
     this.#points.set(victim, points);
@@ -149,18 +143,6 @@ export class Trio {
 
   readonly #said = (): string => this.rig.crypto?.output().slice(-3000) ?? "";
 
-  async #settle(): Promise<void> {
-    await Promise.all(this.#posts.splice(0));
-    for (const one of this.#asked) {
-      if (one.status !== 0) continue;
-      const ended = async (): Promise<true | undefined> => {
-        one.status = (await this.#shop.transaction(one.transactionId)).status;
-        return one.status === 0 ? undefined : true;
-      };
-      await until(`the end of ${one.orderId} ${one.transactionId}`, endMs, ended, this.#said);
-    }
-  }
-
   /** `count` kills of the three in turn, with disturbed connections between them. */
   async strike(count: number, victim?: Victim): Promise<void> {
     for (let done = 0, place = 0; done < count; place += 1) {
@@ -170,13 +152,30 @@ export class Trio {
     }
   }
 
+  /** `count` strikes at moments of chance in a stream of orders, on processes and connections. */
+  async strikeAtMoments(count: number): Promise<void> {
+    const { asked } = this.#orders;
+    const random = seeded(`${this.#seed}/bursts`);
+    const orders = Math.ceil(count * ordersPerStrike);
+    const connection = { name: "connection", tickets: 2, strike: () => this.disturb() };
+    const killer = new Killer([...processesOf(this.rig, this.#random), connection], this.#random, count);
+    const killing = killer.play(() => asked.length / orders);
+    while (asked.length < orders) {
+      for (let left = 1 + Math.floor(random() * burstMax); left > 0; left -= 1) this.#orders.order();
+      await Promise.race([killing, sleep(random() * pauseMsMax)]);
+    }
+    await killing;
+    for (const [name, times] of Object.entries(killer.struck))
+      for (let left = times; left > 0; left -= 1) this.#tally.struck("moments", `trio, ${name}`);
+  }
+
   /**
    * The whole agent stopped, its ledger cut to an earlier record, started again: both sides must
    * notice, nothing is signed.
    */
   async restoreLedger(): Promise<void> {
-    this.order();
-    await this.#settle();
+    this.#orders.order();
+    await this.#orders.settle();
     const newest = this.#agent().headSeq;
     await this.#stopCrypto();
     const kept = this.#keepState();
@@ -192,7 +191,7 @@ export class Trio {
     await this.rig.startCrypto();
     if (isAway) await this.rig.startGateway();
     // While the agent is locked; it is paid when the true ledger is back.
-    const asked = this.order();
+    const asked = this.#orders.order();
     const found: string[] = [];
     const knows = async (): Promise<true | undefined> => (behind.includes(this.#agent().lockedCode) ? true : undefined);
     await this.#expect(found, "the gateway knows that the agent is behind", knows);
@@ -208,8 +207,8 @@ export class Trio {
     this.#putStateBack(kept);
     await this.rig.startGateway();
     await this.rig.startCrypto();
-    this.#posts.push(post(this.#shop, asked));
-    await this.#settle();
+    this.#orders.again(asked);
+    await this.#orders.settle();
     this.#tally.struck("restores", `trio, ledger, the gateway ${isAway ? "away" : "there"}`);
     this.#tally.violated(`trio, ledger put back to record ${count} of ${newest}`, found);
   }
@@ -234,8 +233,8 @@ export class Trio {
     const syscalls = ["pwrite64", "fdatasync", "fsync", "ftruncate", "unlink"];
     const tracer = await attach(this.#gateway().pid, join(this.rig.dir, "commits"), { syscalls, paths, withData: true });
     const disk = new Disk(paths);
-    for (let count = 0; count < 3; count += 1) this.order();
-    await this.#settle();
+    for (let count = 0; count < 3; count += 1) this.#orders.order();
+    await this.#orders.settle();
     await tracer.detach();
     const images: Image[] = [];
     disk.follow(tracer.log(), (path) => {
@@ -281,8 +280,8 @@ export class Trio {
     this.#putStateBack(kept);
     await this.rig.startGateway();
     await this.rig.startCrypto();
-    this.order();
-    await this.#settle();
+    this.#orders.order();
+    await this.#orders.settle();
     this.#tally.struck("restores", "trio, gateway's database");
     this.#tally.violated(`trio, database put back to head ${headSeq} and job ${jobSequence}`, found);
     return true;
@@ -334,18 +333,17 @@ export class Trio {
     const done = await run(process.execPath, args, { cwd: rig.dir, logFile: join(rig.dir, "pair.log") });
     this.#tally.struck("restores", "trio, second pairing of one wallet");
     if (done.code === 0) this.#tally.violated("trio, second pairing", ["a second agent was paired with the same wallet"]);
-    this.order();
-    await this.#settle();
+    this.#orders.order();
+    await this.#orders.settle();
   }
 
   /** Waits for every order's end, lets the chain judge, and ends everything. */
   async close(): Promise<void> {
     try {
-      await this.#settle();
-      const { violations } = await judge(this.rig, this.#asked);
-      this.#tally.violated(`trio ${this.#seed}`, violations);
-      this.#tally.withdrawals += this.#asked.length;
-      this.#tally.paidOnce += this.#asked.filter((one) => one.status === 1).length;
+      await this.#orders.settle();
+      this.#tally.violated(`trio ${this.#seed}`, await this.#orders.judge());
+      this.#tally.withdrawals += this.#orders.asked.length;
+      this.#tally.paidOnce += this.#orders.paid;
     } finally {
       await this.#end();
     }

@@ -26,7 +26,7 @@ const { values, whole, stop } = readCommandLine({
   },
 });
 const seconds = whole("seconds", { least: 1, most: 86_400 });
-const seed = whole("seed", { otherwise: randomInt(2 ** 31) });
+const seed = whole("seed", { most: 2 ** 31 - 1, otherwise: randomInt(2 ** 31) });
 const names = values.target === "all" ? targetNames : [values.target];
 const unknown = names.find((name) => !targetNames.includes(name));
 if (unknown !== undefined) stop(`there is no target ${unknown}; there are all, ${targetNames.join(", ")}`);

@@ -4,7 +4,6 @@
  */
 import { utils } from "tronweb";
 import { signDigest } from "../../agent/signer/vault/curve.ts";
-import type { Transfer } from "../../chains/tron/raw-data.ts";
 import { attachSignature, buildTransfer, describe, digestOf } from "../../chains/tron/transaction.ts";
 import { Seeded } from "../rig/seeded.ts";
 import {
@@ -30,39 +29,39 @@ export interface Transfers {
   readonly encodedByTronweb: number;
 }
 
-/**
- * Every transfer: described back as it was built, its numbers the same to Google's reader, its
- * signer recovered by tronweb. If tronweb's numbers are exact, tronweb's own encoder gives the same
- * bytes and the same id as well, and the same reading.
- */
 export function judgeTransfers(seed: number, count: number): Transfers {
   const random = new Seeded(seed);
   const seen = { coins: 0, tokens: 0, encodedByTronweb: 0 };
   for (let at = 0; at < count; at++) {
-    const key = keyBy(random);
-    const owner = utils.crypto.pkToAddress(hex(key));
-    const transfer = transferBy(random, owner, at % 8 !== 0);
-    seen[transfer.contract === "" ? "coins" : "tokens"] += 1;
-    if (judgeTransfer(transfer, key, `seed ${seed}, transfer ${at}`)) seen.encodedByTronweb += 1;
+    const { contract, isExact } = judgeTransfer(random);
+    seen[contract === "" ? "coins" : "tokens"] += 1;
+    if (isExact) seen.encodedByTronweb += 1;
   }
   return seen;
 }
 
-/** Whether tronweb's numbers are exact for it. */
-function judgeTransfer(transfer: Transfer, key: Uint8Array, name: string): boolean {
+/**
+ * A transfer by chance: described back as it was built, its numbers the same to Google's reader,
+ * its signer recovered by tronweb. If tronweb's numbers are exact, tronweb's own encoder gives the
+ * same bytes and the same id as well, and the same reading.
+ */
+export function judgeTransfer(random: Seeded): { readonly contract: string; readonly isExact: boolean } {
+  const key = keyBy(random);
+  const transfer = transferBy(random, utils.crypto.pkToAddress(hex(key)), !random.chance(8));
+  const { contract } = transfer;
   const rawData = buildTransfer(transfer);
   const described = describe(rawData);
   const wanted = readingOf(transfer);
-  must(described.ok && same(readingOf(described.transfer), wanted), `${name}: our own reading differs: ${hex(rawData)}`);
-  must(same({ ...wanted, ...exactNumbers(rawData) }, wanted), `${name}: the plain reading differs: ${hex(rawData)}`);
+  must(described.ok && same(readingOf(described.transfer), wanted), `our own reading differs: ${hex(rawData)}`);
+  must(same({ ...wanted, ...exactNumbers(rawData) }, wanted), `the plain reading differs: ${hex(rawData)}`);
   const { raw, txHash } = attachSignature(rawData, signDigest(digestOf(rawData), key), transfer.payer);
-  must(signerByTronweb(txHash, raw.subarray(-65)) === transfer.payer, `${name}: tronweb recovers another signer`);
-  if (transfer.contract === "" && transfer.amountUnits > exactMax) return false;
-  must(same(readByTronweb(rawData), wanted), `${name}: tronweb reads it differently: ${hex(rawData)}`);
+  must(signerByTronweb(txHash, raw.subarray(-65)) === transfer.payer, `tronweb recovers another signer: ${hex(rawData)}`);
+  if (contract === "" && transfer.amountUnits > exactMax) return { contract, isExact: false };
+  must(same(readByTronweb(rawData), wanted), `tronweb reads it differently: ${hex(rawData)}`);
   const theirs = encodeByTronweb(jsonOf(transfer));
-  must(theirs.rawData === hex(rawData), `${name}: tronweb writes other bytes: ${theirs.rawData}, ours ${hex(rawData)}`);
-  must(theirs.txId === txHash, `${name}: tronweb names another id: ${theirs.txId}`);
-  return true;
+  must(theirs.rawData === hex(rawData), `tronweb writes other bytes: ${theirs.rawData}, ours ${hex(rawData)}`);
+  must(theirs.txId === txHash, `tronweb names another id: ${theirs.txId}`);
+  return { contract, isExact: true };
 }
 
 /** Bent bytes by their end; `refusedThoughRead` of the refused could be read by tronweb. */

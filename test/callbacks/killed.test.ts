@@ -1,6 +1,6 @@
 /**
  * A short share of the run in which the real gateway is killed while receivers die, hang and
- * refuse; the long one is `npm run callbacks -- --records 2000 --kills 100`.
+ * refuse; the long one is `npm run faults -- --stream callbacks --records 2000 --kills 100`.
  */
 import { randomBytes } from "node:crypto";
 import { expect, it } from "vitest";

@@ -1,6 +1,6 @@
 /**
- * chains/tron offline against tronweb, a share of what `npm run tron` does in full: generated
- * transfers, and bent bytes. SEED=<number> replays them.
+ * chains/tron offline against tronweb, a share of the fuzz targets `tron` and `tron-transfers`:
+ * generated transfers, and bent bytes. SEED=<number> replays them.
  */
 import { expect, describe as group, it } from "vitest";
 import { buildTransfer } from "../../chains/tron/transaction.ts";

@@ -1,6 +1,7 @@
 /**
- * A short run of `npm run deposits` on each family; the long one is in docs/reliability.md. Only
- * shapes that complete by themselves: the others wait for the end of a request's time.
+ * A short run of `npm run faults -- --stream deposits` on each family; the long one is in
+ * docs/reliability.md. Only shapes that complete by themselves: the others wait for the end of a
+ * request's time.
  */
 import { expect, it } from "vitest";
 import { familyNames, playFamily } from "../../lab/deposits/families.ts";
@@ -20,7 +21,7 @@ it.each(familyNames)(
     timeout: 300_000,
   },
   async (family) => {
-    const plan = { deposits: 18, kills: 3, seed: "short", blockMs: 400, untilExpired: false, profiles: profiles[family] };
+    const plan = { records: 18, kills: 3, seed: "short", blockMs: 400, untilExpired: false, profiles: profiles[family] };
     const report = await playFamily(family, { ...plan, say: () => undefined });
     expect(report.violations).toEqual([]);
     expect(report.credited).toEqual(report.arrived);

@@ -9,7 +9,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Counterpart } from "../../lab/faults/counterpart.ts";
-import { faultsRun } from "../../lab/faults/faults.ts";
 import { makeGatewayFolder, startGateway } from "../../lab/faults/gateway-folder.ts";
 import { GatewayWorld } from "../../lab/faults/gateway-world.ts";
 import { Disk } from "../../lab/faults/pages.ts";
@@ -18,6 +17,7 @@ import { makeSignerFolder, recordsOf, segmentsOf } from "../../lab/faults/signer
 import { SignerWorld } from "../../lab/faults/signer-world.ts";
 import { seeded } from "../../lab/faults/tally.ts";
 import { callsIn, pointsIn, readTrace, startedUnder, whyNoTrace } from "../../lab/faults/trace.ts";
+import { playWithdrawals } from "../../lab/faults/withdrawals.ts";
 import { FakeChain, serveChain } from "../../lab/rig/fake-chain.ts";
 import { childrenOf } from "../../lab/rig/processes.ts";
 import { startsTheBuild } from "../support/built.ts";
@@ -62,8 +62,8 @@ describe.skipIf(missing !== "")("faults on real processes", () => {
   it("a short share of each holds", { timeout: 300_000 }, async () => {
     const seed = process.env.SEED ?? randomBytes(6).toString("hex");
     process.stderr.write(`faults: SEED=${seed}\n`);
-    const counts = { kills: 8, eio: 3, enospc: 3, shortWrites: 3, restores: 3 };
-    const report = await faultsRun({ counts, seed, isLight: true, say: () => undefined });
+    const counts = { kills: 8, moments: 0, eio: 3, enospc: 3, short: 3, restores: 3 };
+    const report = await playWithdrawals({ counts, seed, lanes: 2, only: null, isLight: true, say: () => undefined });
     expect(report.violations).toEqual([]);
     expect(report).toMatchObject(counts);
     expect(report.withdrawals).toBeGreaterThan(12);

@@ -14,7 +14,7 @@ import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
 
 const seed = seedsOfRun(1)[0] as number;
 /** Fresh inputs each; those with a database or a signer behind them are dearer. */
-const shares: Readonly<Record<string, number>> = { verbs: 60, hub: 60, http: 60 };
+const shares: Readonly<Record<string, number>> = { verbs: 60, hub: 60, http: 60, "ledger-images": 200, "tron-transfers": 200 };
 const share = 600;
 
 /** The broken properties, each with the input that shows it. */

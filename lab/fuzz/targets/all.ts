@@ -11,6 +11,8 @@ const openers: Readonly<Record<string, () => Promise<Target>>> = {
   rlp: async () => (await import("./transaction.ts")).rlp,
   description: async () => (await import("./transaction.ts")).description,
   tron: async () => (await import("./tron.ts")).tron,
+  "tron-transfers": async () => (await import("./tron.ts")).transfers,
+  "ledger-images": async () => (await import("./ledger-images.ts")).ledgerImages,
   answers: async () => (await import("./answers.ts")).answers,
   config: async () => (await import("./config.ts")).openAgentConfig(),
   "gateway-config": async () => (await import("./config.ts")).gatewayConfig,

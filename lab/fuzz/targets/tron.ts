@@ -1,13 +1,13 @@
 /**
  * Tron's raw_data: refused with a code of the table, or read as tronweb reads it and written again
- * as the same bytes.
+ * as the same bytes. Transfers that are ours are to tronweb what they are to us: bytes, id, sender.
  */
-
 import { codes } from "../../../base/codes.ts";
 import { buildTransfer } from "../../../chains/tron/transaction.ts";
 import { payer, plain, token, transferBy } from "../../rig/tron-values.ts";
+import { choices, Drawn } from "../drawn.ts";
 import { must, type Target } from "../target.ts";
-import { judgeBytes } from "../tron-judged.ts";
+import { judgeBytes, judgeTransfer } from "../tron-judged.ts";
 import { mutateRawData } from "../tron-mutations.ts";
 
 const seeds = [buildTransfer(plain), buildTransfer(token)];
@@ -29,4 +29,13 @@ export const tron: Target = {
       of: (size) => Uint8Array.from({ length: 2 * size }, (_, at) => (at % 2 === 0 ? 8 * (1 + (at % 15)) : 1)),
     },
   },
+};
+
+export const transfers: Target = {
+  name: "tron-transfers",
+  words: [],
+  seeds: [new Uint8Array(4), new Uint8Array(64).fill(1), new Uint8Array(64).fill(0xfe)],
+  make: (random) => choices(64, random),
+  run: (input) => void judgeTransfer(new Drawn(input)),
+  shapes: { choices: { from: 1_000, of: (size) => new Uint8Array(size) } },
 };

@@ -1,54 +1,42 @@
 /**
- * Faults on real processes, by the thousand: kills at every system call, failing and full disks,
- * short writes, power failures, and everything that can be put back put back, in worlds of a few
- * dozen strikes each. Chapters in faults/; the command is faults-run.ts. A world's seed makes the
- * same choices again, though not the same timing.
+ * The stream `withdrawals`: kills at every system call and at moments of chance, failing and full
+ * disks, short writes, power failures, and everything that can be put back put back, in worlds of a
+ * few dozen strikes each. A world's seed makes the same choices again, though not the same timing.
  */
 import { generateKeyPairSync } from "node:crypto";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { RecordBody } from "../../agent/ledger/records.ts";
+import type { RigOptions } from "../rig/rig.ts";
 import { Counterpart } from "./counterpart.ts";
 import { type GatewayFault, GatewayWorld } from "./gateway-world.ts";
-import { restoreLedgers, runTwice } from "./restores.ts";
+import { type History, restoreLedgers, runTwice } from "./restores.ts";
 import { copySignerFolder, makeSignerFolder, type SignerFolder } from "./signer-folder.ts";
 import { type Aftermath, type Scene, type SignerFault, SignerWorld } from "./signer-world.ts";
-import { type FaultKind, pick, type Random, seeded, shuffled, Tally } from "./tally.ts";
+import { type FaultKind, faultKinds, pick, type Random, type Report, seeded, shuffled, Tally } from "./tally.ts";
 import type { Point } from "./trace.ts";
 import { Trio } from "./trio.ts";
 
 /** How many of each. */
 export type FaultCounts = Readonly<Record<FaultKind, number>>;
 
-export interface FaultOptions {
+export interface WithdrawalFaults {
   readonly counts: FaultCounts;
   readonly seed: string;
   readonly say: (line: string) => void;
   /** Worlds at the same time. */
-  readonly lanes?: number;
+  readonly lanes: number;
   /** Only this one of the planned worlds, to play a finding again. */
-  readonly only?: number;
+  readonly only: number | null;
   /** Without the whole system on its own chain: the worlds of one process each. */
-  readonly isLight?: boolean;
+  readonly isLight: boolean;
 }
 
-/**
- * The result of a run. `violations` is empty if all held; `detail` counts each kind of strike in
- * words.
- */
-export interface FaultReport {
-  readonly kills: number;
-  readonly eio: number;
-  readonly enospc: number;
-  readonly shortWrites: number;
-  readonly restores: number;
+export interface WithdrawalReport extends FaultCounts, Report {
   readonly withdrawals: number;
   readonly paidOnce: number;
-  readonly violations: readonly string[];
-  readonly seed: string;
-  readonly elapsedMs: number;
-  readonly detail: Readonly<Record<string, number>>;
+  readonly detail: Readonly<Record<string, number>>; // each kind of strike in words
 }
 
 /** One world: a few dozen strikes, at most `count` of `kind`. */
@@ -68,16 +56,15 @@ const strikesPerWorld = 25;
 const rotationAlarms = 720;
 const idleMax = 60;
 
+const spoken = (counts: FaultCounts): string => faultKinds.map((kind) => `${counts[kind]} ${kind}`).join(", ");
+
 /** Plays all worlds, `lanes` at a time. */
-export async function faultsRun(options: FaultOptions): Promise<FaultReport> {
-  const started = Date.now();
-  const { seed, say } = options;
+export async function playWithdrawals({ counts, seed, say, lanes, only, isLight }: WithdrawalFaults): Promise<WithdrawalReport> {
   const tally = new Tally();
-  const worlds = planOf(options.counts, options.isLight === true);
-  const waiting = worlds.map((world, place) => ({ world, place }));
-  if (options.only !== undefined) waiting.splice(0, waiting.length, ...waiting.filter(({ place }) => place === options.only));
-  let ended = 0;
+  const worlds = planOf(counts, isLight).map((world, place) => ({ world, place }));
+  const waiting = worlds.filter(({ place }) => only === null || place === only);
   const total = waiting.length;
+  let ended = 0;
   const lane = async (): Promise<void> => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
       const { world, place } = next;
@@ -88,69 +75,67 @@ export async function faultsRun(options: FaultOptions): Promise<FaultReport> {
       ended += 1;
       for (const violation of own.violations) say(`violation: ${violation}`);
       tally.add(own);
-      const { kills, eio, enospc, shortWrites, restores } = tally.counts;
       const news = own.violations.length > 0 ? `, VIOLATED in world ${place}: play it again with --only ${place}` : "";
-      say(
-        `${ended} of ${total} worlds: ${kills} kills, ${eio} EIO, ${enospc} ENOSPC, ${shortWrites} short, ${restores} restores${news}`,
-      );
+      say(`${ended} of ${total} worlds: ${spoken(tally.counts)}${news}`);
     }
   };
-  await Promise.all(Array.from({ length: options.lanes ?? 2 }, lane));
+  await Promise.all(Array.from({ length: lanes }, lane));
   const { withdrawals, paidOnce, violations, detail } = tally;
-  return { ...tally.counts, withdrawals, paidOnce, violations, seed, elapsedMs: Date.now() - started, detail };
+  const lines = Object.entries(detail)
+    .sort()
+    .map(([words, count]) => `${count}  ${words}`);
+  lines.push(`${spoken(tally.counts)}; ${paidOnce} of ${withdrawals} withdrawals paid exactly once`);
+  return { ...tally.counts, withdrawals, paidOnce, detail, violations, lines };
+}
+
+/** A kind of world: its share of the strikes of one kind, and the most of them in one world. */
+type Way = readonly [name: string, share: number, play: World["play"], most?: number];
+
+function waysOf(kind: FaultKind, isLight: boolean): readonly Way[] {
+  const signer = (share: number): Way => ["signer", share, signerWorld("signing")];
+  const gateway = (share: number): Way => ["gateway", share, gatewayWorld, 15];
+  const start = (share: number): Way => ["signer's start", share, signerWorld("start")];
+  const rotation: Way = ["signer's next segment", 0.05, signerWorld("rotation"), 5];
+  const inWhole = (...ways: readonly Way[]): readonly Way[] => (isLight ? [] : ways);
+  switch (kind) {
+    case "kills":
+      return [signer(0.5), gateway(0.22), start(0.08), rotation, ...inWhole(["whole system", 0.15, trioKills, 30])];
+    case "moments":
+      return inWhole(["whole system, at moments of chance", 1, trioMoments, 100]);
+    case "short":
+      return [signer(0.65), gateway(0.35)];
+    case "restores":
+      return [
+        ["signer's ledger", 0.6, ledgerRestores, 40],
+        ["second agent", 0.15, twins, 10],
+        ...inWhole(["ledger, database and pairing of the whole", 0.25, trioRestores, 25]),
+      ];
+    default:
+      return [signer(0.5), gateway(0.35), start(0.1), rotation];
+  }
 }
 
 /** Shares of each kind for the worlds that can have it; what is left over goes to the first. */
 function planOf(counts: FaultCounts, isLight: boolean): readonly World[] {
-  const worlds: World[] = [];
-  const add = (name: string, kind: FaultKind, total: number, play: World["play"], most = strikesPerWorld): void => {
-    for (let left = total; left > 0; left -= most) worlds.push({ name, kind, count: Math.min(left, most), play });
-  };
-  const share = (total: number, part: number): number => Math.floor(total * part);
-  const spread = (kind: FaultKind, ways: readonly (readonly [string, number, World["play"], number?])[]): void => {
-    const parts = ways.map(([, part]) => share(counts[kind], part));
+  return faultKinds.flatMap((kind) => {
+    const ways = waysOf(kind, isLight);
+    const parts = ways.map(([, share]) => Math.floor(counts[kind] * share));
     const rest = counts[kind] - parts.reduce((sum, part) => sum + part, 0);
-    ways.forEach(([name, , play, most], place) => {
-      add(name, kind, (parts[place] ?? 0) + (place === 0 ? rest : 0), play, most);
+    return ways.flatMap(([name, , play, most = strikesPerWorld], place) => {
+      const total = (parts[place] ?? 0) + (place === 0 ? rest : 0);
+      const counted = Array.from({ length: Math.ceil(total / most) }, (_, at) => Math.min(most, total - at * most));
+      return counted.map((count): World => ({ name, kind, count, play }));
     });
-  };
-  const whole = isLight ? 0 : 1;
-  spread("kills", [
-    ["signer", 0.5, signerWorld("signing")],
-    ["gateway", 0.22, gatewayWorld, 15],
-    ["signer's start", 0.08, signerWorld("start")],
-    ["signer's next segment", 0.05, signerWorld("rotation"), 5],
-    ["signer, courier and gateway", 0.15 * whole, trioKills, 30],
-  ]);
-  spread("eio", [
-    ["signer", 0.5, signerWorld("signing")],
-    ["gateway", 0.35, gatewayWorld, 15],
-    ["signer's start", 0.1, signerWorld("start")],
-    ["signer's next segment", 0.05, signerWorld("rotation"), 5],
-  ]);
-  spread("enospc", [
-    ["signer", 0.5, signerWorld("signing")],
-    ["gateway", 0.35, gatewayWorld, 15],
-    ["signer's start", 0.1, signerWorld("start")],
-    ["signer's next segment", 0.05, signerWorld("rotation"), 5],
-  ]);
-  spread("shortWrites", [
-    ["signer", 0.65, signerWorld("signing")],
-    ["gateway", 0.35, gatewayWorld, 15],
-  ]);
-  spread("restores", [
-    ["signer's ledger", 0.6, ledgerRestores, 40],
-    ["second agent", 0.15, twins, 10],
-    ["ledger, database and pairing of the whole", 0.25 * whole, trioRestores, 25],
-  ]);
-  return worlds;
+  });
 }
+
+const newFolder = (): string => mkdtempSync(join(tmpdir(), "autowithdraw-faults-"));
 
 const aftermaths: readonly Aftermath[] = ["start", "lose power", "speak and lose power"];
 
 function signerFault(kind: FaultKind, scene: Scene, points: readonly Point[], random: Random, place: number): SignerFault {
   const point = points[place % points.length];
-  if (kind === "shortWrites") return { kind: "short", bytes: 1 + Math.floor(random() * 500), heals: random() < 0.4 };
+  if (kind === "short") return { kind: "short", bytes: 1 + Math.floor(random() * 500), heals: random() < 0.4 };
   if (kind === "enospc" && scene === "signing" && random() < 0.1) return { kind: "full" };
   if (point === undefined) throw new Error("a dry run made no calls");
   if (kind === "kills") {
@@ -199,7 +184,7 @@ async function strikeOn(world: World, seed: string, tally: Tally, draw: (place: 
 function signerWorld(scene: Scene): World["play"] {
   return async (world, seed, tally) => {
     const random = seeded(seed);
-    const dir = mkdtempSync(join(tmpdir(), "autowithdraw-faults-"));
+    const dir = newFolder();
     const which = world.kind === "kills" ? "kill" : "error";
     const gateway = generateKeyPairSync("ed25519").privateKey;
     const begin = async (name: string): Promise<{ folder: SignerFolder; counterpart: Counterpart }> => {
@@ -217,7 +202,7 @@ function signerWorld(scene: Scene): World["play"] {
     };
     const dry = await begin("dry");
     const first = new SignerWorld(dry.folder.dir, dry.folder, dry.counterpart, random);
-    const points = world.kind === "shortWrites" ? [] : shuffled(random, await first.points(scene, which, orders));
+    const points = world.kind === "short" ? [] : shuffled(random, await first.points(scene, which, orders));
     let current = first;
     // A segment begins once: each strike on that has a ledger of its own.
     await strikeOn(world, seed, tally, async (place) => {
@@ -244,9 +229,9 @@ function longLedger(): readonly RecordBody[] {
 
 const gatewayWorld: World["play"] = async (world, seed, tally) => {
   const random = seeded(seed);
-  const made = await GatewayWorld.create(mkdtempSync(join(tmpdir(), "autowithdraw-faults-")), random);
+  const made = await GatewayWorld.create(newFolder(), random);
   const which = world.kind === "kills" ? "kill" : "error";
-  const points = world.kind === "shortWrites" ? [] : shuffled(random, await made.points(which, orders));
+  const points = world.kind === "short" ? [] : shuffled(random, await made.points(which, orders));
   await strikeOn(world, seed, tally, async (place) => {
     const point = points[place % points.length];
     const aftermath = pick(random, aftermaths);
@@ -264,46 +249,41 @@ const gatewayWorld: World["play"] = async (world, seed, tally) => {
   tally.paidOnce += made.withdrawals;
 };
 
-const trioKills: World["play"] = async (world, seed, tally) => {
-  const trio = await Trio.create(seed, seeded(seed), tally);
-  try {
-    await trio.strike(world.count);
-  } finally {
-    await trio.close();
-  }
-};
+/** One world of the whole system, ended and judged whatever happens in it. */
+function trioWorld(act: (trio: Trio, count: number) => Promise<void>, chain?: RigOptions): World["play"] {
+  return async ({ count }, seed, tally) => {
+    const trio = await Trio.create(seed, tally, chain);
+    try {
+      await act(trio, count);
+    } finally {
+      await trio.close();
+    }
+  };
+}
 
-const trioRestores: World["play"] = async (world, seed, tally) => {
-  const random = seeded(seed);
-  const trio = await Trio.create(seed, random, tally);
-  try {
-    await trio.pairAgain();
-    const ledgers = Math.floor((world.count - 1) / 2);
-    for (let done = 0; done < ledgers; done += 1) await trio.restoreLedger();
-    for (let left = world.count - 1 - ledgers; left > 0; ) left -= await trio.restoreDatabases(left);
-  } finally {
-    await trio.close();
-  }
-};
+const trioKills = trioWorld((trio, count) => trio.strike(count));
+/** On a chain at its usual pace, so that a strike meets payments at every stage. */
+const trioMoments = trioWorld((trio, count) => trio.strikeAtMoments(count), { confirmations: 2 });
+const trioRestores = trioWorld(async (trio, count) => {
+  await trio.pairAgain();
+  const ledgers = Math.floor((count - 1) / 2);
+  for (let done = 0; done < ledgers; done += 1) await trio.restoreLedger();
+  for (let left = count - 1 - ledgers; left > 0; ) left -= await trio.restoreDatabases(left);
+});
 
-const ledgerRestores: World["play"] = async (world, seed, tally) => {
-  const random = seeded(seed);
-  for (let left = world.count; left > 0; ) {
-    const counterpart = new Counterpart(generateKeyPairSync("ed25519").privateKey);
-    left -= await restoreLedgers(mkdtempSync(join(tmpdir(), "autowithdraw-faults-")), counterpart, left, random, tally);
-    tally.violated(`${world.name} ${seed}`, counterpart.violations);
-    tally.withdrawals += counterpart.asked.length;
-    tally.paidOnce += counterpart.paidOnce;
-  }
-};
+/** Histories of a counterpart of their own, until `act` has struck as often as the world counts. */
+function historyWorld(act: (history: History) => Promise<number>): World["play"] {
+  return async (world, seed, tally) => {
+    const random = seeded(seed);
+    for (let most = world.count; most > 0; ) {
+      const counterpart = new Counterpart(generateKeyPairSync("ed25519").privateKey);
+      most -= await act({ dir: newFolder(), counterpart, most, random, tally });
+      tally.violated(`${world.name} ${seed}`, counterpart.violations);
+      tally.withdrawals += counterpart.asked.length;
+      tally.paidOnce += counterpart.paidOnce;
+    }
+  };
+}
 
-const twins: World["play"] = async (world, seed, tally) => {
-  const random = seeded(seed);
-  for (let done = 0; done < world.count; done += 1) {
-    const counterpart = new Counterpart(generateKeyPairSync("ed25519").privateKey);
-    await runTwice(mkdtempSync(join(tmpdir(), "autowithdraw-faults-")), counterpart, random, tally);
-    tally.violated(`${world.name} ${seed}`, counterpart.violations);
-    tally.withdrawals += counterpart.asked.length;
-    tally.paidOnce += counterpart.paidOnce;
-  }
-};
+const ledgerRestores = historyWorld(restoreLedgers);
+const twins = historyWorld(runTwice);

@@ -1,0 +1,127 @@
+/**
+ * The command of the faults on real processes: one harness, three streams of records that must come
+ * to their end. Arguments, progress, figures, exit code. `npm run faults -- --help` tells its
+ * options.
+ */
+import { randomBytes } from "node:crypto";
+import { type FamilyName, familyNames, playDeposits } from "../deposits/families.ts";
+import { readCommandLine } from "../rig/command-line.ts";
+import { hasProfile, profiles } from "../rig/provider/profiles.ts";
+import { CallbacksWorld } from "./callbacks-world.ts";
+import type { Report } from "./tally.ts";
+import { whyNoTrace } from "./trace.ts";
+import { playWithdrawals } from "./withdrawals.ts";
+
+const numbers = {
+  withdrawals: { kills: 200, moments: 50, eio: 50, enospc: 50, short: 50, restores: 20, lanes: 2 },
+  deposits: { kills: 20, records: 300, "block-ms": 400 },
+  callbacks: { kills: 10, records: 200 },
+} as const;
+type Stream = keyof typeof numbers;
+const streams = Object.keys(numbers) as Stream[];
+/** Options of one stream that are no numbers, or have no default. */
+const others: Readonly<Record<Stream, readonly ("only" | "light" | "family" | "profile")[]>> = {
+  withdrawals: ["only", "light"],
+  deposits: ["family", "profile"],
+  callbacks: [],
+};
+
+const { values, whole, stop } = readCommandLine({
+  name: "faults",
+  does: "Real processes, killed, on disks that fail, put back, on chains that reorganise; ends with 1 when money or an event is lost or doubled.",
+  options: {
+    stream: { takes: "NAME", default: "withdrawals", says: `one of ${streams.join(", ")}` },
+    kills: {
+      takes: "N",
+      says: "kill -9: at so many system calls (withdrawals, 200), at so many moments (deposits, 20 on each family; callbacks, 10)",
+    },
+    moments: { takes: "N", says: "withdrawals: kill -9 and broken connections at so many moments of chance (50)" },
+    eio: { takes: "N", says: "withdrawals: so many writes and syncs that fail (50)" },
+    enospc: { takes: "N", says: "withdrawals: so many writes to a full disk (50)" },
+    short: { takes: "N", says: "withdrawals: so many writes cut short (50)" },
+    restores: { takes: "N", says: "withdrawals: so many ledgers and databases put back (20)" },
+    lanes: { takes: "N", says: "withdrawals: so many worlds at a time (2)" },
+    only: { takes: "N", says: "withdrawals: plays one planned world again, by its number" },
+    light: { says: "withdrawals: without the whole system on a chain of its own" },
+    records: {
+      takes: "N",
+      says: "deposits: so many requests on each family (300); callbacks: so many records, one deposit in three (200)",
+    },
+    family: { takes: "NAME", says: "deposits: evm, tron or each (each)" },
+    profile: {
+      takes: "NAME[,NAME]",
+      says: "deposits: profiles of the nodes, in the place of a pair by the seed; the second is a plain node unless told",
+    },
+    profiles: { says: "lists the profiles with their sources, and ends" },
+    "block-ms": { takes: "N", says: "deposits: between two blocks; more on a machine that does much else (400)" },
+    seed: { takes: "TEXT", says: "the same faults again" },
+    json: { says: "ends with one line of JSON" },
+  },
+});
+
+if (values.profiles) {
+  for (const { family, name, isFit, sources } of profiles) {
+    const unfit = isFit ? "" : " (no gateway can work with it)";
+    process.stdout.write(`${family}: ${name}${unfit}: ${sources.join(", ") || "no limits"}\n`);
+  }
+  process.exit(0);
+}
+const stream: Stream = streams.find((name) => name === values.stream) ?? stop(`--stream takes one of ${streams.join(", ")}`);
+const isGiven = (name: keyof typeof values): boolean => values[name] !== undefined && values[name] !== false;
+for (const other of streams)
+  for (const name of [...Object.keys(numbers[other]), ...others[other]] as (keyof typeof values)[])
+    if (isGiven(name) && !(name in numbers[stream]) && !others[stream].some((own) => own === name))
+      stop(`the stream ${stream} has no --${name}`);
+const seed = values.seed ?? randomBytes(6).toString("hex");
+const say = (line: string): void => void process.stderr.write(`faults: ${line}\n`);
+
+/** The numbers of one stream, as told or by default. */
+function numbersOf<S extends Stream>(of: S): Record<keyof (typeof numbers)[S] & string, number> {
+  const own = Object.entries(numbers[of]) as [keyof typeof values, number][];
+  const read = own.map(([name, otherwise]) => [name, whole(name, { ...rangeOf(name), otherwise })] as const);
+  const told = others[of].filter(isGiven).map((name) => (values[name] === true ? `--${name}` : `--${name} "${values[name]}"`));
+  const args = [...read.map(([name, number]) => `--${name} ${number}`), ...told].join(" ");
+  say(`seed ${seed}; again with: npm run faults -- --stream ${of} ${args} --seed ${seed}`);
+  return Object.fromEntries(read) as Record<keyof (typeof numbers)[S] & string, number>;
+}
+
+function rangeOf(name: string): { readonly least?: number; readonly most: number } {
+  if (name === "block-ms") return { least: 100, most: 10_000 };
+  if (name === "lanes") return { least: 1, most: 64 };
+  return name === "records" ? { least: 1, most: 100_000 } : { most: 1_000_000 };
+}
+
+const plays: Readonly<Record<Stream, () => Promise<Report>>> = {
+  async withdrawals() {
+    const { lanes, ...counts } = numbersOf("withdrawals");
+    const { moments, ...traced } = counts;
+    const missing = Object.values(traced).some((count) => count > 0) ? whyNoTrace() : "";
+    if (missing !== "") stop(`${missing}; without it there are only --moments, with every other number 0`);
+    const only = values.only === undefined ? null : whole("only", { most: 1_000_000 });
+    return playWithdrawals({ counts, seed, say, lanes, only, isLight: values.light });
+  },
+  async deposits() {
+    const { family = "each" } = values;
+    const families = familyNames.filter((name): name is FamilyName => family === "each" || family === name);
+    if (families.length === 0) stop(`--family takes each or one of ${familyNames.join(", ")}`);
+    const [first, second = "plain node"] = values.profile?.split(",") ?? [];
+    for (const name of [first, second])
+      if (name !== undefined && !hasProfile(name)) stop(`no profile is called ${name}; see --profiles`);
+    const { "block-ms": blockMs, ...rest } = numbersOf("deposits");
+    const pair = first === undefined ? {} : { profiles: [first, second] as const };
+    return playDeposits(families, { ...rest, ...pair, seed, blockMs, untilExpired: true, say });
+  },
+  async callbacks() {
+    return (await CallbacksWorld.create({ ...numbersOf("callbacks"), seed, untilExpired: true, say })).play();
+  },
+};
+
+const { lines, violations, ...figures } = await plays[stream]();
+const isFine = violations.length === 0;
+if (values.json) process.stdout.write(`${JSON.stringify({ stream, seed, ok: isFine, ...figures, violations })}\n`);
+else {
+  for (const violation of violations) process.stdout.write(`violation: ${violation}\n`);
+  for (const line of lines) process.stdout.write(`${line}\n`);
+  process.stdout.write(`${violations.length} violations\n`);
+}
+process.exit(isFine ? 0 : 1);
