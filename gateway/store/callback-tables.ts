@@ -1,5 +1,5 @@
 /**
- * The tables of callbacks, as version 10 of the schema brought them. Two triggers on `transactions`
+ * The tables of callbacks, a part of the schema. Two triggers on `transactions`
  * and two on `payments` write each change of a record that callbacks can report, in the transaction
  * that makes the change. So no code in any process can forget to write one. A merchant without a
  * target costs one index lookup. Sources: docs/api.md, Callbacks;
@@ -38,10 +38,7 @@ const keepPayment = `INSERT INTO callbackChanges (transactionId, payment) VALUES
 /** Shops get callbacks for their own orders, not for movements between a wallet's accounts. */
 const isOrder = "NEW.operation IN ('deposit', 'withdraw')";
 
-/**
- * Only the triggers. A migration that replaces a table with triggers must drop the triggers first.
- */
-export const callbackTriggers = `
+const callbackTriggers = `
 CREATE TRIGGER callbackMade AFTER INSERT ON transactions
   WHEN ${isOrder} AND ${hasTarget("NEW.merchant")} BEGIN
   UPDATE transactions SET callbackStatus = 0 WHERE id = NEW.id;
@@ -61,11 +58,6 @@ CREATE TRIGGER callbackPaidFinally AFTER UPDATE OF final ON payments WHEN OLD.fi
 END;
 `;
 
-export const dropCallbackTriggers = `DROP TRIGGER callbackMade; DROP TRIGGER callbackMoved;
-  DROP TRIGGER callbackPaid; DROP TRIGGER callbackPaidFinally;`;
-
-export const callbackStatus = "callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3))";
-
 /**
  * callbackTargets: the receivers. A removed target is off permanently; a target that answered 410
  * is off until its next good answer.
@@ -74,7 +66,6 @@ export const callbackStatus = "callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (
  * callbackDeliveries: an event for a target. callbackTries: the log.
  */
 export const callbackTables = `
-ALTER TABLE transactions ADD COLUMN ${callbackStatus};
 CREATE TABLE callbackTargets (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), url TEXT NOT NULL, events TEXT NOT NULL,
   secretBox BLOB NOT NULL, oldSecretBox BLOB, oldUntil INTEGER, createdAt INTEGER NOT NULL,

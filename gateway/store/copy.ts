@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError, reasonOf } from "../../base/fault.ts";
 import { refuseOthersWal } from "./beside.ts";
-import { schemaVersion } from "./schema.ts";
+import { schemaFault } from "./schema-check.ts";
 import type { Database } from "./store.ts";
 
 /** The contents of a copy, as the copy itself states them. */
@@ -115,14 +115,11 @@ function contents(raw: Raw, path: string): StoreCopy {
     (raw.prepare("SELECT value FROM meta WHERE name = ?").get(name) as { value: string } | undefined)?.value ?? "";
   const count = (table: "merchants" | "transactions"): number =>
     (raw.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n;
-  const schema = Number(value("schema"));
-  if (schema > schemaVersion) {
-    const message = `${path} was made by a later version of the gateway`;
-    throw new AgentError("GATEWAY_STORE_VERSION", "none", message, { path, found: schema, expected: schemaVersion });
-  }
+  const fault = schemaFault(path, value);
+  if (fault !== null) throw fault;
   return {
     copiedAt: Number(value("copiedAt") || "0"),
-    schema,
+    schema: Number(value("schema")),
     gatewayKey: value("gatewayKey"),
     merchants: count("merchants"),
     transactions: count("transactions"),

@@ -1,19 +1,19 @@
 /**
  * Inspects the gateway key and version of a database without opening the database for work. Writes
- * nothing and upgrades nothing.
+ * nothing.
  */
 import { existsSync, statSync } from "node:fs";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { AgentError } from "../../base/fault.ts";
 import { refuseOthersWal } from "./beside.ts";
 import { unusableStore } from "./disk.ts";
-import { schemaVersion, upgrades } from "./schema.ts";
+import { schemaFault } from "./schema-check.ts";
 import { isBusy } from "./store.ts";
 
 /**
  * Returns the fingerprint of the gateway key that the database at `path` was made with.
- * @throws AgentError GATEWAY_STORE_MISSING, GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION (a version
- * that this program neither knows nor can upgrade), GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL
+ * @throws AgentError GATEWAY_STORE_MISSING, GATEWAY_STORE_INVALID, GATEWAY_STORE_VERSION,
+ * GATEWAY_STORE_BUSY, GATEWAY_STORE_WAL
  */
 export function keyOfStore(path: string): string {
   if (!existsSync(path)) throw fault("GATEWAY_STORE_MISSING", path, `there is no database file ${path}`);
@@ -24,9 +24,8 @@ export function keyOfStore(path: string): string {
     raw = new DatabaseSync(path, { readOnly: true });
     const meta = (name: string): string =>
       (raw?.prepare("SELECT value FROM meta WHERE name = ?").get(name) as { value: string } | undefined)?.value ?? "";
-    const version = Number(meta("schema"));
-    if (version !== schemaVersion && upgrades[version] === undefined)
-      throw fault("GATEWAY_STORE_VERSION", path, `${path} was made by another version of the gateway`);
+    const other = schemaFault(path, meta);
+    if (other !== null) throw other;
     return meta("gatewayKey");
   } catch (cause) {
     if (cause instanceof AgentError) throw cause;
@@ -37,7 +36,7 @@ export function keyOfStore(path: string): string {
   }
 }
 
-type StoreCode = "GATEWAY_STORE_MISSING" | "GATEWAY_STORE_INVALID" | "GATEWAY_STORE_VERSION" | "GATEWAY_STORE_BUSY";
+type StoreCode = "GATEWAY_STORE_MISSING" | "GATEWAY_STORE_INVALID" | "GATEWAY_STORE_BUSY";
 
 function fault(code: StoreCode, path: string, message: string, cause?: unknown): AgentError {
   return new AgentError(code, "none", message, { path }, { cause });

@@ -11,9 +11,8 @@ import { AgentError, Bug, invariant } from "../../base/fault.ts";
 import type { GatewayLog } from "../../base/log.ts";
 import { refuseOthersWal } from "./beside.ts";
 import { unusableStore } from "./disk.ts";
-import { mendHoldings } from "./holdings.ts";
-import { mendReserved } from "./reserved.ts";
-import { schema, schemaVersion, upgrades } from "./schema.ts";
+import { schema, schemaDigest, schemaVersion } from "./schema.ts";
+import { schemaFault } from "./schema-check.ts";
 import type { Statements, Value } from "./statements.ts";
 import { createTogether } from "./together.ts";
 
@@ -131,48 +130,10 @@ function openRaw(path: string): InstanceType<typeof DatabaseSync> {
 const isThere = (raw: InstanceType<typeof DatabaseSync>, table: string): boolean =>
   raw.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").get(table) !== undefined;
 
-/**
- * Upgrades an older database to the newest version that it can reach. Each step is complete or has
- * no effect.
- */
-function upgraded(raw: InstanceType<typeof DatabaseSync>, found: number): number {
-  let version = found;
-  if (upgrades[version] === undefined) return version;
-  // A table with references to it can only be replaced while foreign keys are off; they are checked
-  // afterwards.
-  raw.exec("PRAGMA foreign_keys = OFF");
-  for (let step = upgrades[version]; step !== undefined; step = upgrades[version]) {
-    const next = version + 1;
-    raw.exec(`BEGIN IMMEDIATE; ${step} UPDATE meta SET value = '${next}' WHERE name = 'schema'; COMMIT`);
-    version = next;
-  }
-  raw.exec("PRAGMA foreign_keys = ON");
-  invariant(raw.prepare("PRAGMA foreign_key_check").all().length === 0, "no row refers to one that is gone");
-  return version;
-}
-
-/** If the process ends before this, the next start corrects the sums. */
-function fillSums(raw: InstanceType<typeof DatabaseSync>): void {
-  raw.exec("BEGIN IMMEDIATE");
-  mendReserved(cachedDatabase(raw));
-  mendHoldings(cachedDatabase(raw));
-  raw.exec("COMMIT");
-}
-
-function checkVersion(raw: InstanceType<typeof DatabaseSync>, path: string): void {
-  const row = isThere(raw, "meta")
-    ? (raw.prepare("SELECT value FROM meta WHERE name = 'schema'").get() as { value: string } | undefined)
-    : undefined;
-  const hadSums = isThere(raw, "reserved") && isThere(raw, "holdings");
-  const version = row === undefined ? null : upgraded(raw, Number(row.value));
-  if (version === schemaVersion && !hadSums) fillSums(raw);
-  if (version === schemaVersion) return;
-  const message = version === null ? `${path} is not a gateway's database` : `${path} was made by another version of the gateway`;
-  throw new AgentError("GATEWAY_STORE_VERSION", "none", message, {
-    path,
-    found: version ?? "none",
-    expected: schemaVersion,
-  });
+function checkSchema(raw: InstanceType<typeof DatabaseSync>, path: string): void {
+  const row = isThere(raw, "meta") ? raw.prepare("SELECT value FROM meta WHERE name = ?") : null;
+  const fault = schemaFault(path, (name) => (row?.get(name) as { value: string } | undefined)?.value ?? "");
+  if (fault !== null) throw fault;
 }
 
 /** A store over an open connection with the settings of `openStore`; `path` is for messages. */
@@ -261,7 +222,7 @@ export function openStore(path: string, log: GatewayLog): Store {
     refuseOthersWal(path);
     const raw = openRaw(path);
     try {
-      checkVersion(raw, path);
+      checkSchema(raw, path);
     } catch (error) {
       raw.close();
       throw error;
@@ -300,6 +261,7 @@ export function createStore(path: string, fingerprint: string, log: GatewayLog):
   raw.exec(`BEGIN IMMEDIATE; ${schema}`);
   const meta = raw.prepare("INSERT INTO meta (name, value) VALUES (?, ?)");
   meta.run("schema", String(schemaVersion));
+  meta.run("schemaDigest", schemaDigest);
   meta.run("gatewayKey", fingerprint);
   raw.exec("COMMIT");
   return storeOver(raw, path, log);

@@ -8,11 +8,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { depositAddressOf } from "../../chains/evm/address.ts";
 import { createMerchant, createReceiver } from "../../gateway/operator/people.ts";
 import { type ReceivingAccount, readAccount } from "../../gateway/operator/xpub.ts";
-import { receivingKeyOf } from "../../gateway/store/receiving-keys.ts";
-import { openStore } from "../../gateway/store/store.ts";
-import { silentLog } from "../../lab/rig/gateway-database.ts";
 import { type Answered, handmadeToken, receiver, testConfig, wallet } from "../../lab/rig/gateway-server.ts";
-import { takeBack } from "../support/older-database.ts";
 import { anotherGateway, db, eachTestItsGateway, gateway, many } from "../support/shop.ts";
 
 eachTestItsGateway();
@@ -84,20 +80,5 @@ describe("a deposit on a chain of another family than the paired server's", () =
     expect(told(await post(made.shopKey, "autoWithdraw", onSlots))).toEqual([400, "agent_not_paired"]);
     expect((await gateway.pair({}, made.apiKey)).status).toBe(200);
     expect(told(await post(made.shopKey, "autoWithdraw", out))).toEqual([400, "currency_not_payable"]);
-  });
-});
-
-describe("a database from before accounts of several families", () => {
-  it("a database from before accounts of several families keeps each merchant's account and its next place as that of the first family", async () => {
-    const made = receives(accountOf(wallet.depositXpub));
-    expect((await pay(made.shopKey, "eth", "in-1")).status).toBe(200);
-    const before = receivingKeyOf(db(), made.merchantId, "evm");
-    expect(before).toMatchObject({ xpub: wallet.depositXpub, nextDepositIndex: 1 });
-    takeBack((sql) => void db().run(sql), 14);
-    expect(Object.keys(db().get("SELECT * FROM receivingKeys") ?? {})).not.toContain("family");
-    const store = openStore(gateway.service.config.database, silentLog);
-    expect(receivingKeyOf(store.database, made.merchantId, "evm")).toEqual(before);
-    expect(receivingKeyOf(store.database, made.merchantId, "tron")).toBeUndefined();
-    store.close();
   });
 });

@@ -13,6 +13,8 @@ import { AgentError } from "../../base/fault.ts";
 import { backUp, checkBackup } from "../../gateway/operator/backup.ts";
 import { describeKeys, listKeys } from "../../gateway/operator/key-list.ts";
 import { listAgents, revoke } from "../../gateway/operator/people.ts";
+import { checkCopy } from "../../gateway/store/copy.ts";
+import { keyOfStore } from "../../gateway/store/look.ts";
 import { schemaVersion } from "../../gateway/store/schema.ts";
 import { openStore } from "../../gateway/store/store.ts";
 import { silentLog } from "../../lab/rig/gateway-database.ts";
@@ -20,7 +22,6 @@ import { startTestGateway, type TestGateway, testConfig } from "../../lab/rig/ga
 import { projectRoot } from "../../lab/rig/rig.ts";
 import { parseApiKey } from "../../protocol/pairing.ts";
 import { startsTheBuild } from "../support/built.ts";
-import { takeBack } from "../support/older-database.ts";
 
 startsTheBuild();
 
@@ -171,21 +172,25 @@ function edited(path: string, sql: string): void {
 }
 
 describe("a database of another version", () => {
-  it("a database of an older version gets what it lacks; a later one is refused, and nothing is changed in it", () => {
-    copy("older.db");
-    const raw = new DatabaseSync(at("older.db"));
-    takeBack((sql) => raw.exec(sql), 3);
-    raw.close();
-    const store = openStore(at("older.db"), silentLog);
-    expect(store.database.get("SELECT software FROM agents")).toEqual({ software: "" });
-    expect(store.database.get("SELECT value FROM meta WHERE name = 'schema'")).toEqual({ value: String(schemaVersion) });
-    store.close();
-    copy("later.db");
-    edited(at("later.db"), `UPDATE meta SET value = '${schemaVersion + 1}' WHERE name = 'schema'`);
-    expect(codeOf(() => openStore(at("later.db"), silentLog))).toBe("GATEWAY_STORE_VERSION");
-    copy("oldest.db");
-    edited(at("oldest.db"), "UPDATE meta SET value = '0' WHERE name = 'schema'");
-    expect(codeOf(() => openStore(at("oldest.db"), silentLog))).toBe("GATEWAY_STORE_VERSION");
+  it("a database of another version or digest is refused, and a look changes nothing in it", () => {
+    const others = [
+      `UPDATE meta SET value = '${schemaVersion + 1}' WHERE name = 'schema'`,
+      "UPDATE meta SET value = '0' WHERE name = 'schema'",
+      "UPDATE meta SET value = 'aa' WHERE name = 'schemaDigest'",
+      "DELETE FROM meta WHERE name = 'schemaDigest'",
+    ];
+    for (const [number, sql] of others.entries()) {
+      const path = at(`other-${number}.db`);
+      copy(`other-${number}.db`);
+      edited(path, sql);
+      const before = readFileSync(path);
+      expect(codeOf(() => keyOfStore(path))).toBe("GATEWAY_STORE_VERSION");
+      expect(codeOf(() => checkCopy(path))).toBe("GATEWAY_STORE_VERSION");
+      expect(readFileSync(path).equals(before)).toBe(true);
+      expect(codeOf(() => openStore(path, silentLog))).toBe("GATEWAY_STORE_VERSION");
+    }
+    copy("same.db");
+    openStore(at("same.db"), silentLog).close();
   });
 });
 

@@ -14,7 +14,6 @@ import {
 } from "../../gateway/store/withdrawals.ts";
 import { type GatewayDatabase, gatewayDatabase } from "../../lab/rig/gateway-database.ts";
 import { Seeded } from "../../lab/rig/seeded.ts";
-import { takeBack } from "../support/older-database.ts";
 
 let db: GatewayDatabase;
 beforeEach(() => {
@@ -103,17 +102,5 @@ describe("the reserved sums", () => {
     db.store.database.run("UPDATE transactions SET status = 0, amountUnits = '9'");
     expect(mendReserved(db.store.database)).toBe(1);
     expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([{ withdrawals: 1, units: "9" }]);
-  });
-
-  it("the reserved sums are filled when a database of an older version is opened", () => {
-    insertWithdrawal(db.store.database, {
-      ...orderOf(1, new Seeded(1)),
-      network: "eip155:1",
-      depositAddress: "0xa",
-      amountUnits: "5",
-    });
-    takeBack((sql) => void db.store.database.run(sql), 10);
-    db.reopen();
-    expect(listReserved(db.store.database, "0xa", "eip155:1")).toMatchObject([{ withdrawals: 1, units: "5" }]);
   });
 });

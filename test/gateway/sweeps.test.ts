@@ -23,7 +23,6 @@ import {
   pairAgent,
 } from "../../lab/rig/gateway-database.ts";
 import { Seeded } from "../../lab/rig/seeded.ts";
-import { takeBack } from "../support/older-database.ts";
 
 const network = "eip155:31337";
 const run = "run 1";
@@ -143,10 +142,9 @@ describe("paid-in money", () => {
     expect(db.store.write(mendHoldings)).toBe(0);
   });
 
-  it("paid-in money is counted in a database of an earlier version, whose rows all stay", () => {
+  it("paid-in money is still counted when the database is opened again, and its operation is a known one", () => {
     const to = address();
     pay(to, "usdt", 7n, "0x1");
-    takeBack((sql) => db.store.database.run(sql), 11);
     db.reopen();
     expect(holdingOf(db.store.database, to, network, "usdt")).toBe(7n);
     expect(db.store.database.get("SELECT count(*) AS n FROM payments")).toEqual({ n: 1 });
