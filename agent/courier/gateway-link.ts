@@ -107,7 +107,7 @@ export async function checkHeard(shared: Shared, link: Link, reporter: Reporter)
 async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
   const connection = state.linkUps;
-  const admitted = await settled(signer.request("admit", { frame: base64(frame) }));
+  const admitted = await settled(signer.request("admit", { frames: [frame] }));
   const isOver = (): boolean => state.isEnded || state.linkUps !== connection || !link.isUp;
   if (isOver()) return;
   if (!admitted.ok) {
@@ -137,7 +137,7 @@ async function greet(shared: Shared, link: Link, reporter: Reporter, frame: Uint
  */
 async function keepOrder(shared: Shared, frame: Uint8Array): Promise<void> {
   const { signer, state, options } = shared;
-  const kept = await settled(signer.request("admit", { frame: base64(frame) }));
+  const kept = await settled(signer.request("admit", { frames: [frame] }));
   if (state.isEnded) return;
   if (!kept.ok) {
     options.log.warn({ event: "recovery-refused", code: kept.code }, "the signer did not take a recovery order");
@@ -155,7 +155,7 @@ async function admitJobs(shared: Shared, link: Link, frame: Uint8Array): Promise
   const { signer, feed, options } = shared;
   const arrivedAtMs = options.monotonic();
   options.metrics.count("jobFrames");
-  const answer = await settled(signer.request("admit", { frame: base64(frame) }));
+  const answer = await settled(signer.request("admit", { frames: [frame] }));
   if (answer.ok) {
     const { withdrawals } = answer;
     ordersTaken(shared, "");
@@ -190,7 +190,7 @@ function ordersTaken({ state, tellStatus }: Shared, code: string): void {
 export async function release(shared: Shared, link: Pick<Link, "drop">, frame: Uint8Array): Promise<void> {
   const { signer, feed, options, state } = shared;
   options.metrics.count("ackFrames");
-  const answer = await settled(signer.request("release", { frame: base64(frame) }));
+  const answer = await settled(signer.request("release", { frames: [frame] }));
   if (answer.ok) {
     for (const { transactionId } of answer.withdrawals) options.metrics.reached(transactionId, "released");
     feed({ kind: "steps", withdrawals: answer.withdrawals });
@@ -219,8 +219,4 @@ function refusedFrame({ log, metrics }: RunOptions, link: Pick<Link, "drop">, { 
   log.warn({ event: "frame-refused", code }, "the signer did not take a frame of the gateway");
   if (effect !== "none" || code === "JOB_GAP" || code === "JOB_ORDER" || code === "SOCKET_BUSY") link.drop("LINK_RESUME", code);
   else if (/^(ENVELOPE|JSON|ADMISSION)_/.test(code)) link.drop("LINK_REFUSED", code);
-}
-
-function base64(frame: Uint8Array): string {
-  return Buffer.from(frame.buffer, frame.byteOffset, frame.length).toString("base64");
 }

@@ -101,7 +101,7 @@ function takePush(shared: Shared, reporter: Reporter, push: Push): void {
   const { feed, options, signer } = shared;
   switch (push.push) {
     case "statement":
-      reporter.push(push);
+      for (const frame of push.frames) reporter.push({ frame, after: push.after, head: push.head });
       break;
     case "changed":
       feed({ kind: "views", withdrawals: [push.withdrawal] });

@@ -20,7 +20,7 @@ import { assertPairing, pairingBytesMax } from "../ledger/pairing-word.ts";
 import type { Past } from "../ledger/past.ts";
 import { LedgerSeal } from "../ledger/seal.ts";
 import { type SyncTimes, timedDisk } from "../ledger/sync-times.ts";
-import type { Push } from "../socket/verbs.ts";
+import { type Push, requestFramesMax } from "../socket/verbs.ts";
 import { beginRun, type Run } from "./acts/run.ts";
 import { type Bootstrap, BootstrapReader } from "./bootstrap.ts";
 import { hardenProcess, isolationFacts, isolationLevel } from "./hygiene.ts";
@@ -208,6 +208,7 @@ function run(bootstrap: Bootstrap): void {
     onConnect: (connection) => couriers.add(connection),
     onClose: (connection) => couriers.delete(connection),
     ...{ onListening, onFault: fail, connectionsMax: courierConnectionsMax, outstandingMax: courierOutstandingMax },
+    framesMax: requestFramesMax,
   });
   const surroundings = {
     ...{ isolation, encKeyFrom: settings.encKeyFrom, config: settings.config, isCourierConnected: () => couriers.size > 0 },

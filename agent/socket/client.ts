@@ -5,8 +5,8 @@
  */
 import { createConnection, type Socket } from "node:net";
 import { AgentError } from "../../base/fault.ts";
-import { answerBytesMax, encodeLine, LineReader, LineWriter } from "./line.ts";
-import type { Push } from "./verbs.ts";
+import { answerBytesMax, encodeMessage, LineReader, LineWriter, withFrames } from "./line.ts";
+import { type Push, reportFramesMax } from "./verbs.ts";
 
 /** An answer: the verb's own fields, or a refusal or fault by its code. */
 export type AnswerTo<A> =
@@ -63,7 +63,7 @@ class LineClient {
   readonly #path: string;
   readonly #socket: Socket;
   readonly #options: SocketClientOptions;
-  readonly #lines = new LineReader(answerBytesMax);
+  readonly #lines = new LineReader({ bytesMax: answerBytesMax, framesMax: reportFramesMax });
   readonly #out: LineWriter;
   readonly #waiting = new Map<number, Waiting>();
   #nextId = 1;
@@ -92,7 +92,7 @@ class LineClient {
       return Promise.reject(new AgentError("SOCKET_BUSY", "none", "too many requests wait on this socket", { verb }));
     }
     const id = this.#nextId++;
-    this.#out.write(encodeLine({ id, verb, ...body }));
+    this.#out.write(encodeMessage({ id, verb, ...body }));
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.delete(id);
@@ -122,16 +122,16 @@ class LineClient {
 
   #read(chunk: Uint8Array): void {
     try {
-      this.#lines.push(chunk, (line) => this.#take(line));
+      this.#lines.push(chunk, (line, frames) => this.#take(line, frames));
     } catch (cause) {
       if (!(cause instanceof AgentError)) throw cause;
       this.#end(cause);
     }
   }
 
-  #take(line: Uint8Array): void {
+  #take(line: Uint8Array, frames: readonly Uint8Array[]): void {
     if (this.#ended !== null) return;
-    const message = parseObject(line);
+    const message = withFrames(parseObject(line), frames);
     if (typeof message.push === "string") {
       this.#pushListener(message as unknown as Push);
       return;

@@ -1,8 +1,9 @@
 /**
  * The messages of the agent's own processes to the signer, over its two AF_UNIX sockets. Types and
  * their limits; `line.ts` has the framing. One JSON object per line, at most lineBytesMax. Amounts
- * and slots beyond 2^53 are decimal strings; bytes are hex, complete envelopes base64. Every verb
- * is idempotent: a repeat gets the same answer and changes nothing.
+ * and slots beyond 2^53 are decimal strings; bytes are hex, but for complete envelopes, which go as
+ * they are before the line (`frames`). Every verb is idempotent: a repeat gets the same answer and
+ * changes nothing.
  */
 
 import type { Facts } from "../../chains/family.ts";
@@ -103,19 +104,23 @@ export interface AccountView {
   readonly deposit?: true; // a deposit address that a sweep empties; else the hot wallet
 }
 
+/** The most frames of one request of the courier, and of one answer to it. */
+export const requestFramesMax = 1;
+export const reportFramesMax = 8;
+
 /** Requests on the courier socket, by verb. */
 export interface CourierRequests {
   hello: Record<never, never>;
-  /** A complete jobs, welcome or recovery envelope, base64. */
-  admit: { readonly frame: string };
+  /** One complete jobs, welcome or recovery envelope. */
+  admit: { readonly frames: readonly Uint8Array[] };
   sign: { readonly transactionId: string; readonly facts: Facts };
   /**
    * Same slot, higher fee; with exclusion by expiry, the next version after all earlier ones are
    * dead. `above` is the version to replace; a repeat returns the existing version.
    */
   replace: { readonly transactionId: string; readonly above: number; readonly facts: Facts };
-  /** A complete ack envelope, base64. */
-  release: { readonly frame: string };
+  /** One complete ack envelope. */
+  release: { readonly frames: readonly Uint8Array[] };
   decline: { readonly transactionId: string; readonly code: string };
   observed: {
     readonly transactionId: string;
@@ -163,16 +168,16 @@ export interface CourierAnswers {
   each: EachAnswers<{ readonly withdrawal: WithdrawalStep }>;
   adopt: { readonly account: AccountView };
   account: Record<never, never>;
-  report: { readonly frames: readonly string[] }; // statement envelopes, base64, in order
+  report: { readonly frames: readonly Uint8Array[] }; // statement envelopes, in order
   tell: { readonly summary: SignerSummary };
 }
 
 /**
- * Messages without a request. `statement` is for the gateway, a complete envelope as base64 with
- * its place in the ledger; `changed` follows a decision of an operator or the clock.
+ * Messages without a request. `statement` is for the gateway, one complete envelope with its place
+ * in the ledger; `changed` follows a decision of an operator or the clock.
  */
 export type Push =
-  | { readonly push: "statement"; readonly frame: string; readonly after: number; readonly head: Head }
+  | { readonly push: "statement"; readonly frames: readonly Uint8Array[]; readonly after: number; readonly head: Head }
   | { readonly push: "changed"; readonly withdrawal: CourierView }
   | { readonly push: "locked"; readonly code: string }
   | { readonly push: "paused"; readonly paused: boolean }

@@ -107,12 +107,12 @@ export class Counterpart {
       const wallet = folder.wallet;
       const jobs = this.gateway.jobs(this.gateway.texts, { wallet, at: Date.now() }, this.#key);
       const asked: [string, Promise<AnswerTo<object>>][] = [
-        ["jobs", client.request("admit", { frame: base64(jobs) })],
+        ["jobs", client.request("admit", { frames: [jobs] })],
         ["an account's first nonce", client.request("adopt", { chain: "local", slot: "0", witnesses: 1 })],
       ];
       if (this.gateway.stored !== null) {
         const ack = this.gateway.ack(this.gateway.stored, { at: Date.now() }, this.#key);
-        asked.push(["an acknowledgement", client.request("release", { frame: base64(ack) })]);
+        asked.push(["an acknowledgement", client.request("release", { frames: [ack] })]);
       }
       for (const { transactionId, state, versions } of open) {
         asked.push([`sign in ${state}`, client.request("sign", { transactionId, facts })]);
@@ -150,11 +150,11 @@ export class Counterpart {
     });
   }
 
-  async #connected(folder: SignerFolder, work: (client: Client, pushed: string[]) => Promise<void>): Promise<void> {
+  async #connected(folder: SignerFolder, work: (client: Client, pushed: Uint8Array[]) => Promise<void>): Promise<void> {
     const client = createSocketClient<CourierRequests, CourierAnswers>(folder.settings.courierSocket, { timeoutMs: answerMs });
-    const pushed: string[] = [];
+    const pushed: Uint8Array[] = [];
     client.onPush((push) => {
-      if (push.push === "statement") pushed.push(push.frame);
+      if (push.push === "statement") pushed.push(...push.frames);
     });
     try {
       await work(client, pushed);
@@ -174,7 +174,7 @@ export class Counterpart {
       { wallet: folder.wallet, jobs: this.gateway.last, at: Date.now() },
       this.#key,
     );
-    await ask(client, "admit", { frame: base64(frame) });
+    await ask(client, "admit", { frames: [frame] });
     if (hello.accounts[0]?.nextSlot === "") await ask(client, "adopt", { chain: "local", slot: "0", witnesses: 1 });
   }
 
@@ -198,7 +198,7 @@ export class Counterpart {
     const first = this.asked.findIndex((id) => !this.#answered.has(id));
     if (first < 0) return;
     const frame = this.gateway.jobs(this.gateway.texts.slice(first), { wallet: folder.wallet, at: Date.now() }, this.#key);
-    await ask(client, "admit", { frame: base64(frame) });
+    await ask(client, "admit", { frames: [frame] });
   }
 
   async #advance(client: Client, folder: SignerFolder, view: CourierView): Promise<void> {
@@ -254,7 +254,7 @@ export class Counterpart {
   }
 
   /** Takes every statement there is, as the gateway's database would, and acknowledges. */
-  async hear(client: Client, folder: SignerFolder, pushed: readonly string[]): Promise<void> {
+  async hear(client: Client, folder: SignerFolder, pushed: readonly Uint8Array[]): Promise<void> {
     for (const frame of pushed) this.#store(folder, frame, false);
     for (let isMore = true; isMore; ) {
       const before = this.gateway.stored?.seq ?? 0;
@@ -263,11 +263,11 @@ export class Counterpart {
       isMore = (this.gateway.stored?.seq ?? 0) > before;
       if (this.gateway.stored === null) return;
       const ack = this.gateway.ack(this.gateway.stored, { at: Date.now() }, this.#key);
-      for (const view of (await ask(client, "release", { frame: base64(ack) })).withdrawals) this.#see(view);
+      for (const view of (await ask(client, "release", { frames: [ack] })).withdrawals) this.#see(view);
     }
   }
 
-  #store(folder: SignerFolder, frame: string, isReport: boolean): void {
+  #store(folder: SignerFolder, frame: Uint8Array, isReport: boolean): void {
     const statement = this.#open(folder, frame);
     const stored = this.gateway.stored?.seq ?? 0;
     if (statement.after > stored) {
@@ -279,9 +279,8 @@ export class Counterpart {
     this.gateway.stored = statement.head;
   }
 
-  #open(folder: SignerFolder, frame: string): Statement {
-    const bytes = Buffer.from(frame, "base64");
-    return parseStatement(openEnvelope(bytes, { kind: "statement", publicKey: folder.signerKey, bytesMax: 262_144 }).payload);
+  #open(folder: SignerFolder, frame: Uint8Array): Statement {
+    return parseStatement(openEnvelope(frame, { kind: "statement", publicKey: folder.signerKey, bytesMax: 262_144 }).payload);
   }
 
   #enter(entry: Entry): void {
@@ -356,10 +355,6 @@ export async function ask<V extends keyof CourierRequests & string>(
   const answer = await client.request(verb, body);
   if (!answer.ok) throw new Gone(answer.code);
   return answer;
-}
-
-function base64(frame: Uint8Array): string {
-  return Buffer.from(frame).toString("base64");
 }
 
 /** One version, and old enough for a second: the signer wants half a minute between the two. */

@@ -16,12 +16,14 @@ import { Signer } from "../../agent/signer/rim/signer.ts";
 import type { SignerOptions } from "../../agent/signer/rim/signer-options.ts";
 import { StopMark } from "../../agent/signer/rim/stop-mark.ts";
 import { courierVerbs } from "../../agent/signer/sockets/courier.ts";
+import { readRequest } from "../../agent/signer/sockets/line-server.ts";
 import { operatorVerbs } from "../../agent/signer/sockets/operator.ts";
 import { operatorViewOf } from "../../agent/signer/sockets/operator-view.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
 import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
+import { encodeMessage, withFrames } from "../../agent/socket/line.ts";
 import type {
   AccountView,
   CourierAnswers,
@@ -104,7 +106,7 @@ export interface AnyAnswer
   readonly withdrawal: OperatorView;
   readonly withdrawals: readonly OperatorView[];
   readonly account: AccountView;
-  readonly frames: readonly string[];
+  readonly frames: readonly Uint8Array[];
   readonly first: FirstSlotView;
   readonly status: SignerStatus;
   readonly history: readonly LedgerLine[];
@@ -237,11 +239,9 @@ export class Rig {
 
   /** Asks over the courier's socket as the line server would; the answer may come later. */
   send(verb: string, body: object, answer: (answer: AnyAnswer) => void = () => {}): void {
-    const request = parseJson(JSON.stringify({ id: this.#nextId++, verb, ...body }), {
-      bytesMax: 1_048_576,
-      stringBytesMax: 131_072,
-    });
-    this.#courier(request as never, (given) => answer(this.#seen(given) as unknown as AnyAnswer));
+    const { line, frames } = encodeMessage({ id: this.#nextId++, verb, ...body });
+    const request = withFrames(readRequest(Buffer.from(line.trimEnd())), frames);
+    this.#courier(request, (given) => answer(this.#seen(given) as unknown as AnyAnswer));
   }
 
   /**
@@ -277,11 +277,11 @@ export class Rig {
   }
 
   admit(frame: Uint8Array): AnyAnswer {
-    return this.ask("admit", { frame: Buffer.from(frame).toString("base64") });
+    return this.ask("admit", { frames: [frame] });
   }
 
   release(frame: Uint8Array): AnyAnswer {
-    return this.ask("release", { frame: Buffer.from(frame).toString("base64") });
+    return this.ask("release", { frames: [frame] });
   }
 
   greet(): AnyAnswer {
@@ -314,7 +314,7 @@ export class Rig {
   /** The gateway stores what the signer reports, as its hub does, and says nothing yet. */
   hear(): void {
     const { frames } = this.ask("report", { after: this.gateway.stored?.seq ?? 0 });
-    for (const frame of frames) this.#store(Buffer.from(frame, "base64"));
+    for (const frame of frames) this.#store(frame);
   }
 
   /** From request to released bytes. */
@@ -332,11 +332,11 @@ export class Rig {
   stated(): string[] {
     return this.pushes.flatMap((push) =>
       push.push === "statement"
-        ? [
-            this.#open(Buffer.from(push.frame, "base64"))
+        ? push.frames.map((frame) =>
+            this.#open(frame)
               .entries.map((entry) => (entry.kind === "decision" ? entry.decision : entry.kind))
               .join(" "),
-          ]
+          )
         : [],
     );
   }
@@ -366,8 +366,9 @@ export class Rig {
 
   #pushed(message: Push): void {
     if (message.push === "statement") {
-      const statement = this.#open(Buffer.from(message.frame, "base64"));
-      if (statement.head.seq > this.signer.ledger.durableHead.seq) throw new Error("a statement of what is not on disk");
+      const { durableHead } = this.signer.ledger;
+      for (const frame of message.frames)
+        if (this.#open(frame).head.seq > durableHead.seq) throw new Error("a statement of what is not on disk");
     }
     this.pushes.push(message);
     this.#seen(message);

@@ -25,7 +25,7 @@ describe("reports", () => {
       at: 1,
       entries: seq > after ? [entry] : [],
     };
-    return Buffer.from(sealEnvelope("statement", payload, signerKey.privateKey)).toString("base64");
+    return sealEnvelope("statement", payload, signerKey.privateKey);
   };
   const stated = (after: number, seq: number) => ({ frame: statement(after, seq), after, head: { seq, hash: hashOf(seq) } });
 
@@ -50,7 +50,7 @@ describe("reports", () => {
       link,
       async report(after) {
         asked.push(after);
-        const frames: string[] = [];
+        const frames: Uint8Array[] = [];
         for (let seq = after + 1; seq <= signer.last && frames.length < 3; seq++) frames.push(statement(seq - 1, seq));
         if (signer.holds) await new Promise<void>((resolve) => (signer.hold = resolve));
         return frames;

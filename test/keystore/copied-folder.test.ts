@@ -22,9 +22,9 @@ beforeEach(() => {
 });
 afterEach(() => db.remove());
 
-const opened = (frame: string) => {
+const opened = (frame: Uint8Array) => {
   const publicKey = createPublicKey(vault.signerKey);
-  return parseStatement(openEnvelope(Buffer.from(frame, "base64"), { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
+  return parseStatement(openEnvelope(frame, { kind: "statement", publicKey, bytesMax: 262_144 }).payload);
 };
 
 /**

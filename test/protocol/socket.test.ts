@@ -12,9 +12,24 @@ import type { Readable } from "node:stream";
 import { build } from "vite";
 import { afterEach, describe, expect, it } from "vitest";
 import { type LineServer, type LineServerOptions, listenLines } from "../../agent/signer/sockets/line-server.ts";
-import { createSocketClient } from "../../agent/socket/client.ts";
-import { encodeLine, LineReader, lineBytesMax } from "../../agent/socket/line.ts";
-import type { OperatorAnswers, OperatorRequests, Push, Request } from "../../agent/socket/verbs.ts";
+import { createSocketClient, type SocketClient } from "../../agent/socket/client.ts";
+import {
+  encodeLine,
+  encodeMessage,
+  LineReader,
+  LineWriter,
+  lineBytesMax,
+  type MessageLimits,
+  withFrames,
+} from "../../agent/socket/line.ts";
+import type {
+  CourierAnswers,
+  CourierRequests,
+  OperatorAnswers,
+  OperatorRequests,
+  Push,
+  Request,
+} from "../../agent/socket/verbs.ts";
 import type { AgentError } from "../../base/fault.ts";
 
 const cleanups: (() => void)[] = [];
@@ -81,7 +96,7 @@ describe("lines", () => {
   it("lines come out the same however the bytes are cut", () => {
     const bytes = Buffer.from(text);
     const whole: string[] = [];
-    new LineReader(1000).push(bytes, (line) => whole.push(Buffer.from(line).toString()));
+    new LineReader({ bytesMax: 1000 }).push(bytes, (line) => whole.push(Buffer.from(line).toString()));
     expect(whole.map((line) => (line === "" ? null : JSON.parse(line)))).toEqual([
       { a: "line\nbreak ü" },
       { b: 2 },
@@ -90,7 +105,7 @@ describe("lines", () => {
     ]);
     for (let first = 0; first <= bytes.length; first++) {
       for (const second of [first, first + 1, first + 30]) {
-        const reader = new LineReader(1000);
+        const reader = new LineReader({ bytesMax: 1000 });
         const got: string[] = [];
         for (const part of [bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)]) {
           reader.push(part, (line) => got.push(Buffer.from(line).toString()));
@@ -102,7 +117,7 @@ describe("lines", () => {
 
   it("lines are bounded, ended or not", () => {
     const push = (bytes: number, ended: boolean, parts: number): string => {
-      const reader = new LineReader(100);
+      const reader = new LineReader({ bytesMax: 100 });
       const line = "x".repeat(bytes) + (ended ? "\n" : "");
       const step = Math.ceil(line.length / parts);
       try {
@@ -118,6 +133,99 @@ describe("lines", () => {
       expect(push(99, false, parts)).toBe("");
       expect(push(100, false, parts)).toBe("SOCKET_FORMAT");
     }
+  });
+});
+
+describe("frames", () => {
+  const limits = { bytesMax: 1000, framesMax: 2 };
+  const sent = (...messages: object[]): Buffer => {
+    const written: Uint8Array[] = [];
+    const out = new LineWriter({ write: (bytes) => written.push(bytes) });
+    for (const message of messages) out.write(encodeMessage(message));
+    out.flush();
+    expect(written).toHaveLength(1);
+    return Buffer.from(written[0] as Uint8Array);
+  };
+  /** What a reader makes of the parts: each message with its frames in hex, or the code. */
+  const got = (parts: readonly Uint8Array[], bounds: Partial<MessageLimits> = limits): unknown => {
+    const reader = new LineReader(bounds);
+    const messages: object[] = [];
+    try {
+      for (const part of parts)
+        reader.push(part, (line, frames) => messages.push(withFrames(JSON.parse(Buffer.from(line).toString()), frames)));
+    } catch (error) {
+      return (error as AgentError).code;
+    }
+    return messages.map((message) =>
+      "frames" in message
+        ? { ...message, frames: (message.frames as Uint8Array[]).map((frame) => Buffer.from(frame).toString("hex")) }
+        : message,
+    );
+  };
+  const header = (length: number): Buffer =>
+    Buffer.from([0, length >>> 24, (length >> 16) & 255, (length >> 8) & 255, length & 255]);
+  // Bytes that would end a line or begin a frame if they were not inside one.
+  const tricky = Buffer.from("0a000a7b0000000001", "hex");
+  const line = (frames: number): Buffer => Buffer.from(encodeLine({ id: 1, frames }));
+
+  it("frames come out the same however the bytes are cut", () => {
+    const bytes = sent({ a: 1 }, { b: 2, frames: [tricky, Buffer.from([0])] }, { c: 3, frames: [] }, { d: 4, frames: [tricky] });
+    const whole = [
+      { a: 1 },
+      { b: 2, frames: [tricky.toString("hex"), "00"] },
+      { c: 3, frames: [] },
+      { d: 4, frames: [tricky.toString("hex")] },
+    ];
+    expect(got([bytes])).toEqual(whole);
+    for (let first = 0; first <= bytes.length; first++)
+      for (const second of [first, first + 1, first + 7])
+        expect(got([bytes.subarray(0, first), bytes.subarray(first, second), bytes.subarray(second)])).toEqual(whole);
+    expect(got(Array.from(bytes, (byte) => Buffer.from([byte])))).toEqual(whole);
+  });
+
+  it("frames and their line are bounded together, and a length is judged before its bytes come", () => {
+    const fits = 1000 - 5 - line(1).length;
+    expect(got([header(fits), Buffer.alloc(fits), line(1)])).toMatchObject([{ id: 1 }]);
+    expect(got([header(fits + 1), Buffer.alloc(fits + 1), line(1)])).toBe("SOCKET_FORMAT");
+    expect(got([header(994)])).toEqual([]);
+    for (const length of [0, 995, 0x7fffffff, 0x80000000, 0xffffffff]) expect(got([header(length)])).toBe("SOCKET_FORMAT");
+    const half = Buffer.concat([header(480), Buffer.alloc(480)]);
+    expect(got([half, header(480)])).toEqual([]);
+    expect(got([half, header(515)])).toBe("SOCKET_FORMAT");
+  });
+
+  it("frames are as many as their line states, and no more than allowed", () => {
+    const one = Buffer.concat([header(1), Buffer.from("x")]);
+    expect(got([one, one, line(2)])).toEqual([{ id: 1, frames: ["78", "78"] }]);
+    expect(got([one, one, header(1)])).toBe("SOCKET_FORMAT");
+    for (const stated of ["1", "3", "null", '["78","78"]', '"2"']) {
+      expect(got([one, one, Buffer.from(`{"id":1,"frames":${stated}}\n`)])).toBe("SOCKET_FORMAT");
+    }
+    expect(got([one, Buffer.from('{"id":1}\n')])).toBe("SOCKET_FORMAT");
+    expect(got([Buffer.from('{"id":1,"frames":["78"]}\n')])).toBe("SOCKET_FORMAT");
+    expect(got([one, line(1)], { bytesMax: 1000 })).toBe("SOCKET_FORMAT");
+    // A zero byte inside a line begins no frame.
+    expect(got([Buffer.concat([Buffer.from('{"id"'), one])])).toEqual([]);
+  });
+
+  it("frames go to a server that takes them and come back with its answer; another server cuts them off", async () => {
+    const frames = [tricky];
+    const path = place();
+    const server = await serve(path, {
+      framesMax: 1,
+      onRequest: ({ id, frames: heard }, answer) => answer({ id, ok: true, frames: heard }),
+    });
+    const asking = client(path) as unknown as SocketClient<CourierRequests, CourierAnswers>;
+    const pushed: Push[] = [];
+    asking.onPush((push) => pushed.push(push));
+    expect(await asking.request("admit", { frames })).toMatchObject({ ok: true, frames });
+    server.push({ push: "statement", frames, after: 0, head: { seq: 1, hash: "00".repeat(32) } });
+    await asking.request("hello", {});
+    expect(pushed).toMatchObject([{ push: "statement", frames }]);
+    const none = place();
+    await serve(none);
+    const refused = client(none) as unknown as SocketClient<CourierRequests, CourierAnswers>;
+    expect(await rejection(refused.request("admit", { frames }))).toMatchObject({ code: "SOCKET_FORMAT" });
   });
 });
 
@@ -249,7 +357,7 @@ describe("pushes", () => {
     const reading = client(path);
     await reading.request("status", {});
     for (let n = 0; n < 60 && closed === 0; n++) {
-      server.push({ push: "statement", frame: "x".repeat(100_000), after: 0, head: { seq: 1, hash: "00".repeat(32) } });
+      server.push({ push: "statement", frames: [new Uint8Array(100_000)], after: 0, head: { seq: 1, hash: "00".repeat(32) } });
       await new Promise((resolve) => setTimeout(resolve, 1));
     }
     expect(closed).toBe(1);
@@ -270,6 +378,9 @@ describe("a hostile client", () => {
     ["a forbidden key", '{"id":1,"verb":"status","__proto__":{}}\n'],
     ["bytes that are no UTF-8", Buffer.from([0x22, 0xff, 0x22, 0x0a])],
     ["an endless line", "x".repeat(lineBytesMax + 1)],
+    ["a frame where none is taken", Buffer.from([0, 0, 0, 0, 1, 0x78])],
+    ["the length of an endless frame", Buffer.from([0, 255, 255, 255, 255])],
+    ["frames that never came", '{"id":1,"verb":"status","frames":1}\n'],
   ])("a hostile client that sends %s is told so and cut off; others go on", async (_, bytes) => {
     const path = place();
     const requests: Request[] = [];

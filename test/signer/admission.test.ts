@@ -46,7 +46,9 @@ describe("an envelope of jobs", () => {
     expect(rig.admit(altered).code).toBe("ENVELOPE_SIGNATURE");
     expect(rig.admit(genuine.subarray(0, 60)).code).toBe("ENVELOPE_SIZE");
     expect(rig.admit(rig.gateway.ack(rig.core.heads.head)).code).toBe("ENVELOPE_KIND");
-    expect(rig.ask("admit", { frame: "AAAA====" }).code).toBe("JSON_SHAPE");
+    for (const frames of [[], [genuine, genuine], [new Uint8Array(65_537)]])
+      expect(rig.ask("admit", { frames }).code).toBe("JSON_SHAPE");
+    expect(rig.ask("admit").code).toBe("JSON_SHAPE");
     expect(rig.records()).toHaveLength(before);
     expect(rig.admit(genuine).ok).toBe(true);
   });
@@ -225,7 +227,7 @@ describe("a crash between request and decision", () => {
   it("a crash between request and decision leaves the job undecided until the gateway has greeted", () => {
     const rig = waiting();
     const frame = rig.gateway.jobs([lastText(rig)]);
-    rig.send("admit", { frame: Buffer.from(frame).toString("base64") });
+    rig.send("admit", { frames: [frame] });
     const whole = rig.disk.crash(1_000_000).read("00000001.jsonl", 0, 1_000_000);
     const text = Buffer.from(whole).toString();
     const kept = text.indexOf('"kind":"APPROVED"') - Buffer.from(rig.disk.read("00000001.jsonl", 0, 1_000_000)).length;
@@ -243,7 +245,7 @@ describe("a crash between request and decision", () => {
   it("a crash between request and decision decides it by the time of the greeting, not by that of the newest record", () => {
     const rig = waiting();
     const { expiresAt, transactionId } = JSON.parse(lastText(rig)) as { expiresAt: number; transactionId: string };
-    rig.send("admit", { frame: Buffer.from(rig.gateway.jobs([lastText(rig)])).toString("base64") });
+    rig.send("admit", { frames: [rig.gateway.jobs([lastText(rig)])] });
     const whole = rig.disk.crash(1_000_000).read("00000001.jsonl", 0, 1_000_000);
     const text = Buffer.from(whole).toString();
     rig.crash(text.indexOf('"kind":"APPROVED"') - Buffer.from(rig.disk.read("00000001.jsonl", 0, 1_000_000)).length);

@@ -115,7 +115,7 @@ describe("a destination never paid before", () => {
     pay(rig, { address: other });
     // The first half of the write: REQUESTED, and not its decision.
     rig.gateway.job({ expiresAt: rig.now + dayMs }, rig.now);
-    rig.send("admit", { frame: Buffer.from(rig.gateway.jobs([rig.gateway.texts.at(-1)!])).toString("base64") });
+    rig.send("admit", { frames: [rig.gateway.jobs([rig.gateway.texts.at(-1)!])] });
     const { transactionId } = JSON.parse(rig.gateway.texts.at(-1)!) as { transactionId: string };
     const bytes = (disk: typeof rig.disk): Buffer => Buffer.from(disk.read("00000001.jsonl", 0, 1_000_000));
     rig.crash(bytes(rig.disk.crash(1_000_000)).lastIndexOf('"kind":"HELD"') - bytes(rig.disk).length);

@@ -143,7 +143,7 @@ describe("a top-up whose sweep is signed", () => {
     rig.send("sign", offerFor(rig, sweep));
     rig.gateway.job(topUp, rig.now);
     const frame = rig.gateway.jobs([rig.gateway.texts.at(-1)!], { at: rig.now });
-    rig.send("admit", { frame: Buffer.from(frame).toString("base64") });
+    rig.send("admit", { frames: [frame] });
     const codes: string[] = [];
     rig.send("sign", offerFor(rig, topUp), ({ code }) => codes.push(code));
     rig.settle();

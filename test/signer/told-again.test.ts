@@ -108,7 +108,7 @@ describe("a gateway that went back", () => {
     const { ok, frames } = { ok: both.connect()?.ok, frames: both.rig.ask("report", { after: 0 }).frames };
     expect(ok).toBe(true);
     expect(frames.length).toBeGreaterThan(1);
-    expect(Math.max(...frames.map((frame) => frame.length))).toBeLessThan((262_144 * 4) / 3);
+    expect(Math.max(...frames.map((frame) => frame.length))).toBeLessThan(262_144);
     both.meet();
     expect(ids.every((id) => both.isAnswered(id))).toBe(true);
     expect(both.agent.jobSequence).toBe(200);

@@ -35,20 +35,24 @@ function held(...names: readonly ("soon" | "later" | "next")[]) {
   return { rig, run, calm };
 }
 
-function jobsOf(rig: Rig, count: number, change: object = { amount: "0.1" }): { readonly frame: string; readonly ids: string[] } {
+function jobsOf(
+  rig: Rig,
+  count: number,
+  change: object = { amount: "0.1" },
+): { readonly frames: readonly Uint8Array[]; readonly ids: string[] } {
   const jobs = Array.from({ length: count }, () => rig.gateway.job(change, rig.now));
   const texts = rig.gateway.texts.slice(-count);
-  const frame = Buffer.from(rig.gateway.jobs(texts, { at: rig.now })).toString("base64");
-  return { frame, ids: jobs.map((job) => job.transactionId) };
+  const frames = [rig.gateway.jobs(texts, { at: rig.now })];
+  return { frames, ids: jobs.map((job) => job.transactionId) };
 }
 
 describe("a decision on a fresh job", () => {
   it("a decision on a fresh job is told to the courier before the disk has it, and to nobody else", () => {
     const { rig } = held();
-    const { frame } = jobsOf(rig, 1);
+    const { frames } = jobsOf(rig, 1);
     const durable = rig.signer.ledger.durableHead.seq;
     const states: string[] = [];
-    rig.send("admit", { frame }, (answer) => states.push(...answer.withdrawals.map((view) => view.state)));
+    rig.send("admit", { frames }, (answer) => states.push(...answer.withdrawals.map((view) => view.state)));
     expect(states).toEqual(["approved"]);
     expect([rig.signer.ledger.durableHead.seq, rig.stated()]).toEqual([durable, []]);
     expect(rig.disk.appending).toBe(true);
@@ -58,19 +62,19 @@ describe("a decision on a fresh job", () => {
 
   it("a decision on a fresh job is forgotten with the power, and made again when the job comes again", () => {
     const { rig } = held();
-    const { frame, ids } = jobsOf(rig, 1);
-    rig.send("admit", { frame });
+    const { frames, ids } = jobsOf(rig, 1);
+    rig.send("admit", { frames });
     rig.crash();
     rig.greet();
     expect(rig.ask("sign", { transactionId: ids[0]!, facts }).code).toBe("WITHDRAWAL_UNKNOWN");
-    expect(rig.ask("admit", { frame }).withdrawals).toMatchObject([{ transactionId: ids[0], state: "approved" }]);
+    expect(rig.ask("admit", { frames }).withdrawals).toMatchObject([{ transactionId: ids[0], state: "approved" }]);
     expect(rig.ask("sign", { transactionId: ids[0]!, facts }).withdrawal.slot).toBe("5");
   });
 
   it("a decision on a fresh job leaves before its records go to the disk", () => {
     const { rig, run } = held("soon");
     let isAppending: boolean | null = null;
-    rig.send("admit", { frame: jobsOf(rig, 1).frame }, () => {
+    rig.send("admit", { frames: jobsOf(rig, 1).frames }, () => {
       isAppending = rig.disk.appending;
     });
     expect([isAppending, rig.disk.appending]).toEqual([false, false]);
@@ -112,8 +116,8 @@ describe("a statement", () => {
 
   it("a statement is made when the answers of its turn are given", () => {
     const { rig, run } = held("soon");
-    const { frame, ids } = jobsOf(rig, 1);
-    rig.send("admit", { frame });
+    const { frames, ids } = jobsOf(rig, 1);
+    rig.send("admit", { frames });
     run();
     rig.settle();
     run();
@@ -174,8 +178,8 @@ describe("a record without a sync of its own", () => {
     rig.hear();
     const release = (): { isAnswered: boolean } => {
       const told = { isAnswered: false };
-      const frame = Buffer.from(rig.gateway.ack(rig.gateway.stored!, { at: rig.now })).toString("base64");
-      rig.send("release", { frame }, () => {
+      const frames = [rig.gateway.ack(rig.gateway.stored!, { at: rig.now })];
+      rig.send("release", { frames }, () => {
         told.isAnswered = true;
       });
       return told;
@@ -200,8 +204,8 @@ describe("signing many", () => {
   /** Asked for all at once, every INTENT on disk, as many signed as one turn does. */
   function asked() {
     const { rig, run, calm } = held("next");
-    const { frame, ids } = jobsOf(rig, count);
-    rig.ask("admit", { frame });
+    const { frames, ids } = jobsOf(rig, count);
+    rig.ask("admit", { frames });
     const answers: AnyAnswer[] = [];
     for (const transactionId of ids) rig.send("sign", { transactionId, facts }, (answer) => answers.push(answer));
     rig.settle();

@@ -50,8 +50,7 @@ export class PutBackAgentRig extends PutBackRig {
     const challenge = this.nowMs.toString(16).padStart(64, "0");
     this.signer.admit(this.#seal("welcome", { wallet, challenge, answers: nonce, echo: this.#head(), jobs }));
     for (let round = 0; round < talkRounds; round += 1) {
-      for (const frame of this.signer.ask("report", { after: this.agent.headSeq }).frames)
-        this.#take(Buffer.from(frame, "base64"));
+      for (const frame of this.signer.ask("report", { after: this.agent.headSeq }).frames) this.#take(frame);
       const asked = askedCeiling(this.agent);
       const ceiling = asked === null ? {} : { ceiling: asked };
       if (this.#head() !== null) this.signer.release(this.#seal("ack", { head: this.#head(), ended: [], ...ceiling }));

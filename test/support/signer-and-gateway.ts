@@ -160,7 +160,7 @@ export class SignerAndGateway {
   acknowledge(): void {
     for (let before = -1; before !== this.agent.headSeq; ) {
       before = this.agent.headSeq;
-      for (const frame of this.rig.ask("report", { after: before }).frames) this.#store(Buffer.from(frame, "base64"));
+      for (const frame of this.rig.ask("report", { after: before }).frames) this.#store(frame);
     }
     const head = this.#head();
     const ended = endedIds(this.store.database, this.agent, openSlotsOf(this.rig.ask("hello")));

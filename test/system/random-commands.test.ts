@@ -66,7 +66,7 @@ class Play {
 
   frame(verb: string, frame: Uint8Array): AnyAnswer {
     this.kept.push({ verb, frame });
-    return this.rig.ask(verb, { frame: Buffer.from(frame).toString("base64") });
+    return this.rig.ask(verb, { frames: [frame] });
   }
 }
 
@@ -209,7 +209,7 @@ const hostile: readonly Command[] = [
   (play) => {
     if (play.kept.length === 0) return;
     const { verb, frame } = play.random.pick(play.kept);
-    play.rig.ask(verb, { frame: Buffer.from(frame).toString("base64") });
+    play.rig.ask(verb, { frames: [frame] });
   },
   // An older frame with one bit turned.
   (play) => {
@@ -217,7 +217,7 @@ const hostile: readonly Command[] = [
     const { verb, frame } = play.random.pick(play.kept);
     const altered = Uint8Array.from(frame);
     altered[play.random.below(altered.length)]! ^= 1 << play.random.below(8);
-    play.rig.ask(verb, { frame: Buffer.from(altered).toString("base64") });
+    play.rig.ask(verb, { frames: [altered] });
   },
   // The same words under a foreign key.
   (play) => {
@@ -274,7 +274,7 @@ const hostile: readonly Command[] = [
   (play) => {
     const { gateway, core, now } = play.rig;
     const frame = gateway.jobs(gateway.texts.slice(core.chain.sequence), { at: now });
-    play.rig.send("admit", { frame: Buffer.from(frame).toString("base64") });
+    play.rig.send("admit", { frames: [frame] });
     play.rig.crash(play.random.below(2_000));
   },
 ];

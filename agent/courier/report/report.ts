@@ -26,17 +26,16 @@ const pushesMax = 256;
 export interface ReporterOptions {
   readonly link: Pick<Link, "bufferedBytes" | "send" | "drop">;
   /**
-   * The signer's `report` verb: statement envelopes after this seq, base64; empty if there are no
-   * more.
+   * The signer's `report` verb: statement envelopes after this seq; empty if there are no more.
    */
-  readonly report: (after: number) => Promise<readonly string[]>;
+  readonly report: (after: number) => Promise<readonly Uint8Array[]>;
   /** Called with the head of each statement as it is handed to the link. */
   readonly onStatement: (head: Head) => void;
 }
 
-/** A complete statement envelope as base64, and its position as the signer gave it. */
+/** A complete statement envelope, and its position as the signer gave it. */
 export interface Stated {
-  readonly frame: string;
+  readonly frame: Uint8Array;
   readonly after: number;
   readonly head: Head;
 }
@@ -91,7 +90,7 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   };
   const send = ({ frame, head }: Stated): void => {
     sentSeq = head.seq;
-    outbox.send(Buffer.from(frame, "base64"));
+    outbox.send(frame);
     onStatement(head);
   };
   const fetchAll = async (): Promise<void> => {
@@ -152,8 +151,8 @@ function createConnection({ link, report, onStatement }: ReporterOptions, after:
   };
 }
 
-function placed(frame: string): Stated & { readonly greeted: string } {
-  const { after, head, greeted } = parseStatement(Buffer.from(frame, "base64").subarray(envelopeHeaderBytes));
+function placed(frame: Uint8Array): Stated & { readonly greeted: string } {
+  const { after, head, greeted } = parseStatement(frame.subarray(envelopeHeaderBytes));
   return { frame, after, head, greeted };
 }
 

@@ -9,15 +9,12 @@ import { zeroHash } from "../../../protocol/identity.ts";
 import type { Head, Statement } from "../../../protocol/messages.ts";
 import type { Ledger } from "../../ledger/ledger.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
-import type { Push } from "../../socket/verbs.ts";
+import { type Push, reportFramesMax } from "../../socket/verbs.ts";
 import type { Run } from "../acts/run.ts";
 import { limitsDigest } from "../policy/canonical.ts";
 import type { Core } from "../state/core.ts";
 import { type Batch, batchesOf } from "../state/entries.ts";
 import { tellAgain } from "../state/telling.ts";
-
-/** The most statements in one `report` answer; the courier asks again from their end. */
-const reportFramesMax = 8;
 
 interface StatementsOptions {
   readonly core: Core;
@@ -29,9 +26,7 @@ interface StatementsOptions {
   readonly later: (act: () => void) => void;
 }
 
-/**
- * Keeps the last stated record and the statements to come. Frames are complete envelopes as base64.
- */
+/** Keeps the last stated record and the statements to come. Frames are complete envelopes. */
 export class Statements {
   readonly #options: StatementsOptions;
   #statedSeq = 0;
@@ -63,7 +58,7 @@ export class Statements {
     }
     for (const batch of batches) {
       const { after, head } = batch;
-      push({ push: "statement", frame: this.#frame(batch, false), after, head });
+      push({ push: "statement", frames: [this.#frame(batch, false)], after, head });
     }
     this.#statedSeq = batches.at(-1)?.head.seq ?? this.#statedSeq;
   }
@@ -78,7 +73,7 @@ export class Statements {
    * If there are none, a statement without entries reports each time that the handshake is done,
    * because no answer shows whether the previous one reached the gateway.
    */
-  after(after: number): readonly string[] {
+  after(after: number): readonly Uint8Array[] {
     const { core, ledger, run } = this.#options;
     if (run.telling !== null && after < run.telling.to) return this.#again(after);
     const from = Math.max(after, core.heads.acked.seq);
@@ -95,7 +90,7 @@ export class Statements {
    * Returns the records that a rolled-back gateway has lost, read from the ledger. A statement
    * follows even if none of the records concerns the gateway, so that its head moves on.
    */
-  #again(after: number): readonly string[] {
+  #again(after: number): readonly Uint8Array[] {
     const { core, ledger } = this.#options;
     const read = (from: number, to: number): readonly LedgerRecord[] => ledger.read(from, to);
     const part = tellAgain({ core, read, to: ledger.durableHead.seq }, after);
@@ -142,7 +137,7 @@ export class Statements {
    * Seals a statement. One that the courier asked for, as after each handshake, also names the
    * digest of this run's limits.
    */
-  #frame({ after, previous, head, entries }: Batch, isAsked: boolean): string {
+  #frame({ after, previous, head, entries }: Batch, isAsked: boolean): Uint8Array {
     const { core, signerKey } = this.#options;
     const { agent, epoch } = core.paired;
     const isOpening = core.opened !== null && core.heads.acked.seq < core.opened.seq;
@@ -158,7 +153,7 @@ export class Statements {
       ...(isOpening ? { opened: core.opened.order } : {}),
       entries,
     };
-    return Buffer.from(sealEnvelope("statement", statement, signerKey())).toString("base64");
+    return sealEnvelope("statement", statement, signerKey());
   }
 }
 

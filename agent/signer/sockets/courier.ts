@@ -23,7 +23,6 @@ import type { Signer } from "../rim/signer.ts";
 import { carryOut, each, type Verb, verb } from "./answers.ts";
 import { type SummarySource, summaryOf } from "./summary.ts";
 
-const frameTextMax = Math.ceil(agentFrameBytesMax / 3) * 4;
 /** A decimal number of the transaction parameters; the family defines their names. */
 const figure = string({ min: 1, max: 39, pattern: /^(?:0|[1-9][0-9]*)$/ });
 /** A slot in the family's own spelling, which the family reads. */
@@ -35,13 +34,12 @@ const witnesses = integer({ min: 1, max: 64 });
 const text = string({ max: statusTextMax });
 const amount = string({ max: 128, pattern: /^[0-9.]*$/ });
 
-/** A complete envelope as base64. */
-const frame: Reader<Uint8Array> = (value, path) => {
-  const base64 = string({ min: 4, max: frameTextMax, pattern: /^[A-Za-z0-9+/]+={0,2}$/ })(value, path);
-  const bytes = Buffer.from(base64, "base64");
-  // The runtime's decoder accepts malformed input, so the bytes are encoded again and compared.
-  if (bytes.toString("base64") !== base64) throw shapeFault(path, "must be base64");
-  return bytes;
+/** One complete envelope, as it came before the line. */
+const frames: Reader<Uint8Array> = (value, path) => {
+  const [frame, ...more]: readonly unknown[] = Array.isArray(value) ? value : [];
+  if (!(frame instanceof Uint8Array) || more.length > 0) throw shapeFault(path, "must be one frame");
+  if (frame.length > agentFrameBytesMax) throw shapeFault(path, `must be at most ${agentFrameBytesMax} bytes`);
+  return frame;
 };
 
 const facts: Reader<Facts> = record(figure, { keysMax: 8, keyPattern: /^[A-Za-z]{1,32}$/ });
@@ -79,12 +77,12 @@ export function courierVerbs(
   const byName = new Map<string, Verb>();
   const verbs: { readonly [V in CourierVerb]: Verb } = {
     hello: verb("hello", object({}), (_, reply) => signer.hello(reply)),
-    admit: verb("admit", object({ frame }), (body, reply) => signer.admit(body.frame, reply)),
+    admit: verb("admit", object({ frames }), (body, reply) => signer.admit(body.frames, reply)),
     sign: verb("sign", object({ transactionId, facts }), (body, reply) => signer.sign(body, reply)),
     replace: verb("replace", object({ transactionId, above: integer({ min: 1, max: 1000 }), facts }), (body, reply) =>
       signer.replace(body, reply),
     ),
-    release: verb("release", object({ frame }), (body, reply) => signer.release(body.frame, reply)),
+    release: verb("release", object({ frames }), (body, reply) => signer.release(body.frames, reply)),
     decline: verb("decline", object({ transactionId, code: string({ min: 1, max: 64 }) }), (body, reply) =>
       signer.decline(body, reply),
     ),

@@ -8,7 +8,7 @@ import { chmodSync, lstatSync, readFileSync, unlinkSync } from "node:fs";
 import { createServer, type Server, type Socket } from "node:net";
 import { AgentError } from "../../../base/fault.ts";
 import { parseJson } from "../../../base/json.ts";
-import { encodeLine, LineReader, LineWriter, lineBytesMax } from "../../socket/line.ts";
+import { type Encoded, encodeMessage, LineReader, LineWriter, lineBytesMax, withFrames } from "../../socket/line.ts";
 import type { Answer, Push, Request } from "../../socket/verbs.ts";
 
 /** One client. Both calls are harmless after it has gone. */
@@ -31,6 +31,7 @@ export interface LineServerOptions {
    */
   readonly onFault: (fault: AgentError) => void;
   readonly connectionsMax: number; // further connections are closed at once
+  readonly framesMax?: number; // of one request, default none
   // requests of one connection in progress; more stay unread
   readonly outstandingMax: number;
   /** The most unread bytes of answers and pushes before a connection is dropped; default 64 MiB. */
@@ -51,8 +52,8 @@ const unreadBytesDefault = 67_108_864;
 const pathBytesMax = 107;
 /** The time that a client with broken framing has to read the reason. */
 const hangUpMs = 1000;
-/** The longest string in a request is a frame of 64 KiB as base64. */
-const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: 131_072 } as const;
+/** The longest string in a request is a text of the courier's status. */
+const jsonLimits = { bytesMax: lineBytesMax, stringBytesMax: 16_384 } as const;
 
 /**
  * Listens on a path (0600, a stale file replaced) or on `fd:N`, a listening socket inherited from
@@ -81,8 +82,8 @@ class BoundedServer implements LineServer {
   }
 
   push(message: Push): void {
-    const line = encodeLine(message);
-    for (const connection of this.#connections) connection.write(line);
+    const encoded = encodeMessage(message);
+    for (const connection of this.#connections) connection.write(encoded);
   }
 
   close(): void {
@@ -137,8 +138,8 @@ class BoundedServer implements LineServer {
 class BoundedConnection implements LineConnection {
   readonly #socket: Socket;
   readonly #options: LineServerOptions;
-  readonly #lines = new LineReader(lineBytesMax);
-  readonly #queue: Uint8Array[] = []; // lines read, not yet worked on
+  readonly #lines: LineReader;
+  readonly #queue: [line: Uint8Array, frames: readonly Uint8Array[]][] = []; // read, not yet worked on
   readonly #out: LineWriter;
   #outstanding = 0;
 
@@ -146,31 +147,32 @@ class BoundedConnection implements LineConnection {
     this.#socket = socket;
     this.#out = new LineWriter(socket);
     this.#options = options;
+    this.#lines = new LineReader({ bytesMax: lineBytesMax, framesMax: options.framesMax ?? 0 });
     socket.on("data", (chunk) => this.#read(chunk));
     socket.on("error", () => socket.destroy()); // The other end is gone; `close` follows.
   }
 
   push(message: Push): void {
-    this.write(encodeLine(message));
+    this.write(encodeMessage(message));
   }
 
   close(): void {
     this.#socket.destroy();
   }
 
-  write(line: string): void {
+  write(message: Encoded): void {
     if (this.#socket.destroyed || this.#socket.writableEnded) return;
     const unread = this.#socket.writableLength + this.#out.pending;
     if (unread > (this.#options.unreadBytesMax ?? unreadBytesDefault)) {
       this.#socket.destroy();
       return;
     }
-    this.#out.write(line);
+    this.#out.write(message);
   }
 
   #read(chunk: Uint8Array): void {
     try {
-      this.#lines.push(chunk, (line) => this.#queue.push(line)); // Node never uses a chunk's buffer again.
+      this.#lines.push(chunk, (line, frames) => this.#queue.push([line, frames])); // Node never uses a chunk's buffer again.
     } catch (cause) {
       if (!(cause instanceof AgentError)) throw cause;
       this.#hangUp(cause);
@@ -181,18 +183,18 @@ class BoundedConnection implements LineConnection {
 
   #work(): void {
     while (this.#outstanding < this.#options.outstandingMax && !this.#socket.destroyed) {
-      const line = this.#queue.shift();
-      if (line === undefined) break;
-      this.#take(line);
+      const message = this.#queue.shift();
+      if (message === undefined) break;
+      this.#take(...message);
     }
     if (this.#queue.length > 0) this.#socket.pause();
     else if (this.#socket.isPaused()) this.#socket.resume();
   }
 
-  #take(line: Uint8Array): void {
+  #take(line: Uint8Array, frames: readonly Uint8Array[]): void {
     let request: Request;
     try {
-      request = readRequest(line);
+      request = withFrames(readRequest(line), frames);
     } catch (cause) {
       if (!(cause instanceof AgentError)) throw cause;
       this.#hangUp(cause);
@@ -204,7 +206,7 @@ class BoundedConnection implements LineConnection {
       if (answered) return;
       answered = true;
       this.#outstanding -= 1;
-      this.write(encodeLine(each));
+      this.write(encodeMessage(each));
       if (this.#queue.length > 0) queueMicrotask(() => this.#work());
     };
     this.#options.onRequest(request, answer, this);
@@ -219,7 +221,8 @@ class BoundedConnection implements LineConnection {
     this.#socket.pause();
     this.#socket.setTimeout(hangUpMs, () => this.#socket.destroy());
     this.#out.flush();
-    this.#socket.end(encodeLine({ id: 0, ok: false, code, detail: message, effect: "none" }), () => this.#socket.destroy());
+    const { line } = encodeMessage({ id: 0, ok: false, code, detail: message, effect: "none" });
+    this.#socket.end(line, () => this.#socket.destroy());
   }
 }
 

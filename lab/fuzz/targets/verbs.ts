@@ -6,7 +6,7 @@
 import { courierVerbs } from "../../../agent/signer/sockets/courier.ts";
 import { readRequest } from "../../../agent/signer/sockets/line-server.ts";
 import { operatorVerbs } from "../../../agent/signer/sockets/operator.ts";
-import { LineReader } from "../../../agent/socket/line.ts";
+import { encodeMessage, LineReader, withFrames } from "../../../agent/socket/line.ts";
 import type { Answer } from "../../../agent/socket/verbs.ts";
 import { codes } from "../../../base/codes.ts";
 import { sealEnvelope } from "../../../protocol/envelope.ts";
@@ -38,7 +38,6 @@ function liveSigner(): Rig {
   return rig;
 }
 
-const base64 = (frame: Uint8Array): string => Buffer.from(frame).toString("base64");
 const sample = liveSigner();
 const fresh = sample.gateway.texts.slice(sample.core.chain.sequence);
 const ids = [...sample.core.book.open(), ...sample.core.book.recent()].map(({ transactionId }) => transactionId);
@@ -67,11 +66,11 @@ const order = { ...contents, order: recoveryNameOf("", contents), at: sample.now
 /** Honest requests by socket; `transactionId` is filled in. */
 const requests: readonly (readonly ["c" | "o", object])[] = [
   ["c", { verb: "hello" }],
-  ["c", { verb: "admit", frame: base64(sample.gateway.welcome(sample.nonce)) }],
-  ["c", { verb: "admit", frame: base64(sample.gateway.jobs(fresh)) }],
+  ["c", { verb: "admit", frames: [sample.gateway.welcome(sample.nonce)] }],
+  ["c", { verb: "admit", frames: [sample.gateway.jobs(fresh)] }],
   ["c", { verb: "sign", transactionId: "", facts }],
   ["c", { verb: "replace", transactionId: "", above: 1, facts }],
-  ["c", { verb: "release", frame: base64(sample.gateway.ack(sample.core.heads.head)) }],
+  ["c", { verb: "release", frames: [sample.gateway.ack(sample.core.heads.head)] }],
   ["c", { verb: "decline", transactionId: "", code: "CHAIN_WOULD_REVERT" }],
   ["c", { verb: "observed", transactionId: "", stage: "included", outcome: "", txHash, block: 7 }],
   ["c", { verb: "observed", transactionId: "", stage: "final", outcome: "paid", txHash, block: 9 }],
@@ -86,23 +85,37 @@ const requests: readonly (readonly ["c" | "o", object])[] = [
   ["o", { verb: "approve", transactionId: "", digest: "00".repeat(32), address: "", approver: "ann" }],
   ["o", { verb: "refuse", transactionId: "", approver: "bob" }],
   ["o", { verb: "verify" }],
-  ["c", { verb: "admit", frame: base64(sealEnvelope("recovery", order, gatewayKey)) }],
+  ["c", { verb: "admit", frames: [sealEnvelope("recovery", order, gatewayKey)] }],
   ["o", { verb: "recover", digest: "" }],
   ["o", { verb: "recover", digest: "00".repeat(32) }],
   ["o", { verb: "finish" }],
 ];
 
-function line(index: number, [socket, body]: readonly ["c" | "o", object], transactionId: string, random: Seeded | null): string {
+/** A request as it goes over the socket: its frames, bent as well, and its line. */
+function line(
+  index: number,
+  [socket, body]: readonly ["c" | "o", object],
+  transactionId: string,
+  random: Seeded | null,
+): Uint8Array {
   const filled = "transactionId" in body ? { ...body, transactionId } : body;
-  const request = { id: index + 1, ...filled };
-  return socket + (random === null ? JSON.stringify(request) : bentText(request, random).replaceAll("\n", " "));
+  const { line: text, frames } = encodeMessage({ id: index + 1, ...filled });
+  const sent = random === null ? text : `${bentText(JSON.parse(text), random).replaceAll("\n", " ")}\n`;
+  return Buffer.concat([...frames.map((frame) => framed(frame, random)), bytes(socket + sent)]);
+}
+
+function framed(frame: Uint8Array, random: Seeded | null): Uint8Array {
+  const whole = Buffer.concat([Buffer.alloc(5), frame]);
+  whole.writeUInt32BE(frame.length, 1);
+  if (random?.chance(6) === true) whole[1 + random.below(whole.length - 1)] = random.below(256);
+  return whole;
 }
 
 function talk(random: Seeded): Uint8Array {
   const lines = Array.from({ length: 1 + random.below(8) }, (_, index) =>
     line(index, random.pick(requests), idOf(random), random.chance(2) ? random : null),
   );
-  return bytes(`${lines.join("\n")}\n`);
+  return Buffer.concat(lines);
 }
 
 function check(rig: Rig, answers: readonly Answer[], asked: number): void {
@@ -129,8 +142,8 @@ export const verbs: Target = {
     '"id":1',
   ],
   seeds: [
-    ...requests.map((request, index) => bytes(`${line(index, request, ids[0] ?? "", null)}\n`)),
-    ...ids.map((id) => bytes(`${requests.map((request, index) => line(index, request, id, null)).join("\n")}\n`)),
+    ...requests.map((request, index) => line(index, request, ids[0] ?? "", null)),
+    ...ids.map((id) => Buffer.concat(requests.map((request, index) => line(index, request, id, null)))),
   ],
   make: talk,
   run(input) {
@@ -150,10 +163,11 @@ export const verbs: Target = {
     };
     const answers: Answer[] = [];
     let asked = 0;
-    new LineReader(65_536).push(input, (each) => {
+    const lines = new LineReader({ bytesMax: 131_072, framesMax: 1 });
+    const take = (each: Uint8Array, frames: readonly Uint8Array[]): void => {
       const socket = sockets[String.fromCharCode(each[0] ?? 0) as "c" | "o"];
       if (socket === undefined || asked >= linesMax) return;
-      const request = codeOr(() => readRequest(each.subarray(1)));
+      const request = codeOr(() => withFrames(readRequest(each.subarray(1)), frames));
       if ("code" in request) {
         must(request.code === "SOCKET_FORMAT", `a line is refused with ${request.code}`);
         return;
@@ -162,12 +176,18 @@ export const verbs: Target = {
       socket(request.value, (answer) => answers.push(answer));
       // Some meet the one before while its records are still on their way.
       if (asked % 2 === 0) rig.settle();
-    });
+    };
+    const cut = codeOr(() => lines.push(input, take));
+    must(!("code" in cut) || cut.code === "SOCKET_FORMAT", "a message is refused as its format");
     rig.settle();
     check(rig, answers, asked);
   },
   shapes: {
-    frame: { from: 2_000, of: (size) => bytes(`c${JSON.stringify({ id: 1, verb: "admit", frame: "AAAA".repeat(size) })}\n`) },
+    frame: {
+      from: 2_000,
+      of: (size) =>
+        Buffer.concat([framed(new Uint8Array(size), null), bytes(`c${JSON.stringify({ id: 1, verb: "admit", frames: 1 })}\n`)]),
+    },
     lines: { from: 1_000, of: (size) => bytes("x\n".repeat(size)) },
     long: { from: 8_000, of: (size) => bytes(`c${" ".repeat(size)}\n`) },
     waiting: {

@@ -58,13 +58,13 @@ export class FalseGateway {
     return text;
   }
 
-  jobs(echo: Head | null, at: number): string {
+  jobs(echo: Head | null, at: number): Uint8Array {
     const jobs = this.texts.slice(this.#before.ledger).slice(-jobsAtOnce);
     const signatures = jobs.map((text) => signJob(text, privateKey));
     return this.#sealed("jobs", { agent: this.agent, wallet, epoch: this.epoch, echo, at, jobs, signatures });
   }
 
-  welcome(answers: string, echo: Head | null, at: number): string {
+  welcome(answers: string, echo: Head | null, at: number): Uint8Array {
     this.#greetings += 1;
     const challenge = this.#greetings.toString(16).padStart(64, "0");
     return this.#sealed("welcome", {
@@ -72,7 +72,7 @@ export class FalseGateway {
     });
   }
 
-  ack(head: Head, said: { readonly ended: readonly string[]; readonly dead: readonly string[] }, at: number): string {
+  ack(head: Head, said: { readonly ended: readonly string[]; readonly dead: readonly string[] }, at: number): Uint8Array {
     const { ended, dead } = said;
     const rest = dead.length === 0 ? {} : { dead };
     return this.#sealed("ack", { agent: this.agent, epoch: this.epoch, head, ended, ...rest, at });
@@ -82,13 +82,13 @@ export class FalseGateway {
   recovery(
     answers: string,
     contents: Omit<Recovery, "agent" | "wallet" | "answers" | "order" | "part" | "parts" | "jobs">,
-  ): string {
+  ): Uint8Array {
     this.#before.order = this.texts.length;
     const all = { agent: this.agent, wallet, answers, jobs: this.#last, ...contents };
     return this.#sealed("recovery", { ...all, order: recoveryNameOf("", all), part: 1, parts: 1 });
   }
 
-  #sealed(kind: "jobs" | "welcome" | "ack" | "recovery", payload: object): string {
-    return Buffer.from(sealEnvelope(kind, payload, privateKey)).toString("base64");
+  #sealed(kind: "jobs" | "welcome" | "ack" | "recovery", payload: object): Uint8Array {
+    return sealEnvelope(kind, payload, privateKey);
   }
 }

@@ -47,7 +47,7 @@ export class Liars {
   readonly #plan: Plan;
   readonly #owner: Owner = { name: "liars", isAlive: true, hasPromises: true };
   readonly #seen: (message: never) => void;
-  readonly #frames: { readonly verb: "admit" | "release"; readonly frame: string }[] = [];
+  readonly #frames: { readonly verb: "admit" | "release"; readonly frame: Uint8Array }[] = [];
   readonly #heads: Head[] = [];
   readonly #dead = new Set<string>();
   /** Withdrawals that they called ended. */
@@ -127,7 +127,7 @@ export class Liars {
       }
       case "again": {
         const old = this.#frames[chance.below("what they show again", Math.max(1, this.#frames.length))];
-        if (old !== undefined) await this.#ask(old.verb, { frame: old.frame });
+        if (old !== undefined) await this.#ask(old.verb, { frames: [old.frame] });
         return;
       }
       case "garble":
@@ -329,9 +329,9 @@ export class Liars {
     });
   }
 
-  async #show(verb: "admit" | "release", frame: string): Promise<void> {
+  async #show(verb: "admit" | "release", frame: Uint8Array): Promise<void> {
     this.#frames.push({ verb, frame });
-    await this.#ask(verb, { frame });
+    await this.#ask(verb, { frames: [frame] });
   }
 
   #ask(verb: string, body: object): Promise<Said | null> {

@@ -84,8 +84,8 @@ export class Hostile {
     send("hello", {}).then(({ open }) => {
       if (!Array.isArray(open)) return;
       this.#views = open as readonly CourierView[];
-      const frames = this.#world.net.remembered.down.map((frame) => frame.toString("base64"));
-      for (const frame of frames.slice(0, rushedFramesMax)) send("admit", { frame }).catch(drop);
+      const frames = this.#world.net.remembered.down.slice(0, rushedFramesMax);
+      for (const frame of frames) send("admit", { frames: [frame] }).catch(drop);
       for (const { transactionId } of this.#views)
         send("sign", { transactionId, facts: this.#world.ground.hostilities.fair() }).catch(drop);
     }, drop);
@@ -141,9 +141,9 @@ export class Hostile {
     const { chance } = kernel;
     return chance.pick("garbage", [
       {},
-      { frame: "AAAA" },
+      { frames: ["AAAA"] },
       { transactionId: 7 },
-      { frame: null, extra: [] },
+      { frames: null, extra: [] },
       { transactionId: "x".repeat(2_000) },
     ]);
   }
@@ -160,7 +160,7 @@ export class Hostile {
     switch (verb) {
       case "admit":
       case "release":
-        return { frame: this.#frame() };
+        return { frames: [this.#frame()] };
       case "sign":
         return { transactionId, facts };
       case "replace":
@@ -197,12 +197,12 @@ export class Hostile {
   }
 
   /** A frame that passed once, whole or touched. */
-  #frame(): string {
+  #frame(): Uint8Array {
     const { chance } = kernel;
     const { down, up } = this.#world.net.remembered;
     const from = chance.below("whose frames", 6) === 0 ? up : down;
     const frame = Buffer.from(from[chance.below("which frame", Math.max(1, from.length))] ?? Buffer.alloc(70));
     if (chance.below("touch it", 6) === 0) frame[chance.below("touched at", frame.length)] = chance.below("touched to", 256);
-    return frame.toString("base64");
+    return frame;
   }
 }

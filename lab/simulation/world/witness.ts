@@ -57,9 +57,9 @@ export class Witness {
     for (const view of bySlot([found.withdrawal ?? [], found.withdrawals ?? [], found.open ?? []].flat())) {
       for (const { raw } of view.versions) if (raw !== undefined) this.#leaves(machine, raw, view);
     }
-    const { frame, frames = [] } = message as { frame?: string; frames?: readonly string[] };
-    for (const text of frame === undefined ? frames : [frame]) {
-      const { head } = JSON.parse(Buffer.from(text, "base64").toString("utf8", envelopeHeaderBytes)) as Statement;
+    const { frames = [] } = message as { frames?: readonly Uint8Array[] };
+    for (const frame of frames) {
+      const { head } = JSON.parse(Buffer.from(frame).toString("utf8", envelopeHeaderBytes)) as Statement;
       this.#world.holds(() => this.#world.ledgerOf(machine).states(head));
     }
   }
