@@ -42,7 +42,9 @@ CREATE TABLE agents (
   jobSequence INTEGER NOT NULL DEFAULT 0, jobHash TEXT NOT NULL DEFAULT '', nextDepositIndex INTEGER NOT NULL DEFAULT 0,
   transcriptHash TEXT NOT NULL DEFAULT '', transcriptAt INTEGER NOT NULL DEFAULT 0,
   pairedAt INTEGER NOT NULL, releasedAt INTEGER, lastSeenAt INTEGER, lockedCode TEXT NOT NULL DEFAULT '',
-  heard TEXT NOT NULL DEFAULT '', software TEXT NOT NULL DEFAULT '', linkBlock TEXT NOT NULL DEFAULT '', pausedAt INTEGER, policy TEXT NOT NULL DEFAULT '', depositCeiling INTEGER NOT NULL DEFAULT 0, awaitsCeiling INTEGER NOT NULL DEFAULT 0 CHECK (awaitsCeiling IN (0,1)), ledgerAt INTEGER NOT NULL DEFAULT 0) STRICT;
+  heard TEXT NOT NULL DEFAULT '', software TEXT NOT NULL DEFAULT '', linkBlock TEXT NOT NULL DEFAULT '',
+  pausedAt INTEGER, policy TEXT NOT NULL DEFAULT '', depositCeiling INTEGER NOT NULL DEFAULT 0,
+  awaitsCeiling INTEGER NOT NULL DEFAULT 0 CHECK (awaitsCeiling IN (0,1)), ledgerAt INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE UNIQUE INDEX oneLiveAgentPerMerchant ON agents (merchant) WHERE releasedAt IS NULL;
 CREATE INDEX agentsByLinkBlock ON agents (linkBlock) WHERE releasedAt IS NULL;
 CREATE TABLE jobs (
@@ -92,7 +94,8 @@ const signing = `
 CREATE TABLE signatures (
   transactionId TEXT NOT NULL REFERENCES transactions(id), version INTEGER NOT NULL, agent TEXT NOT NULL, network TEXT NOT NULL,
   account TEXT NOT NULL, slot TEXT NOT NULL, txHash TEXT NOT NULL, feeMax TEXT NOT NULL, seq INTEGER NOT NULL,
-  untilMs INTEGER NOT NULL DEFAULT 0, deadAt INTEGER, cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1)), PRIMARY KEY (transactionId, version), UNIQUE (txHash, account)) STRICT;
+  untilMs INTEGER NOT NULL DEFAULT 0, deadAt INTEGER, cancel INTEGER NOT NULL DEFAULT 0 CHECK (cancel IN (0,1)),
+  PRIMARY KEY (transactionId, version), UNIQUE (txHash, account)) STRICT;
 CREATE TABLE slots (
   network TEXT NOT NULL, account TEXT NOT NULL, slot TEXT NOT NULL, transactionId TEXT NOT NULL UNIQUE REFERENCES transactions(id),
   PRIMARY KEY (network, account, slot)) STRICT;
