@@ -58,8 +58,8 @@ CREATE TABLE recoveries (
 `;
 
 /**
- * Deposit requests, withdrawals, and movements between a wallet's own accounts. The two indexes with
- * a similar beginning cover all filters of lists except orderId, which has the table's own
+ * Deposit requests, withdrawals, and movements between a wallet's own accounts. The two indexes
+ * with a similar beginning cover all filters of lists except orderId, which has the table's own
  * constraint. `toleranceUnits` may be missing from a deposit; `quote` and `metadata` are JSON.
  */
 const transactions = `
@@ -87,8 +87,9 @@ CREATE INDEX sweepsByAddress ON transactions (depositAddress, createdAt) WHERE o
 
 /**
  * What agents signed. An account has a hash only once, and no agent can claim the hash of another
- * account. `untilMs` is the chain time until which a block takes a version, 0 if a slot keeps others
- * out. `expiries` has withdrawals reported expired before this database held all versions as dead.
+ * account. `untilMs` is the chain time until which a block takes a version, 0 if a slot keeps
+ * others out. `expiries` has withdrawals reported expired before this database held all versions as
+ * dead.
  */
 const signing = `
 CREATE TABLE signatures (
@@ -129,13 +130,13 @@ CREATE INDEX spendsUntold ON spends (network) WHERE untold = 1;
 `;
 
 /**
- * Deposit addresses; one of a merchant that only receives has no agent. The watcher reads the list by
- * rowid. `addressStates` and `baselines` have known balances (address-states.ts), `depositEnds` the
- * block in which a request ends until this end is final. `depositCredits` has payments that an
- * operator credited to a request of another address, `foundAddresses` the first block whose payments
- * count at an address found by a scan. `forgottenAddresses`, `forgottenRanges` and `vouched` are of a
- * database restored from a backup: addresses it may have forgotten, skipped indexes that are not
- * watched yet, and the blocks from which to read the chains again.
+ * Deposit addresses; one of a merchant that only receives has no agent. The watcher reads the list
+ * by rowid. `addressStates` and `baselines` have known balances (address-states.ts), `depositEnds`
+ * the block in which a request ends until this end is final. `depositCredits` has payments that an
+ * operator credited to a request of another address, `foundAddresses` the first block whose
+ * payments count at an address found by a scan. `forgottenAddresses`, `forgottenRanges` and
+ * `vouched` are of a database restored from a backup: addresses it may have forgotten, skipped
+ * indexes that are not watched yet, and the blocks from which to read the chains again.
  */
 const addresses = `
 CREATE TABLE depositAddresses (
@@ -170,8 +171,8 @@ CREATE TABLE vouched (network TEXT PRIMARY KEY, block INTEGER NOT NULL, hash TEX
 `;
 
 /**
- * Sums that other tables imply (reserved.ts, holdings.ts), sweeps that an operator asked for, and the
- * reason why an address is not swept.
+ * Sums that other tables imply (reserved.ts, holdings.ts), sweeps that an operator asked for, and
+ * the reason why an address is not swept.
  */
 const sums = `
 CREATE TABLE reserved (
@@ -191,8 +192,8 @@ CREATE TABLE sweepNotes (
 `;
 
 /**
- * The books (books.ts): entries that no payment or outgoing transaction makes, the newest closing of
- * each network, and its differences. Prices of the markets. The operators' acts.
+ * The books (books.ts): entries that no payment or outgoing transaction makes, the newest closing
+ * of each network, and its differences. Prices of the markets. The operators' acts.
  */
 const books = `
 CREATE TABLE bookEntries (
