@@ -320,7 +320,7 @@ export interface AskedEntry {
  * (docs/protocol.md section 3).
  */
 export interface PairingTranscript {
-  readonly version: 2;
+  readonly version: 1;
   readonly keyId: string;
   readonly gatewayFingerprint: string;
   readonly signerKey: string; // Ed25519 public key, hex

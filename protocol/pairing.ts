@@ -210,7 +210,7 @@ const pairedCurrency: Reader<PairedCurrency> = object({
 });
 
 const transcriptShape: Reader<PairingTranscript> = object({
-  version: oneOf(2),
+  version: oneOf(1),
   keyId: fields.keyId,
   gatewayFingerprint: hex(16),
   signerKey: fields.publicKey,
@@ -231,15 +231,10 @@ const transcriptShape: Reader<PairingTranscript> = object({
  */
 export function parseTranscript(text: string | Uint8Array): PairingTranscript {
   const json = parseJson(text, { bytesMax: transcriptBytesMax });
-  const demand = (holds: boolean, problem: string): void => {
-    if (!holds) throw new AgentError("PAIRING_TRANSCRIPT", "none", problem);
-  };
-  demand(
-    (json as { readonly version?: unknown } | null)?.version !== 1,
-    "the transcript is of version 1; both sides need version 2",
-  );
   const transcript = transcriptShape(json, "transcript");
-  const agrees = (holds: boolean, problem: string): void => demand(holds, `the transcript contradicts itself: ${problem}`);
+  const agrees = (holds: boolean, problem: string): void => {
+    if (!holds) throw new AgentError("PAIRING_TRANSCRIPT", "none", `the transcript contradicts itself: ${problem}`);
+  };
   publicKeyFromHex(transcript.signerKey);
   publicKeyFromHex(transcript.linkKey);
   agrees(transcript.signerKey !== transcript.linkKey, "signerKey and linkKey are the same key");

@@ -27,13 +27,13 @@ export interface KeystoreContents {
 }
 
 export interface KeystoreHeader {
-  readonly version: 2;
+  readonly version: 1;
   readonly wallet: string;
   readonly networks: readonly string[];
   readonly kdf: KeystoreKdf;
 }
 
-const version = 2;
+const version = 1;
 const boxNonceBytes = 24;
 const boxTagBytes = 16;
 /** version(1) ‖ signerSeed(32) ‖ count(1) ‖ that many accounts */
@@ -132,11 +132,10 @@ function parseKeystore(text: string): {
     if (typeof fields.version === "number" && fields.version > version) {
       throw new AgentError("KEYSTORE_NEWER", "none", "the keystore is of a newer version", { version: fields.version });
     }
-    if (fields.version === 1) throw new AgentError("KEYSTORE_OLDER", "none", "the keystore is of format 1");
     const kdf = fields.kdf as { readonly name?: unknown } | null | undefined;
     file = kdf?.name === "hkdf" ? hkdfFile(value, "keystore") : scryptFile(value, "keystore");
   } catch (cause) {
-    if (cause instanceof AgentError && (cause.code === "KEYSTORE_NEWER" || cause.code === "KEYSTORE_OLDER")) throw cause;
+    if (cause instanceof AgentError && cause.code === "KEYSTORE_NEWER") throw cause;
     throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore file is damaged or not a keystore", {}, { cause });
   }
   if (file.version !== version) throw new AgentError("KEYSTORE_FORMAT", "none", "the keystore has no known version");

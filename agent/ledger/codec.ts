@@ -90,12 +90,6 @@ export function closesItself(line: Uint8Array): boolean {
   return closing.toString("latin1", hashAt, hashAt + 64) === own;
 }
 
-/** True if a line (without newline) ends like a line of format 1: only with its hash. */
-export function isOfFormatOne(line: Uint8Array): boolean {
-  const ending = Buffer.from(line.buffer, line.byteOffset, line.length).toString("latin1", Math.max(0, line.length - 75));
-  return /^,"hash":"[0-9a-f]{64}"\}$/.test(ending);
-}
-
 /**
  * Returns the hash in a line (without newline) whose closing fields are in their place; checks
  * nothing.

@@ -96,7 +96,7 @@ function begin(disk: LedgerDisk, bodies: readonly RecordBody[], clock: () => num
  * records, and cuts a torn tail (kept aside in a file named torn-…). The caller holds the state
  * folder's lock. On a read-only disk nothing is cut, and each change throws LEDGER_READ_ONLY.
  * @throws AgentError LEDGER_MISSING, LEDGER_DAMAGED and LEDGER_FORGED (file and line in its
- * context), LEDGER_NEWER, LEDGER_OLDER, LEDGER_UNREADABLE, LEDGER_POISONED
+ * context), LEDGER_NEWER, LEDGER_UNREADABLE, LEDGER_POISONED
  */
 export function openLedger(options: LedgerOptions): OpenedLedger {
   const { disk, seal } = options;

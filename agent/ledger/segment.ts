@@ -14,7 +14,6 @@ import {
   forged,
   hashIn,
   hashStart,
-  isOfFormatOne,
   lineBytesMax,
   lineStart,
   type Place,
@@ -140,7 +139,7 @@ export interface ReadSegment {
  * Reads a complete segment that continues the ledger after `before`. Without a seal, the author of
  * the lines is not proved.
  * @throws AgentError LEDGER_DAMAGED with file and line for anything but a torn tail; LEDGER_FORGED
- * with the line that another program wrote; LEDGER_NEWER, LEDGER_OLDER
+ * with the line that another program wrote; LEDGER_NEWER
  */
 export function readSegment(bytes: Uint8Array, segment: number, before: ChainPlace, seal: LedgerSeal | null): ReadSegment {
   const file = segmentName(segment);
@@ -153,7 +152,6 @@ export function readSegment(bytes: Uint8Array, segment: number, before: ChainPla
     const line = bytes.subarray(start, end < 0 ? bytes.length : end);
     const where = { file, line: records.length + 1 };
     if (end < 0 || !closesItself(line)) {
-      if (where.line === 1 && end >= 0 && isOfFormatOne(line)) throw older(file);
       assertTorn(bytes, start, where);
       return { records, map, bytes: start, torn: true };
     }
@@ -166,11 +164,6 @@ export function readSegment(bytes: Uint8Array, segment: number, before: ChainPla
     start = end + 1;
   }
   return { records, map, bytes: start, torn: false };
-}
-
-function older(file: string): AgentError {
-  const message = `${file} is of ledger format 1, which no version from this one on reads`;
-  return new AgentError("LEDGER_OLDER", "none", message, { file });
 }
 
 function assertContinues(record: LedgerRecord, place: ChainPlace, where: Place): void {

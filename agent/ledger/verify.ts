@@ -23,7 +23,7 @@ export interface VerifiedLedger {
  * Verifies the ledger in a folder to which nobody writes. Without a seal only the hashes are
  * checked, and the author is not proved.
  * @throws AgentError LEDGER_MISSING if there is none, LEDGER_DAMAGED or LEDGER_FORGED with file and
- * line, LEDGER_NEWER, LEDGER_OLDER, LEDGER_UNREADABLE
+ * line, LEDGER_NEWER, LEDGER_UNREADABLE
  */
 export function verifyLedger(disk: LedgerDisk, seal: LedgerSeal | null): VerifiedLedger {
   const segment = newestSegment(disk.list());

@@ -169,7 +169,7 @@ function fatal(past: Past, folder: string): Past {
 function snapshotOf(checkpoint: unknown): CoreSnapshot | undefined {
   if (checkpoint === null) return undefined;
   const snapshot = checkpoint as CoreSnapshot;
-  if (snapshot.version === 2) return snapshot;
+  if (snapshot.version === 1) return snapshot;
   throw new AgentError("LEDGER_NEWER", "none", "the checkpoint was written by another version of this program");
 }
 

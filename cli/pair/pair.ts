@@ -135,7 +135,7 @@ async function runSteps(run: Run): Promise<PairResult> {
 async function granted(run: Run, wallet: SealedWallet): Promise<Progress> {
   const { settings } = run.config;
   const sealedOnly: Progress = {
-    version: 2,
+    version: 1,
     step: "sealed",
     wallet,
     networks: networksOf(settings),

@@ -20,7 +20,7 @@ const steps = ["sealed", "granted", "registered", "scrubbed"] as const;
 export type PairingStep = (typeof steps)[number];
 
 export interface Progress {
-  readonly version: 2;
+  readonly version: 1;
   readonly step: PairingStep;
   readonly wallet: SealedWallet;
   readonly networks: readonly string[];
@@ -34,7 +34,7 @@ const fileBytesMax = 262_144;
 const text = string({ min: 1, max: 512 });
 const account: Reader<PairedAccount> = object({ family: oneOf(...familyNames), purpose: oneOf("hot", "deposits"), id: text });
 const progress: Reader<Progress> = object({
-  version: oneOf(2),
+  version: oneOf(1),
   step: oneOf(...steps),
   wallet: object({ wallet: hex(16), accounts: list(account, 16), signerKey: hex(32) }),
   networks: list(text, 64),
@@ -55,19 +55,12 @@ export function readProgress(state: StateFolder): Progress | null {
   const bytes = bytesOf(state.pairing);
   if (bytes === null) return null;
   try {
-    const value = parseJson(bytes, { bytesMax: fileBytesMax });
-    if ((value as { readonly version?: unknown } | null)?.version === 1) throw older(state);
-    const read = progress(value, "pairing.json");
+    const read = progress(parseJson(bytes, { bytesMax: fileBytesMax }), "pairing.json");
     if (read.step !== "sealed" && read.granted === null) throw new Error("granted without a grant");
     return read;
   } catch (cause) {
-    if (cause instanceof AgentError && cause.code === "PAIRING_PROGRESS") throw cause;
     throw new AgentError("PAIRING_PROGRESS", "none", `${state.pairing} cannot be read as the progress of pairing`, {}, { cause });
   }
-}
-
-function older({ pairing }: StateFolder): AgentError {
-  return new AgentError("PAIRING_PROGRESS", "none", `${pairing} is of version 1, which no version from this one on reads`);
 }
 
 /** Null when it is not there. */

@@ -23,7 +23,7 @@ export function transcriptOf({ wallet, networks, currencies }: Progress, apiKey:
   const { keyId, fingerprint, secret } = parseApiKey(apiKey);
   secret.fill(0);
   const transcript: PairingTranscript = {
-    version: 2,
+    version: 1,
     keyId,
     gatewayFingerprint: fingerprint,
     signerKey: wallet.signerKey,

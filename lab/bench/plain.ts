@@ -36,7 +36,7 @@ const accounts = [
   { family: "evm", purpose: "deposits", id: depositXpub },
 ] as const;
 const transcript = JSON.stringify({
-  version: 2,
+  version: 1,
   keyId: apiKey.split(".")[0],
   gatewayFingerprint: apiKey.split(".")[2],
   signerKey: publicKeyHex(signer),

@@ -176,7 +176,7 @@ function transcriptOf(
   accounts: PairingTranscript["accounts"] = wallet.accounts,
 ): PairingTranscript {
   return {
-    version: 2,
+    version: 1,
     keyId,
     gatewayFingerprint: gateway.service.key.fingerprint,
     signerKey: publicKeyHex(keys.signer),

@@ -11,7 +11,7 @@ import type { LedgerRecord, RecordBody } from "../../agent/ledger/records.ts";
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
 import { strangersSeal, testSeal } from "../../lab/rig/ledger-seal.ts";
-import { facts, Rig, settings, shop } from "../../lab/rig/signer-rig.ts";
+import { facts, settings, shop } from "../../lab/rig/signer-rig.ts";
 import { jobHashOf } from "../../protocol/identity.ts";
 import {
   approved,
@@ -320,20 +320,8 @@ describe("a checkpoint", () => {
   });
 });
 
-describe("format 1", () => {
-  it("format 1 is refused in clear words, and changed in nothing", () => {
-    const covered = `{"seq":1,"prev":"${"0".repeat(64)}","at":1,"kind":"PAIRED"`;
-    const line = `${covered},"hash":"${"ab".repeat(32)}"}\n`;
-    const disk = MemoryDisk.of([[firstSegment, Buffer.from(line)]]);
-    for (const act of [() => new Rig({ found: disk }), () => verifyLedger(disk, null)]) {
-      expect(faultOf(act)).toMatchObject({ code: "LEDGER_OLDER", message: /format 1/ });
-    }
-    expect(linesIn(disk)).toEqual([line.trimEnd()]);
-  });
-});
-
 describe("pairing.json", () => {
-  const agreed = { version: 2, step: "registered", wallet: { wallet: "aa" }, granted: { gatewayKey: "22".repeat(32) } };
+  const agreed = { version: 1, step: "registered", wallet: { wallet: "aa" }, granted: { gatewayKey: "22".repeat(32) } };
   const bytesOf = (value: object): Uint8Array => Buffer.from(JSON.stringify(value));
   const word = testSeal.wordOf(pairingText(agreed));
   const check = (value: object): string => codeOf(() => assertPairing(testSeal, bytesOf(value), "pairing.json"));

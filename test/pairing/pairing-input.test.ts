@@ -31,7 +31,7 @@ async function register(): Promise<Record<string, unknown>> {
   const [signer, link] = [1, 2].map((byte) => privateKeyFromSeed(Buffer.alloc(32, byte))) as [KeyObject, KeyObject];
   const { keyId, fingerprint } = parseApiKey(gateway.apiKey);
   const transcript = JSON.stringify({
-    version: 2,
+    version: 1,
     ...{ keyId, gatewayFingerprint: fingerprint, signerKey: publicKeyHex(signer), linkKey: publicKeyHex(link) },
     ...{ wallet: walletOf(nodes), networks: ["eip155:31337"], accounts: namedAccounts(nodes), currencies: [] },
     ...{ nonce: randomBytes(32).toString("hex"), at: Date.now() },
@@ -201,7 +201,7 @@ describe("the secrets that each process sees", () => {
     const { keyId, fingerprint } = parseApiKey(gateway.apiKey);
     const transcriptOf = (change: Partial<PairingTranscript>): string =>
       JSON.stringify({
-        ...{ version: 2, keyId, gatewayFingerprint: fingerprint, signerKey: sealed.signerKey, linkKey, wallet: sealed.wallet },
+        ...{ version: 1, keyId, gatewayFingerprint: fingerprint, signerKey: sealed.signerKey, linkKey, wallet: sealed.wallet },
         ...{ networks: ["eip155:1"], accounts: sealed.accounts, currencies: [], nonce: "00".repeat(32), at: 1 },
         ...change,
       });

@@ -227,7 +227,7 @@ export function pairedProgress(networks: readonly string[], currencies: readonly
     { family: "evm", purpose: "deposits", id: `xpub${"6".repeat(107)}` },
   ];
   return {
-    version: 2,
+    version: 1,
     step: "scrubbed",
     wallet: { wallet: well.wallet, accounts, signerKey: "11".repeat(32) },
     networks,

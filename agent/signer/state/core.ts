@@ -55,7 +55,7 @@ export interface Ruled {
 
 /** The complete state as one JSON object; the ledger's rotation stores it with the new segment. */
 export interface CoreSnapshot {
-  readonly version: 2;
+  readonly version: 1;
   readonly paired: PairedBody;
   readonly locked: Lock | null;
   readonly heads: HeadsSnapshot;
@@ -282,7 +282,7 @@ export class Core {
   snapshot(): CoreSnapshot {
     const { publicKey: _publicKey, ...paired } = this.paired;
     return {
-      version: 2,
+      version: 1,
       paired,
       locked: this.#locked,
       heads: this.heads.snapshot(),

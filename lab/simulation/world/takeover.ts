@@ -165,7 +165,7 @@ export class Takeover {
     const linkKey = privateKeyFromSeed(linkSeed);
     const signer = vaultOf(keySeed).signerKey;
     const transcript = JSON.stringify({
-      ...{ version: 2, keyId, gatewayFingerprint: fingerprint },
+      ...{ version: 1, keyId, gatewayFingerprint: fingerprint },
       ...{ signerKey: publicKeyHex(signer), linkKey: publicKeyHex(linkKey), wallet },
       ...{ networks: [network], accounts },
       ...{ currencies: pairedCurrencies, nonce: kernel.chance.bytes("pairing nonce", 32).toString("hex") },
