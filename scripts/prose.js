@@ -135,7 +135,7 @@ function roomOf(path) {
 
 const rooms = new Map();
 for (const path of filesUnder("")) {
-  const isCode = /\.(ts|js|cjs)$/.test(path);
+  const isCode = /\.(tsx?|js|cjs)$/.test(path);
   if (!isCode && !path.endsWith(".md")) continue;
   const row = rooms.get(roomOf(path)) ?? { sentences: 0, opened: 0, pronouns: 0 };
   rooms.set(roomOf(path), row);

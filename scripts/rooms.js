@@ -42,7 +42,7 @@ export function filesIn(root, folders, ending = ".ts") {
   );
 }
 
-const isFile = (place) => /\.[jt]s$/.test(place);
+const isFile = (place) => /\.[jt]sx?$/.test(place);
 
 /**
  * A place is a folder without those beneath it, `folder/**` with them, or files with `*` in their

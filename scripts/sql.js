@@ -33,7 +33,7 @@ function filesUnder(folder) {
   return readdirSync(folder, { withFileTypes: true }).flatMap((entry) => {
     const path = join(folder, entry.name);
     if (entry.isDirectory()) return path === store || entry.name === "node_modules" ? [] : filesUnder(path);
-    return /\.[jt]s$/.test(entry.name) ? [path] : [];
+    return /\.[jt]sx?$/.test(entry.name) ? [path] : [];
   });
 }
 

@@ -75,7 +75,7 @@ const sources = new Map();
 const problems = [];
 const table = readRooms(root);
 const roots = rootsOf(table, "product", "examples", "laboratory");
-const files = [".ts", ".js"].flatMap((ending) => filesIn(root, roots, ending));
+const files = [".ts", ".tsx", ".js"].flatMap((ending) => filesIn(root, roots, ending));
 problems.push(...foldersWithoutPart(table).map((folder) => `the folder ${folder} stands under no roots`));
 problems.push(...tableProblems(table, files));
 

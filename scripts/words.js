@@ -30,7 +30,7 @@ function filesUnder(folder) {
     const path = join(folder, entry.name);
     if (entry.isDirectory())
       return entry.name === "node_modules" || /^chains.[a-z]+$/.test(relative(root, path)) ? [] : filesUnder(path);
-    return entry.name.endsWith(".ts") ? [path] : [];
+    return /\.tsx?$/.test(entry.name) ? [path] : [];
   });
 }
 

@@ -10,7 +10,7 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 export const stampFile = join(root, "dist", ".built");
 
-/** SHA-256 over every `.ts` file of the rooms and the two compiler configurations, hex. */
+/** SHA-256 over every `.ts`, `.tsx` and `.sol` file of the rooms and the compiler settings, hex. */
 export function sourceStamp() {
   const hash = createHash("sha256");
   // A release has no sources, and nothing to compare with.
@@ -25,7 +25,7 @@ export function sourceStamp() {
     for (const entry of entries) {
       const path = `${folder}/${entry.name}`;
       if (entry.isDirectory() && entry.name !== "node_modules") walk(path);
-      else if (entry.isFile() && /\.(ts|sol)$/.test(entry.name)) add(path);
+      else if (entry.isFile() && /\.(tsx?|sol)$/.test(entry.name)) add(path);
     }
   };
   for (const room of rooms) walk(room);

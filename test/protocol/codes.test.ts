@@ -57,7 +57,7 @@ function sourcesUnder(folder: string): string[] {
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
     const path = `${folder}/${entry.name}`;
     if (entry.isDirectory()) return entry.name === "node_modules" ? [] : sourcesUnder(path);
-    return path.endsWith(".ts") && !tablesOfCodes.includes(path) ? [path] : [];
+    return /\.tsx?$/.test(path) && !tablesOfCodes.includes(path) ? [path] : [];
   });
 }
 

@@ -62,7 +62,7 @@ const reads = /\b(?:JSON\.parse|parseJson|parseForeign|parseExact)\(/;
 
 function readersIn(room: string): readonly string[] {
   return (readdirSync(join(projectRoot, room), { recursive: true }) as string[])
-    .filter((path) => path.endsWith(".ts") && !path.includes("node_modules"))
+    .filter((path) => /\.tsx?$/.test(path) && !path.includes("node_modules"))
     .map((path) => `${room}/${path}`)
     .filter((path) => reads.test(readFileSync(join(projectRoot, path), "utf8")));
 }

@@ -24,7 +24,7 @@ function filesUnder(folder: string): string[] {
 }
 
 const all = rooms.flatMap(filesUnder);
-const sources = all.filter((path) => /\.(ts|js|cjs)$/.test(path));
+const sources = all.filter((path) => /\.(tsx?|js|cjs)$/.test(path));
 const code = sources.filter((path) => !path.startsWith("test/"));
 const read = (path: string): string => readFileSync(join(root, path), "utf8");
 /** Lines of the file that are not inside a comment, good enough for word bans. */
@@ -46,10 +46,10 @@ describe("the house", () => {
   });
 
   it("the house keeps names that say what a file holds", () => {
-    const lobby = /(^|\/)(utils?|helpers?|common|misc|index|types|manager)\.(ts|js)$/;
+    const lobby = /(^|\/)(utils?|helpers?|common|misc|index|types|manager)\.(tsx?|js)$/;
     expect(sources.filter((path) => lobby.test(path))).toEqual([]);
     expect(
-      sources.map((path) => basename(path)).filter((name) => !/^[a-z0-9-]+(\.[a-z0-9-]+)*\.(ts|js|cjs)$/.test(name)),
+      sources.map((path) => basename(path)).filter((name) => !/^[a-z0-9-]+(\.[a-z0-9-]+)*\.(tsx?|js|cjs)$/.test(name)),
     ).toEqual([]);
   });
 
@@ -83,12 +83,12 @@ describe("the house", () => {
 
   it("the house takes time and chance from outside, except where a process begins", () => {
     const banned = /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(/;
-    expect(code.filter((path) => path.endsWith(".ts") && !processEntries.test(path) && banned.test(bare(path)))).toEqual([]);
+    expect(code.filter((path) => /\.tsx?$/.test(path) && !processEntries.test(path) && banned.test(bare(path)))).toEqual([]);
   });
 
   it("the house reads the environment only where a process begins and where files are looked for", () => {
     const readers = new Set(["agent/config/place.ts", "agent/files/state-folder.ts", "agent/check/check.ts"]);
-    const others = code.filter((path) => path.endsWith(".ts") && !processEntries.test(path) && !readers.has(path));
+    const others = code.filter((path) => /\.tsx?$/.test(path) && !processEntries.test(path) && !readers.has(path));
     expect(others.filter((path) => /\bprocess\.env\b/.test(bare(path)))).toEqual([]);
   });
 
@@ -96,7 +96,7 @@ describe("the house", () => {
     const product = rootsOf(root, "product").map((room) => `${room}/`);
     const hidden = /\bimport\((?!\s*["'])|\bprocess\.(binding|_linkedBinding|dlopen)\b/;
     // The installer loads the list of packages of its release, which is plain JavaScript.
-    const ours = code.filter((path) => path.endsWith(".ts") && path !== "cli/install/program.ts");
+    const ours = code.filter((path) => /\.tsx?$/.test(path) && path !== "cli/install/program.ts");
     const rooms = ours.filter((path) => product.some((room) => path.startsWith(room)));
     expect(rooms.filter((path) => hidden.test(bare(path)))).toEqual([]);
   });
@@ -105,7 +105,7 @@ describe("the house", () => {
     const banned = /\bparseFloat\(|Number\((amount|units|fee|value|balance|wei)\w*\)/i;
     // Tron's own JSON has amounts as numbers: the judge and the simulated node speak it.
     const speakers = new Set(["lab/rig/tron-judge.ts", "lab/simulation/world/tron-node.ts"]);
-    const ours = code.filter((path) => path.endsWith(".ts") && !speakers.has(path));
+    const ours = code.filter((path) => /\.tsx?$/.test(path) && !speakers.has(path));
     expect(ours.filter((path) => banned.test(bare(path)))).toEqual([]);
   });
 
