@@ -25,6 +25,7 @@ export interface Transaction {
   readonly amountReceived?: string; // deposits
   readonly paymentTolerance?: string; // deposits: so much may be missing
   readonly paymentUri?: string; // deposits; "" when the currency is no longer served
+  readonly paymentUrl?: string; // deposits: the page for the payer
   readonly quote?: Quote; // deposits asked for in fiat money
   readonly late?: boolean; // deposits: money came after the end
   readonly mode?: "auto" | "manual"; // withdrawals
@@ -88,6 +89,7 @@ export interface Deposit {
   readonly status?: 0 | 1 | 2;
   readonly stage?: string;
   readonly paymentUri?: string; // for wallets: EIP-681
+  readonly paymentUrl?: string; // the page for the payer
   readonly quote?: Quote;
   readonly late?: boolean;
 }
@@ -118,7 +120,8 @@ export interface FiatOrder {
   readonly orderId: string;
 }
 
-export type DepositOrder = AmountOrder | FiatOrder;
+/** `returnUrl`: the way back from the payer's page, on a site that the service lists. */
+export type DepositOrder = (AmountOrder | FiatOrder) & { readonly returnUrl?: string };
 
 export interface WithdrawalOrder extends AmountOrder {
   readonly address: string;

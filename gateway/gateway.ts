@@ -8,6 +8,7 @@ import type { FastifyInstance } from "fastify";
 import { AgentError, reasonOf } from "../base/fault.ts";
 import type { GatewayLog } from "../base/log.ts";
 import { recordOf } from "./answer/record.ts";
+import { addPayerPages } from "./api/payer.ts";
 import { addOperations } from "./api/routes.ts";
 import { createServer } from "./api/server.ts";
 import { addStation, type Probe } from "./api/station.ts";
@@ -252,6 +253,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     server = createServer(service);
     hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock, run, marks });
     addOperations(server, service);
+    addPayerPages(server, service);
     addDescription(server, config);
     addStation(server, service, [
       storeProbe(store),

@@ -7,7 +7,7 @@ import type { ChainLines, ChainPreset } from "./preset.ts";
 const caip2 = "EIP-155 registry of chain ids, chainid.network";
 const ours = "ours: docs/chains.md, section 1";
 
-type Figures = Pick<ChainPreset, "name" | "blockMs" | "finalSeconds" | "maxFee" | "maxFeePerDay"> & {
+type Figures = Pick<ChainPreset, "name" | "tokens" | "blockMs" | "finalSeconds" | "maxFee" | "maxFeePerDay"> & {
   readonly chainId: number;
   readonly feeModel: string;
   readonly explorer: string;
@@ -30,7 +30,7 @@ const opStackFinality =
 
 export const evmChains: Readonly<Record<string, ChainPreset>> = {
   ethereum: chain({
-    ...{ name: "Ethereum", chainId: 1, feeModel: "ethereum", explorer: "https://etherscan.io/tx/" },
+    ...{ name: "Ethereum", tokens: "ERC-20", chainId: 1, feeModel: "ethereum", explorer: "https://etherscan.io/tx/" },
     ...{ blockMs: 12_000, finalSeconds: 960, maxFee: "0.01", maxFeePerDay: "0.2" },
     sources: {
       ...{ confirmations: ethereumFinality, feeModel: gasAlone, finalSeconds: ethereumFinality },
@@ -38,7 +38,7 @@ export const evmChains: Readonly<Record<string, ChainPreset>> = {
     },
   }),
   "bnb-smart-chain": chain({
-    ...{ name: "BNB Smart Chain", chainId: 56, feeModel: "ethereum", explorer: "https://bscscan.com/tx/" },
+    ...{ name: "BNB Smart Chain", tokens: "BEP-20", chainId: 56, feeModel: "ethereum", explorer: "https://bscscan.com/tx/" },
     ...{ blockMs: 750, finalSeconds: 5, maxFee: "0.005", maxFeePerDay: "0.2" },
     sources: {
       confirmations: "docs.bnbchain.org, JSON-RPC: `finalized` is the block that fast finality (BEP-126) confirmed",

@@ -15,8 +15,10 @@ export interface ChainLines {
 }
 
 export interface ChainPreset {
-  readonly name: string; // name for the operator
+  readonly name: string; // for people
   readonly isTest: boolean; // its coins are worth nothing
+  /** The word by which payers' wallets and exchanges know its tokens, if there is one. */
+  readonly tokens?: string;
   readonly lines: ChainLines;
   readonly blockMs: number; // usual time between two blocks
   readonly finalSeconds: number; // usual time until a block is final by `confirmations`

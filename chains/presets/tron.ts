@@ -15,6 +15,7 @@ function network({ chainId, explorer, ...named }: Figures): ChainPreset {
   const explorerSource = `${new URL(explorer).hostname}, the explorer that the chain's own documents name`;
   return {
     ...named,
+    tokens: "TRC-20",
     lines: { family: "tron", chainId, confirmations: "finalized", explorer },
     ...{ blockMs: 3_000, finalSeconds: 90, maxFee: "45", maxFeePerDay: "2000" },
     sources: {

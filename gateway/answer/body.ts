@@ -10,6 +10,7 @@ import { parseAddress } from "../../chains/families.ts";
 import { decimalMax, formatAmount, parseAmount } from "../../protocol/amount.ts";
 import { currencyPattern, orderIdPattern } from "../../protocol/fields.ts";
 import { type FiatSum, fiatDecimal, fiats } from "../config/fiat.ts";
+import { originOf } from "../config/origin.ts";
 import { type Answer, isAnswer, say } from "./answer.ts";
 
 /**
@@ -24,6 +25,7 @@ export interface Order {
   readonly address: string;
   readonly tag: string;
   readonly metadata: string; // a JSON object of texts in the form that is kept; "" none
+  readonly returnUrl: string; // where the payer's page leads back to; "" nowhere
 }
 
 /** The fields that an operation takes in addition to currency, amount and orderId. */
@@ -31,6 +33,7 @@ export interface OrderShape {
   readonly address: "required" | "optional" | "none";
   readonly tag: boolean;
   readonly fiat: boolean; // a fiat amount may replace the amount
+  readonly returnUrl: boolean;
 }
 
 const amountAhead = /[{,]\s*"(amount|fiatAmount)"\s*:\s*$/;
@@ -82,6 +85,19 @@ function metadataOf(value: JsonValue | undefined): string | null {
   return Buffer.byteLength(kept) <= bytesMax ? kept : null;
 }
 
+const returnUrlCharactersMax = 1024;
+
+/**
+ * An address of a site, as the browser spells it; null for any other text. Its origin is compared
+ * with the merchant's list later.
+ */
+function returnUrlOf(value: JsonValue | undefined): string | null {
+  if (value === undefined) return "";
+  if (typeof value !== "string" || value.length > returnUrlCharactersMax || !URL.canParse(value)) return null;
+  const { href, username, password } = new URL(value);
+  return originOf(href) === null || username !== "" || password !== "" || href.length > returnUrlCharactersMax ? null : href;
+}
+
 const printable = (name: string): string => name.slice(0, 64).replace(/[^\x21-\x7e]/g, "?");
 
 const asksFiat = (object: JsonObject): boolean => object.fiatCurrency !== undefined || object.fiatAmount !== undefined;
@@ -94,6 +110,7 @@ function fieldsProblem(object: JsonObject, shape: OrderShape): Answer | null {
     "metadata",
     ...(shape.address === "optional" ? ["address"] : []),
     ...(shape.tag ? ["tag"] : []),
+    ...(shape.returnUrl ? ["returnUrl"] : []),
   ]);
   if (shape.fiat && asksFiat(object) && object.amount !== undefined) return say("amount_twice", { field: "amount" });
   for (const name in object) if (!known.has(name)) return say("field_unknown", { field: printable(name) });
@@ -174,6 +191,8 @@ function readFields(object: JsonObject, shape: OrderShape): Order | Answer {
   if (typeof tag !== "string") return say("tag_not_supported", { field: "tag" });
   const metadata = metadataOf(object.metadata);
   if (metadata === null) return say("metadata_invalid", { field: "metadata" });
+  const returnUrl = returnUrlOf(object.returnUrl);
+  if (returnUrl === null) return say("return_url_invalid", { field: "returnUrl" });
   const checked = parseAddress(address);
   return {
     currency,
@@ -182,5 +201,6 @@ function readFields(object: JsonObject, shape: OrderShape): Order | Answer {
     address: checked.ok ? checked.address : address,
     tag,
     metadata,
+    returnUrl,
   };
 }

@@ -85,6 +85,11 @@ export const answerCodes = {
     "metadata must be a small object of short texts.",
     "metadata, kısa metinlerden oluşan küçük bir nesne olmalıdır.",
   ],
+  return_url_invalid: [
+    400,
+    "returnUrl must be an address on one of the sites that the service lists for this merchant.",
+    "returnUrl, hizmetin bu işletme için kaydettiği sitelerden birinde bir adres olmalıdır.",
+  ],
   orders_count: [400, "One call takes 1 to 100 orders.", "Bir çağrıda 1 ile 100 arası emir gönderilebilir."],
   request_invalid: [400, "The request is malformed.", "İstek hatalı biçimlendirilmiş."],
   pairing_invalid: [

@@ -10,28 +10,39 @@ import type { Quote } from "../config/fiat.ts";
 import type { TransactionRow } from "../store/rows.ts";
 
 /**
- * Payment data of a deposit: the link for wallets, the amount that may be missing, and the quote if
- * there is one. The link is "" if the currency is no longer served or its chain has no links.
+ * Payment data of a deposit: the link for wallets, the payer's page, the amount that may be
+ * missing, and the quote if there is one. The link is "" if the currency is no longer served or its
+ * chain has no links.
  */
-export function paymentOf(row: TransactionRow, { currencies }: Pick<GatewayConfig, "currencies">): object {
+export function paymentOf(row: TransactionRow, config: Pick<GatewayConfig, "currencies" | "publicUrl">): object {
+  const { currencies } = config;
   const currency = Object.hasOwn(currencies, row.currency) ? currencies[row.currency] : undefined;
   const contract = currency?.contract;
   const place = { network: row.network, receiver: row.receiverAddress, units: BigInt(row.amountUnits) };
   return {
     paymentUri: contract === undefined ? "" : familyOf(row.network).paymentUri({ ...place, contract }),
+    paymentUrl: payerPageUrl(row, config),
     paymentTolerance: currency === undefined ? "" : formatAmount(BigInt(row.toleranceUnits), currency.decimal),
     ...(row.quote === "" ? {} : { quote: JSON.parse(row.quote) as Quote }),
   };
 }
 
+/** The address of a request's page for its payer; "" for a record without one. */
+export function payerPageUrl(
+  { payToken }: Pick<TransactionRow, "payToken">,
+  { publicUrl }: { readonly publicUrl: string },
+): string {
+  return payToken === "" ? "" : `${publicUrl}/pay/${payToken}`;
+}
+
 /** Sources of a record's fields that are not in its row. */
 export interface RecordFacts {
-  readonly config: Pick<GatewayConfig, "chains" | "currencies">;
+  readonly config: Pick<GatewayConfig, "chains" | "currencies" | "publicUrl">;
   readonly confirmations: (transactionId: string) => number | null; // null if unknown
 }
 
 /** A link for people; "" while there is no transaction, or if no explorer is configured. */
-function explorerUrlOf({ network, txHash }: TransactionRow, { chains }: Pick<GatewayConfig, "chains">): string {
+export function explorerUrlOf({ network, txHash }: TransactionRow, { chains }: Pick<GatewayConfig, "chains">): string {
   const explorer = Object.values(chains).find((chain) => chain.network === network)?.explorer ?? "";
   return txHash === "" || explorer === "" ? "" : `${explorer}${txHash}`;
 }

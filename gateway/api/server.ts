@@ -88,6 +88,7 @@ const knownPaths: readonly (readonly [RegExp, string])[] = [
   [/^\/api\/v1\/(?:createTransactionRequest|autoWithdraws?|manualWithdraw)$/, "POST"],
   [/^\/api\/v1\/(?:transactions|supportedCurrency|transaction\/[^/]+|balance\/[^/]+)$/, "GET, HEAD"],
   [/^\/(?:health|ready|openapi\.json|docs|docs\/style\.css)$/, "GET, HEAD"],
+  [/^\/pay\/[^/]+(?:\/state)?$/, "GET, HEAD"],
   [/^\/agent\/v1\/pair$/, "POST"],
 ];
 

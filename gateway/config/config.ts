@@ -63,6 +63,7 @@ export interface GatewayLimits {
   readonly burst: number; // buckets hold this many seconds of requests
   readonly failedAuthPerTenMinutes: number; // per address
   readonly pairingsPerMinute: number; // per address
+  readonly payerReadsPerSecond: number; // per address
   readonly bodyBytesMax: number;
   readonly withdrawalWaitMs: number; // longest wait of autoWithdraw for the agent
   readonly listMax: number; // largest number of records in an answer of /transactions without `limit`; 0 for all
@@ -167,6 +168,7 @@ const file = object(
         burst: positive(1_000),
         failedAuthPerTenMinutes: positive(1_000_000),
         pairingsPerMinute: positive(10_000),
+        payerReadsPerSecond: positive(100_000),
         bodyBytesMax: integer({ min: 1024, max: 262_144 }),
         withdrawalWaitMs: integer({ max: 10_000 }),
         listMax: integer({ min: 0, max: 100_000 }),
@@ -188,6 +190,7 @@ const defaultLimits: GatewayLimits = {
   burst: 5,
   failedAuthPerTenMinutes: 20,
   pairingsPerMinute: 5,
+  payerReadsPerSecond: 20,
   bodyBytesMax: 16_384,
   withdrawalWaitMs: 10_000,
   listMax: 0,

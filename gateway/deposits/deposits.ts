@@ -11,12 +11,14 @@ import { type Answer, data, isAnswer, say } from "../answer/answer.ts";
 import { type Order, readOrder } from "../answer/body.ts";
 import { paymentOf } from "../answer/record.ts";
 import type { GatewayCurrency } from "../config/config.ts";
+import { isAllowedOrigin } from "../config/origin.ts";
 import { quote } from "../prices/quote.ts";
 import type { Service } from "../service.ts";
 import { issueAddress } from "../store/address-states.ts";
 import { agentOfMerchant } from "../store/agents.ts";
 import { insertDepositAddress } from "../store/deposit-addresses.ts";
 import { depositOfOrder, insertDeposit } from "../store/deposits.ts";
+import { readMerchant } from "../store/merchants.ts";
 import type { TransactionRow } from "../store/rows.ts";
 import type { Database } from "../store/store.ts";
 import { readTransaction } from "../store/transactions.ts";
@@ -71,6 +73,16 @@ function toleranceOf({ paymentTolerance, decimal }: GatewayCurrency): string {
   return parsed.ok ? parsed.units.toString() : "0";
 }
 
+const payTokenBytes = 16;
+
+/** Names the payer's page. Nothing of the order goes into it, so nobody guesses it. */
+const newPayToken = ({ random }: Pick<Service, "random">): string => Buffer.from(random(payTokenBytes)).toString("base64url");
+
+/** True if the payer's page may lead there: an origin on the merchant's list, or nowhere. */
+function mayReturn(database: Database, merchant: string, { returnUrl }: Order): boolean {
+  return returnUrl === "" || isAllowedOrigin(readMerchant(database, merchant)?.origins ?? "", returnUrl);
+}
+
 function insert(service: Service, database: Database, request: DepositRequest, order: Order, fresh: Fresh): TransactionRow {
   const { currency } = fresh;
   const { agent, addressIndex, address } = fresh.payee;
@@ -83,6 +95,7 @@ function insert(service: Service, database: Database, request: DepositRequest, o
     ...{ currency: currency.id, network: currency.network, amount: fresh.amount, amountUnits: fresh.amountUnits.toString() },
     ...{ receiverAddress: address, depositAddress: address, tag: "", stage: "waiting", metadata: order.metadata },
     ...{ createdAt: nowMs, changedAt: nowMs, expiresAt, quote: fresh.quote, toleranceUnits: toleranceOf(currency) },
+    ...{ payToken: newPayToken(service), returnUrl: order.returnUrl },
   });
   issueAddress(database, address, lookedSince(currency.network, { readAt: service.readAt, nowMs }));
   insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });
@@ -98,6 +111,7 @@ function make(service: Service, request: DepositRequest, order: Order): Promise<
   return request.write((database) => {
     const known = depositOfOrder(database, request.merchant, order.orderId);
     if (known !== undefined) return { row: known, payee: null };
+    if (!mayReturn(database, request.merchant, order)) return say("return_url_invalid", { field: "returnUrl" });
     const asked = amountOf(service, order);
     if (isAnswer(asked)) return asked;
     const amount = checkAmount(service.config, { ...order, amount: asked.amount }, "minPaymentAmount");
@@ -136,7 +150,7 @@ function askForCeiling({ store, signals }: Service, merchant: string): void {
  * answer has the first quote again.
  */
 export async function requestDeposit(service: Service, request: DepositRequest): Promise<Answer> {
-  const order = readOrder(request.body, { address: "none", tag: false, fiat: true });
+  const order = readOrder(request.body, { address: "none", tag: false, fiat: true, returnUrl: true });
   if (isAnswer(order)) return order;
   const made = await makeWhenLooked(service, request, order);
   if (isAnswer(made) || made.payee !== null) askForCeiling(service, request.merchant);

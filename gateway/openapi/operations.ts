@@ -98,7 +98,15 @@ export const described: Readonly<Record<string, Described>> = {
       "A sum of money becomes an amount at the price of now, for the life of the request.",
     order: { schema: reference("DepositOrder"), example: { currency: "usdt", amount: "25", orderId: "in-1042" } },
     answer: reference("DepositResult"),
-    codes: [...orderCodes, "deposits_not_ready", "amount_twice", "fiat_currency_unknown", "currency_unpriced", "price_stale"],
+    codes: [
+      ...orderCodes,
+      "return_url_invalid",
+      "deposits_not_ready",
+      "amount_twice",
+      "fiat_currency_unknown",
+      "currency_unpriced",
+      "price_stale",
+    ],
   },
   autoWithdraw: {
     summary: "Withdraw (automatic)",

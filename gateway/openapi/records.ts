@@ -42,6 +42,9 @@ const metadata: Json = {
 
 const fiatCurrency = text("The money of `fiatAmount`.", { enum: [...fiats], examples: ["TRY"] });
 const fiatAmount = decimal("A sum of money, at most two decimals.", "1000");
+const returnUrl = text("Where the payer's page leads back to: an address on a site that the service lists for the merchant.", {
+  examples: ["https://shop.example.com/thanks"],
+});
 const order = { currency: currencyId, amount, orderId, metadata };
 
 const withdrawalOrder = shape(
@@ -55,8 +58,8 @@ const orders: Readonly<Record<string, Json>> = {
   DepositOrder: {
     ...shape(
       "A deposit request: by `amount`, or by `fiatCurrency` with `fiatAmount`, which the price of now makes an amount of.",
-      { ...order, fiatCurrency, fiatAmount },
-      { optional: ["amount", "fiatCurrency", "fiatAmount", "metadata"], isClosed: true },
+      { ...order, fiatCurrency, fiatAmount, returnUrl },
+      { optional: ["amount", "fiatCurrency", "fiatAmount", "metadata", "returnUrl"], isClosed: true },
     ),
     oneOf: [
       { properties: { amount: true, fiatCurrency: false, fiatAmount: false }, required: ["amount"] },
@@ -101,6 +104,10 @@ const paymentUri = text("Deposits: a link for wallets, by EIP-681; empty when th
   examples: ["ethereum:0x9858EfFD232B4033E47d90003D41EC34EcaEda94@1?value=500000000000000000"],
 });
 
+const paymentUrl = text("Deposits: the page for the payer, to link or to embed; empty for a record that has none.", {
+  examples: ["https://pay.example.com/pay/9yGZ1kQ0m2n3o4p5q6r7sA"],
+});
+
 const transaction = shape(
   "A deposit or a withdrawal.",
   {
@@ -138,11 +145,14 @@ const transaction = shape(
     metadata,
     mode: text("Withdrawals: who decides.", { enum: ["auto", "manual"] }),
     paymentUri,
+    paymentUrl,
     paymentTolerance,
     quote,
     fee: decimalOrEmpty("Withdrawals: what it cost in the network's native coin; empty until known.", "0.00042"),
   },
-  { optional: ["confirmations", "amountReceived", "late", "paymentUri", "paymentTolerance", "quote", "mode", "fee"] },
+  {
+    optional: ["confirmations", "amountReceived", "late", "paymentUri", "paymentUrl", "paymentTolerance", "quote", "mode", "fee"],
+  },
 );
 
 const currency = shape("A supported currency.", {
@@ -196,6 +206,7 @@ export const schemas: Readonly<Record<string, Json>> = {
       stage,
       late: flag("Money came after the request had ended."),
       paymentUri,
+      paymentUrl,
       paymentTolerance,
       quote,
     },

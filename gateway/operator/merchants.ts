@@ -14,6 +14,7 @@ import { agentConfigText } from "./agent-config.ts";
 import { allowed, asOperator, exit, type JsonOption, print, printJson } from "./command.ts";
 import { writeOwnFile } from "./folder.ts";
 import { describeKeys, type KeyLine, listKeys } from "./key-list.ts";
+import { addMerchantPageCommand, describePage, type MerchantPageLine, pageLineOf } from "./merchant-page.ts";
 import { createMerchant, createReceiver, dateOf, type NewMerchant, type Operator } from "./people.ts";
 import { withBoth } from "./words.ts";
 import { type ReceivingAccount, readAccount } from "./xpub.ts";
@@ -31,6 +32,7 @@ export interface MerchantLine {
   readonly transactions: number;
   readonly openTransactions: number;
   readonly newestAt: string; // "" without transactions
+  readonly page: MerchantPageLine;
 }
 
 const lineOf = (row: MerchantSummary): MerchantLine => linesOf(row, JSON.parse(row.receives) as Record<string, string>);
@@ -48,6 +50,7 @@ const linesOf = (row: MerchantSummary, receives: MerchantLine["receives"]): Merc
   transactions: row.transactions,
   openTransactions: row.open,
   newestAt: dateOf(row.newestAt),
+  page: pageLineOf(row),
 });
 
 /** Every merchant, by name. */
@@ -90,6 +93,8 @@ export function describeMerchant(line: MerchantLine): string {
     `  ${agent}, keys ${line.goodKeys}, language ${line.language}, made ${line.createdAt}`,
     `  orders ${line.transactions}, open ${line.openTransactions}, newest ${line.newestAt || "never"}`,
   ];
+  const page = describePage(line.page);
+  if (page !== "") lines.push(`  ${page}`);
   const receives = Object.entries(line.receives).map(([family, xpub]) => `  receives under ${xpub} (${family})`);
   return [...lines, ...receives].join("\n");
 }
@@ -223,6 +228,7 @@ export function addMerchantCommands(program: Command): void {
     .action(create);
   withBoth(merchant.command("list").description("all of them")).action(list);
   withBoth(merchant.command("show").description("one, with its keys").argument("<merchantId>")).action(show);
+  addMerchantPageCommand(merchant);
   withBoth(
     merchant.command("disable").description("switch one off: its keys do nothing until enable").argument("<merchantId>"),
   ).action((id: string, options: JsonOption) => turn(id, false, options));

@@ -8,6 +8,11 @@ export function depositOfOrder(database: Database, merchant: string, orderId: st
   return database.get<TransactionRow>(sql, merchant, orderId);
 }
 
+/** The request that a payer's page shows. A request without a page has no token. */
+export function depositOfPayToken(database: Database, token: string): TransactionRow | undefined {
+  return database.get<TransactionRow>("SELECT * FROM transactions WHERE payToken = ? AND payToken <> ''", token);
+}
+
 /** Must not be called twice: id and order are keys of the table. */
 export function insertDeposit(database: Database, row: Omit<NewTransaction, "operation" | "mode">): void {
   insertTransaction(database, { ...row, operation: "deposit", mode: "" });

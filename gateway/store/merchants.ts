@@ -6,8 +6,19 @@ export function readMerchant(database: Database, id: string): MerchantRow | unde
   return database.get<MerchantRow>("SELECT * FROM merchants WHERE id = ?", id);
 }
 
+/** A merchant's settings for the payer's page. */
+export type MerchantPage = Pick<MerchantRow, "shownName" | "contact" | "origins">;
+
+export function setMerchantPage(database: Database, id: string, { shownName, contact, origins }: MerchantPage): void {
+  const sql = "UPDATE merchants SET shownName = ?, contact = ?, origins = ? WHERE id = ?";
+  database.run(sql, shownName, contact, origins, id);
+}
+
 /** Must not be called twice, because the id is the table's key. */
-export function insertMerchant(database: Database, { id, name, language, createdAt }: Omit<MerchantRow, "disabledAt">): void {
+export function insertMerchant(
+  database: Database,
+  { id, name, language, createdAt }: Omit<MerchantRow, "disabledAt" | keyof MerchantPage>,
+): void {
   const sql = "INSERT INTO merchants (id, name, language, createdAt) VALUES (?, ?, ?, ?)";
   database.run(sql, id, name, language, createdAt);
 }

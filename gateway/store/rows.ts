@@ -12,6 +12,9 @@ export interface MerchantRow {
   readonly language: "en" | "tr";
   readonly createdAt: number;
   readonly disabledAt: number | null; // since then none of its keys is accepted
+  readonly shownName: string; // to payers; "" shows the name
+  readonly contact: string; // of payers: an e-mail address or a page; "" none
+  readonly origins: string; // of its own sites, joined by spaces: may embed the payer's page, and take the payer back
 }
 
 /**
@@ -110,6 +113,8 @@ export interface TransactionRow {
   readonly quote: string; // deposit in fiat money: JSON; "" none
   readonly toleranceUnits: string; // deposit: this much may be missing from the amount
   readonly metadata: string; // the shop's own data, as a JSON object; "" none
+  readonly payToken: string; // in the address of the payer's page; "" has no page
+  readonly returnUrl: string; // where the payer's page leads back to; "" nowhere
   readonly callbackStatus: 0 | 1 | 2 | 3; // callback-outbox.ts keeps it
 }
 

@@ -20,7 +20,8 @@ const people = `
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
 CREATE TABLE merchants (
   id TEXT PRIMARY KEY, name TEXT NOT NULL, language TEXT NOT NULL DEFAULT 'en', createdAt INTEGER NOT NULL,
-  disabledAt INTEGER) STRICT;
+  disabledAt INTEGER, shownName TEXT NOT NULL DEFAULT '', contact TEXT NOT NULL DEFAULT '',
+  origins TEXT NOT NULL DEFAULT '') STRICT;
 CREATE TABLE keys (
   id TEXT PRIMARY KEY, merchant TEXT NOT NULL REFERENCES merchants(id), scopes TEXT NOT NULL,
   profile TEXT NOT NULL CHECK (profile IN ('compatible','strict')), alg TEXT NOT NULL CHECK (alg IN ('HS256','EdDSA')),
@@ -74,8 +75,10 @@ CREATE TABLE transactions (
   finalBlock INTEGER, createdAt INTEGER NOT NULL, changedAt INTEGER NOT NULL, expiresAt INTEGER NOT NULL,
   late INTEGER NOT NULL DEFAULT 0 CHECK (late IN (0,1)), quote TEXT NOT NULL DEFAULT '', metadata TEXT NOT NULL DEFAULT '',
   callbackStatus INTEGER NOT NULL DEFAULT 3 CHECK (callbackStatus IN (0,1,2,3)), toleranceUnits TEXT NOT NULL DEFAULT '0',
+  payToken TEXT NOT NULL DEFAULT '', returnUrl TEXT NOT NULL DEFAULT '',
   UNIQUE (merchant, operation, orderId)) STRICT;
 CREATE INDEX transactionsByMerchant ON transactions (merchant, createdAt DESC, id);
+CREATE UNIQUE INDEX transactionsByPayToken ON transactions (payToken) WHERE payToken <> '';
 CREATE INDEX transactionsOpen ON transactions (operation, status) WHERE status = 0;
 CREATE INDEX transactionsFinal ON transactions (depositAddress, finalBlock) WHERE finalBlock IS NOT NULL;
 CREATE INDEX transactionsByKind ON transactions (merchant, operation, status, createdAt DESC, id);

@@ -21,20 +21,24 @@ export function readTransactionOf(
 /** A new row: pending, nothing paid, nothing on the chain. */
 export type NewTransaction = Omit<
   TransactionRow,
-  "status" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "late" | "callbackStatus" | "toleranceUnits"
+  ("status" | "code" | "txHash" | "feeUnits" | "amountReceivedUnits" | "finalBlock" | "late" | "callbackStatus") | DepositColumn
 > &
-  Partial<Pick<TransactionRow, "toleranceUnits">>;
+  Partial<Pick<TransactionRow, DepositColumn>>;
+
+/** Columns that only a request for a deposit fills. */
+type DepositColumn = "toleranceUnits" | "payToken" | "returnUrl";
 
 /** Must not be called twice, because id and order are the table's keys. */
 export function insertTransaction(database: Database, row: NewTransaction): void {
   const { id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits } = row;
   database.run(
     `INSERT INTO transactions (id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits,
-       receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt, quote, metadata, toleranceUnits)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?)`,
+       receiverAddress, depositAddress, tag, status, stage, createdAt, changedAt, expiresAt, quote, metadata, toleranceUnits,
+       payToken, returnUrl)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     ...[id, merchant, operation, mode, orderId, contentHash, currency, network, amount, amountUnits],
     ...[row.receiverAddress, row.depositAddress, row.tag, row.stage, row.createdAt, row.changedAt, row.expiresAt],
-    ...[row.quote, row.metadata, row.toleranceUnits ?? "0"],
+    ...[row.quote, row.metadata, row.toleranceUnits ?? "0", row.payToken ?? "", row.returnUrl ?? ""],
   );
 }
 

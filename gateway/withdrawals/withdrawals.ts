@@ -86,6 +86,8 @@ function rowOf(service: Service, request: WithdrawalRequest, order: Order, check
     late: 0,
     quote: "",
     toleranceUnits: "0",
+    payToken: "",
+    returnUrl: "",
     callbackStatus: 3,
   };
 }
@@ -160,8 +162,8 @@ export async function requestWithdrawal(service: Service, request: WithdrawalReq
 }
 
 const shapes: Readonly<Record<WithdrawalRequest["mode"], OrderShape>> = {
-  auto: { address: "required", tag: true, fiat: false },
-  manual: { address: "optional", tag: true, fiat: false },
+  auto: { address: "required", tag: true, fiat: false, returnUrl: false },
+  manual: { address: "optional", tag: true, fiat: false, returnUrl: false },
 };
 
 /**

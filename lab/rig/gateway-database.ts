@@ -129,6 +129,8 @@ export function insertTransaction(
     late: 0,
     quote: "",
     toleranceUnits: "0",
+    payToken: "",
+    returnUrl: "",
     callbackStatus: 3,
     ...change,
   };

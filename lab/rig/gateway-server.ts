@@ -12,6 +12,7 @@ import { mnemonicToSeedSync } from "bip39";
 import type { FastifyInstance } from "fastify";
 import { type Logger, pino } from "pino";
 import { deriveAccounts, namedAccounts, proveAccounts, type WalletAccount } from "../../agent/keystore/nodes.ts";
+import { addPayerPages } from "../../gateway/api/payer.ts";
 import { addOperations } from "../../gateway/api/routes.ts";
 import { createServer } from "../../gateway/api/server.ts";
 import { addStation } from "../../gateway/api/station.ts";
@@ -99,7 +100,7 @@ export interface Answered {
   readonly body: ReturnType<typeof JSON.parse>; // a test reads what the service sent, of any shape
 }
 
-interface Sent {
+export interface Sent {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string | Uint8Array;
@@ -157,7 +158,7 @@ export function handmadeToken(
 export const encode = (text: string): string => Buffer.from(text, "utf8").toString("base64url");
 export const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
 
-interface AgentKeyPairs {
+export interface AgentKeyPairs {
   readonly signer: KeyObject;
   readonly link: KeyObject;
 }
@@ -169,7 +170,7 @@ export const newAgentKeys = (): AgentKeyPairs => ({
 
 const agentKeys = newAgentKeys();
 
-function transcriptOf(
+export function transcriptOf(
   gateway: Pick<TestGateway, "service" | "clock">,
   keyId: string,
   keys: AgentKeyPairs = agentKeys,
@@ -236,6 +237,7 @@ export async function startTestGateway(change: object = {}, log: Logger = pino({
   callAddressesUnused(service);
   const server = createServer(service);
   addOperations(server, service);
+  addPayerPages(server, service);
   addDescription(server, config);
   addStation(server, service, []);
   await server.listen({ host: "127.0.0.1", port: 0 });

@@ -53,7 +53,7 @@ export interface RigOptions {
 }
 
 /** An answer of `/ready`. */
-interface Ready {
+export interface Ready {
   readonly ok: boolean;
   readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
 }

@@ -28,13 +28,13 @@ export interface Done extends Part {
 }
 
 /** The result of all parts. */
-interface Summary {
+export interface Summary {
   readonly failures: readonly Failure[];
   readonly traceHash: string;
   readonly steps: number;
 }
 
-interface ShardOptions {
+export interface ShardOptions {
   readonly folder: string; // the tree's folder
   readonly from: number;
   readonly seeds: number;

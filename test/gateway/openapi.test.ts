@@ -9,6 +9,7 @@ import { operations } from "../../gateway/api/routes.ts";
 import { createServer } from "../../gateway/api/server.ts";
 import { addStation } from "../../gateway/api/station.ts";
 import { listParameterNames } from "../../gateway/api/transactions.ts";
+import { changePage } from "../../gateway/operator/merchant-page.ts";
 import { createMerchant, revoke } from "../../gateway/operator/people.ts";
 import {
   type Answered,
@@ -45,9 +46,10 @@ const good: Readonly<Record<string, () => Record<string, unknown>>> = {
   autoWithdraws: () => ({ orders: [good.autoWithdraw!()] }),
   manualWithdraw: () => ({ currency: "eth", amount: "0.01", address: receiver, orderId: orderId(), tag: "", metadata: {} }),
 };
+const fiat = { currency: "eth", fiatCurrency: "TRY", fiatAmount: "1000" };
 /** Other good orders, of fields that exclude those of the first. */
 const others: Readonly<Record<string, () => Record<string, unknown>>> = {
-  createTransactionRequest: () => ({ currency: "eth", fiatCurrency: "TRY", fiatAmount: "1000", orderId: orderId() }),
+  createTransactionRequest: () => ({ ...fiat, orderId: orderId(), returnUrl: "https://shop.example.com/thanks" }),
 };
 const withdrawals = ["autoWithdraw", "manualWithdraw"];
 let known: { deposit: string; withdrawal: string };
@@ -96,6 +98,7 @@ beforeAll(async () => {
   expect((await gateway.pair()).status).toBe(200);
   gateway.fund("eth", 10n ** 19n);
   gateway.fund("usdt", 10n ** 9n);
+  changePage(gateway.operator, gateway.merchant.merchantId, { origins: ["https://shop.example.com"] });
   about = await readDescription(gateway);
   places = Object.fromEntries(about.paths.map((place) => [place.operation.operationId, place]));
   shop = about.paths.filter(({ operation }) => operation.security.length > 0);
@@ -263,6 +266,7 @@ describe("each documented code comes, and no other: ", () => {
     expect(await code(place, { body: { ...make(), amount: "1" } })).toBe("amount_twice");
     expect(await code(place, { body: { ...make(), fiatCurrency: "GBP" } })).toBe("fiat_currency_unknown");
     expect(await code(place, { body: { ...make(), currency: "extra" } })).toBe("currency_unpriced");
+    expect(await code(place, { body: { ...make(), returnUrl: "https://elsewhere.example/" } })).toBe("return_url_invalid");
     const { prices } = gateway.service.config;
     const { changedAtMs } = prices;
     Object.assign(prices, { changedAtMs: 0 });

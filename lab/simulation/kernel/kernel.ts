@@ -20,7 +20,12 @@ export interface Dialler {
   dial(socket: object): void;
 }
 
-interface Kernel {
+/** A folder on a simulated drive, as the stand-in of node:fs reaches it. */
+export interface Drives {
+  find(path: string): object | undefined;
+}
+
+export interface Kernel {
   chance: Chance;
   trace: Trace;
   scheduler: Scheduler;

@@ -49,7 +49,7 @@ export const gatewayKey: GatewayKey = {
 };
 
 /** The coin that fees are paid in, and the token that both families have. */
-interface Currency {
+export interface Currency {
   readonly chain: string;
   readonly decimal: number;
   readonly contract?: string;
@@ -166,7 +166,7 @@ export function policyOf(plan: Plan): PolicySettings {
 }
 
 /** The only destinations where gateway and courier lie together: all of the family but one. */
-function allowedTo({ family }: Plan): readonly string[] {
+export function allowedTo({ family }: Plan): readonly string[] {
   return (family === "evm" ? receivers : waitingReceivers).slice(0, 2);
 }
 
@@ -197,7 +197,7 @@ export function nodeUrls(plan: Plan): readonly string[] {
 }
 
 /** As both configurations name it. */
-function confirmationsOf({ saysFinal, confirmations }: Plan): number | "finalized" {
+export function confirmationsOf({ saysFinal, confirmations }: Plan): number | "finalized" {
   return saysFinal ? "finalized" : confirmations;
 }
 
@@ -234,6 +234,7 @@ export function gatewayConfig(plan: Plan): GatewayConfig {
     books: { hour: 3 },
     limits: {
       ...{ readsPerSecond: 1000, writesPerSecond: 1000, burst: 10, failedAuthPerTenMinutes: 1000, pairingsPerMinute: 1000 },
+      payerReadsPerSecond: 1000,
       ...{ bodyBytesMax: 65_536, withdrawalWaitMs: 1_500, listMax: 100 },
     },
     lifetimes: { depositMinutes: 60, withdrawalHours: 24, approvalDays: 7 },

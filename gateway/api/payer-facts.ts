@@ -1,0 +1,82 @@
+/**
+ * Gathers the facts that the payer's page shows of one request: its row, its payments, the merchant
+ * and the configuration.
+ */
+import { familyOf } from "../../chains/families.ts";
+import { findChainPreset } from "../../chains/presets.ts";
+import { formatAmount } from "../../protocol/amount.ts";
+import { explorerUrlOf } from "../answer/record.ts";
+import type { GatewayConfig } from "../config/config.ts";
+import type { Quote } from "../config/fiat.ts";
+import { isAllowedOrigin } from "../config/origin.ts";
+import type { Other, PayerFacts } from "../pages/facts.ts";
+import type { Service } from "../service.ts";
+import { listCounted, listOthersTo } from "../store/credits.ts";
+import type { MerchantRow, TransactionRow } from "../store/rows.ts";
+
+const minuteSeconds = 60;
+
+/**
+ * The decimals of an amount by its two spellings, because its currency may be gone from the
+ * configuration.
+ */
+export function decimalOf({ amount, amountUnits }: Pick<TransactionRow, "amount" | "amountUnits">): number {
+  const [whole = "", fraction = ""] = amount.split(".");
+  const digits = `${whole}${fraction}`.replace(/^0+/, "");
+  return fraction.length + amountUnits.length - digits.length;
+}
+
+function networkOf(row: TransactionRow, config: GatewayConfig): PayerFacts["network"] {
+  const [name, chain] = Object.entries(config.chains).find(([, one]) => one.network === row.network) ?? [row.network];
+  const preset = findChainPreset(chain?.preset ?? "");
+  const isToken = (config.currencies[row.currency]?.contract ?? "") !== "";
+  const confirmations = chain?.confirmations;
+  return {
+    name: preset?.name ?? name,
+    tokens: isToken ? (preset?.tokens ?? "") : "",
+    isTest: preset?.isTest ?? false,
+    confirmations: typeof confirmations === "number" ? confirmations : null,
+    finalMinutes: preset === undefined ? null : Math.ceil(preset.finalSeconds / minuteSeconds),
+  };
+}
+
+function othersOf({ config, store }: Service, row: TransactionRow): readonly Other[] {
+  const units = new Map<string, bigint>();
+  for (const { currency, leftUnits } of listOthersTo(store.database, row.id))
+    units.set(currency, (units.get(currency) ?? 0n) + leftUnits);
+  return [...units].map(([id, sum]) => {
+    const currency = config.currencies[id];
+    return currency === undefined
+      ? { amount: "", symbol: id }
+      : { amount: formatAmount(sum, currency.decimal), symbol: currency.symbol };
+  });
+}
+
+export function payerFacts(service: Service, row: TransactionRow, merchant: MerchantRow): PayerFacts {
+  const { config, store, clock } = service;
+  const currency = Object.hasOwn(config.currencies, row.currency) ? config.currencies[row.currency] : undefined;
+  const { network, receiverAddress: receiver } = row;
+  const contract = currency?.contract;
+  const seen = listCounted(store.database, row).filter(({ final }) => !final);
+  return {
+    shop: merchant.shownName === "" ? merchant.name : merchant.shownName,
+    contact: merchant.contact,
+    returnUrl: row.returnUrl !== "" && isAllowedOrigin(merchant.origins, row.returnUrl) ? row.returnUrl : "",
+    orderId: row.orderId,
+    network: networkOf(row, config),
+    ...{ symbol: currency?.symbol ?? row.currency, decimal: currency?.decimal ?? decimalOf(row) },
+    ...{ amount: row.amount, amountUnits: BigInt(row.amountUnits), toleranceUnits: BigInt(row.toleranceUnits) },
+    finalUnits: BigInt(row.amountReceivedUnits),
+    seenUnits: seen.reduce((sum, { units }) => sum + units, 0n),
+    confirmations: row.status === 0 ? service.confirmations(row.id) : null,
+    others: othersOf(service, row),
+    address: row.depositAddress,
+    linkFor: (units) =>
+      contract === undefined || units === 0n ? "" : familyOf(network).paymentUri({ network, contract, receiver, units }),
+    quote: row.quote === "" ? null : (JSON.parse(row.quote) as Quote),
+    ...{ status: row.status, isLate: row.late === 1 },
+    isOut: currency === undefined || service.outOfService(row.currency) !== "",
+    ...{ expiresAt: row.expiresAt, changedAt: row.changedAt, nowMs: clock() },
+    ...{ txHash: row.txHash, explorerUrl: explorerUrlOf(row, config) },
+  };
+}

@@ -1,0 +1,111 @@
+/**
+ * `merchant page`: a merchant's settings for the payer's page. They are the name to show, where a
+ * payer writes to, and the sites that may embed the page and take the payer back. Each change is
+ * one transaction with a line in the audit table, and a running gateway shows it at its next
+ * request.
+ */
+import { type Command, InvalidArgumentError } from "commander";
+import { type Refusal, refuse } from "../../base/fault.ts";
+import { originOf } from "../config/origin.ts";
+import { recordAct } from "../store/audit.ts";
+import { type MerchantPage, readMerchant, setMerchantPage } from "../store/merchants.ts";
+import { allowed, asOperator, type JsonOption, print, printJson } from "./command.ts";
+import type { Operator } from "./people.ts";
+import { withBoth } from "./words.ts";
+
+const originsMax = 16;
+
+export interface MerchantPageLine {
+  readonly shownName: string; // "" shows the merchant's name
+  readonly contact: string; // "" none
+  readonly origins: readonly string[];
+}
+
+export const pageLineOf = ({ shownName, contact, origins }: MerchantPage): MerchantPageLine => ({
+  ...{ shownName, contact },
+  origins: origins === "" ? [] : origins.split(" "),
+});
+
+/** A change: a field that is left out stays. */
+export type PageChange = Partial<MerchantPageLine>;
+
+/** Changes the settings. Harmless to call twice. Refuses GATEWAY_UNKNOWN_MERCHANT. */
+export function changePage(
+  by: Operator,
+  id: string,
+  change: PageChange,
+): { readonly ok: true; readonly page: MerchantPageLine } | Refusal {
+  return by.store.write((database) => {
+    const row = readMerchant(database, id);
+    if (row === undefined) return refuse("GATEWAY_UNKNOWN_MERCHANT");
+    const page = { ...pageLineOf(row), ...change };
+    const kept = { ...page, origins: [...new Set(page.origins)].slice(0, originsMax).join(" ") };
+    if (Object.keys(change).length > 0) {
+      setMerchantPage(database, id, kept);
+      recordAct(database, { at: by.nowMs, actor: "operator", act: "merchant page", subject: id, detail: JSON.stringify(change) });
+    }
+    return { ok: true, page: pageLineOf(kept) };
+  });
+}
+
+/** One line; "" if nothing is set. */
+export function describePage({ shownName, contact, origins }: MerchantPageLine): string {
+  const parts = [
+    shownName === "" ? "" : `shown as ${shownName}`,
+    contact === "" ? "" : `payers write to ${contact}`,
+    origins.length === 0 ? "" : `sites ${origins.join(" ")}`,
+  ];
+  return parts.filter((part) => part !== "").join(", ");
+}
+
+/** "" gives the setting up. */
+function shownName(text: string): string {
+  if (!/^[^\p{C}]{0,64}$/u.test(text)) throw new InvalidArgumentError("at most 64 visible characters");
+  return text.trim();
+}
+
+function contact(text: string): string {
+  const isPage = originOf(text) !== null && !/[\s\p{C}]/u.test(text);
+  const isMail = /^[^\s\p{C}@<>",;:]{1,64}@[a-z0-9-]+(?:\.[a-z0-9-]+)+$/iu.test(text);
+  if (text !== "" && (text.length > 254 || !(isPage || isMail)))
+    throw new InvalidArgumentError("an e-mail address, or a page that begins with https://");
+  return text;
+}
+
+function origin(text: string, before: readonly string[] = []): readonly string[] {
+  const read = originOf(text);
+  if (read === null || read !== text.replace(/\/$/, ""))
+    throw new InvalidArgumentError("a site such as https://shop.example.com, without a path");
+  return [...before, read];
+}
+
+interface PageOptions extends JsonOption {
+  readonly shownName?: string;
+  readonly contact?: string;
+  readonly origin?: readonly string[];
+  readonly origins: boolean; // false after --no-origins
+}
+
+function page(id: string, options: PageOptions): void {
+  const { shownName, contact, origin = options.origins ? undefined : [] } = options;
+  const change: PageChange = {
+    ...(shownName === undefined ? {} : { shownName }),
+    ...(contact === undefined ? {} : { contact }),
+    ...(origin === undefined ? {} : { origins: origin }),
+  };
+  asOperator(options, (by) => {
+    const changed = changePage(by, id, change);
+    if (!allowed(changed)) return;
+    if (options.json === true) printJson({ merchantId: id, ...changed.page });
+    else print(describePage(changed.page) || `${id} shows its name on the payer's page, and nothing else is set.`);
+  });
+}
+
+export function addMerchantPageCommand(merchant: Command): void {
+  withBoth(merchant.command("page").description("what payers see of one: name, contact, its own sites").argument("<merchantId>"))
+    .option("--shown-name <name>", 'the name to show; "" shows its name', shownName)
+    .option("--contact <address>", 'where payers write to: an e-mail address or a page; "" nowhere', contact)
+    .option("--origin <site>", "may embed the page and take the payer back; again for each, in the place of those before", origin)
+    .option("--no-origins", "none may")
+    .action(page);
+}

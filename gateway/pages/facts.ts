@@ -1,0 +1,45 @@
+/**
+ * All that the payer's page knows: one request for a deposit, as plain values. Nothing of it is
+ * more than the payer may know.
+ */
+import type { Quote } from "../config/fiat.ts";
+
+export interface PayerFacts {
+  readonly shop: string; // name to show
+  readonly contact: string; // an e-mail address or a page; "" none
+  readonly returnUrl: string; // the way back to the shop; "" none
+  readonly orderId: string; // the shop's own reference
+  readonly network: {
+    readonly name: string; // in words
+    readonly tokens: string; // "TRC-20"; "" for a coin, or without such a word
+    readonly isTest: boolean;
+    readonly confirmations: number | null; // null: the chain says which blocks are final
+    readonly finalMinutes: number | null; // usual time until then; null if unknown
+  };
+  readonly symbol: string;
+  readonly decimal: number;
+  readonly amount: string; // canonical text of `amountUnits`
+  readonly amountUnits: bigint;
+  readonly toleranceUnits: bigint; // so much may be missing
+  readonly finalUnits: bigint; // paid and final
+  readonly seenUnits: bigint; // paid and in a block that is not final
+  readonly confirmations: number | null; // of the seen part; null if unknown
+  readonly others: readonly Other[];
+  readonly address: string;
+  readonly linkFor: (units: bigint) => string; // for wallets; "" where the chain has none
+  readonly quote: Quote | null;
+  readonly status: 0 | 1 | 2;
+  readonly isLate: boolean; // money came after the end
+  readonly isOut: boolean; // the gateway cannot confirm this currency now
+  readonly expiresAt: number;
+  readonly changedAt: number;
+  readonly nowMs: number;
+  readonly txHash: string;
+  readonly explorerUrl: string;
+}
+
+/** Another coin than the request's, at its address. */
+export interface Other {
+  readonly amount: string; // "" if its decimals are unknown
+  readonly symbol: string;
+}

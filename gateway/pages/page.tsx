@@ -1,0 +1,329 @@
+/**
+ * The payer's page as HTML, whole without any script. Network, amount and address stand in this
+ * order while money is asked for; else the outcome and what to do now. Every text goes through the
+ * renderer, which escapes it.
+ */
+import type { ComponentChildren, VNode } from "preact";
+import { renderToStaticMarkup } from "preact-render-to-string";
+import { formatAmount } from "../../protocol/amount.ts";
+import type { Language } from "../answer/language.ts";
+import type { PayerFacts } from "./facts.ts";
+import { fiatText, timeText } from "./format.ts";
+import { Contact, Copy, Groups, Sign, type Tone } from "./parts.tsx";
+import { Qr } from "./qr.tsx";
+import { asksForMoney, dueUnits, isOver, lookSeconds, markOf, type PayerState, stateOf, sumUnits } from "./state.ts";
+import { type Figures, type Words, wordsIn } from "./words.ts";
+
+export interface Dress {
+  readonly language: Language;
+  readonly version: string; // of style sheet and script
+}
+
+interface View {
+  readonly facts: PayerFacts;
+  readonly state: PayerState;
+  readonly figures: Figures;
+  readonly words: Words;
+  readonly language: Language;
+}
+
+const tones: Readonly<Record<PayerState, Tone>> = {
+  ...{ waiting: "wait", seen: "wait", short: "care", over: "good", completed: "good", expired: "stop" },
+  ...{ expiredWithMoney: "care", late: "care", otherCoin: "care", outOfService: "stop" },
+};
+
+/** States in which the payer needs a person of the shop. */
+const needsShop: ReadonlySet<PayerState> = new Set(["over", "expiredWithMoney", "late", "otherCoin"]);
+
+const minuteMs = 60_000;
+
+function figuresOf(facts: PayerFacts, language: Language): Figures {
+  const { symbol, decimal, network, amountUnits } = facts;
+  const say = (units: bigint): string => `${formatAmount(units, decimal)} ${symbol}`;
+  const over = facts.finalUnits - amountUnits;
+  return {
+    ...{ shop: facts.shop, symbol, network: network.name, amount: `${facts.amount} ${symbol}`, sum: say(sumUnits(facts)) },
+    ...{ missing: say(dueUnits(facts)), over: say(over > 0n ? over : 0n), end: timeText(language, facts.expiresAt) },
+    others: facts.others.map((other) => `${other.amount} ${other.symbol}`.trim()).join(", "),
+    ...{ confirmations: facts.confirmations, confirmationsNeeded: network.confirmations, finalMinutes: network.finalMinutes },
+    isOpen: !isOver(facts),
+  };
+}
+
+/** The page of one request. */
+export function renderPage(facts: PayerFacts, { language, version }: Dress): string {
+  const state = stateOf(facts);
+  const words = wordsIn[language];
+  const view: View = { facts, state, figures: figuresOf(facts, language), words, language };
+  const seconds = lookSeconds(facts);
+  return documentOf(
+    { language, version, title: `${words.states[state].title(view.figures)} · ${words.pageTitle(view.figures)}` },
+    <>
+      <Top {...view} />
+      <main id="live" data-mark={markOf(facts)} data-look={String(seconds)} data-now={String(facts.nowMs)}>
+        <Status {...view} />
+        {asksForMoney(facts, state) ? <Pay {...view} /> : <Outcome {...view} />}
+        <Foot {...view} />
+      </main>
+      <p id="said" class="unseen" role="status" />
+      <p id="lost" class="lost" hidden>
+        {words.connectionLost}
+      </p>
+      {seconds === 4 ? (
+        <noscript>
+          <p class="foot">{words.reloads}</p>
+        </noscript>
+      ) : null}
+    </>,
+    seconds === 4,
+  );
+}
+
+/** A page that says one thing: always of the same form. */
+export function renderNotice(which: "notFound" | "tooMany", { language, version }: Dress): string {
+  const [title, text] = wordsIn[language][which];
+  return documentOf(
+    { language, version, title },
+    <main>
+      <section class="status stop">
+        <Sign tone="stop" />
+        <h1>{title}</h1>
+        <p>{text}</p>
+      </section>
+    </main>,
+    false,
+  );
+}
+
+interface Head extends Dress {
+  readonly title: string;
+}
+
+function documentOf({ language, version, title }: Head, body: ComponentChildren, reloads: boolean): string {
+  const page = (
+    <html lang={language}>
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="robots" content="noindex" />
+        <meta name="color-scheme" content="light dark" />
+        {reloads ? (
+          <noscript>
+            <meta http-equiv="refresh" content="15" />
+          </noscript>
+        ) : null}
+        <title>{title}</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href={`page.css?v=${version}`} />
+        <script src={`page.js?v=${version}`} defer />
+      </head>
+      <body>{body}</body>
+    </html>
+  );
+  return `<!doctype html>${renderToStaticMarkup(page)}`;
+}
+
+function Top({ facts, figures, words, language }: View): VNode {
+  const other: Language = language === "en" ? "tr" : "en";
+  return (
+    <header class="top">
+      <h1>{words.pay(figures)}</h1>
+      <a href={`?lang=${other}`} lang={other} hreflang={other}>
+        {words.otherLanguage}
+      </a>
+      {facts.network.isTest ? <p class="test">{words.testNetwork}</p> : null}
+    </header>
+  );
+}
+
+/** The state in words, with the time left while the payer can still act. */
+function Status({ facts, state, figures, words, language }: View): VNode {
+  const { title, text, now } = words.states[state];
+  const sentence = text(figures);
+  const asks = asksForMoney(facts, state);
+  return (
+    <section class={`status ${tones[state]}${asks ? " brief" : ""}`}>
+      <Sign tone={tones[state]} />
+      <h2>{title(figures)}</h2>
+      {asks ? <Left facts={facts} words={words} /> : null}
+      {sentence === "" ? null : <p>{withTime(sentence, figures.end, <Moment language={language} atMs={facts.expiresAt} />)}</p>}
+      <p class="now">{now(figures)}</p>
+      {needsShop.has(state) ? <Write {...{ facts, words }} /> : null}
+    </section>
+  );
+}
+
+/** The sentence with its time as an element, which the script turns into the reader's zone. */
+function withTime(sentence: string, time: string, element: VNode): ComponentChildren {
+  const [before = "", after] = sentence.split(time);
+  return after === undefined ? sentence : [before, element, after];
+}
+
+function Left({ facts, words }: Pick<View, "facts" | "words">): VNode {
+  const minutes = Math.floor((facts.expiresAt - facts.nowMs) / minuteMs);
+  return (
+    <p class="left" data-end={String(facts.expiresAt)} data-many={words.minutesLeft} data-last={words.lastMinute}>
+      {minutes < 1 ? words.lastMinute : words.minutesLeft.replace("{}", String(minutes))}
+    </p>
+  );
+}
+
+function Write({ facts, words }: Pick<View, "facts" | "words">): VNode {
+  const { shop, contact, orderId } = facts;
+  return (
+    <p class="write">
+      {contact === "" ? (
+        words.noContact(shop)
+      ) : (
+        <>
+          {words.writeTo(shop)} <Contact contact={contact} orderId={orderId} />.
+        </>
+      )}{" "}
+      {words.nameOrder} <strong class="order">{orderId}</strong>
+    </p>
+  );
+}
+
+/** What to send, where. */
+function Pay(view: View): VNode {
+  const { facts, state, figures, words, language } = view;
+  const due = dueUnits(facts);
+  const { quote, network, symbol } = facts;
+  const price = quote === null ? "" : fiatText(language, quote.price, quote.fiatCurrency);
+  return (
+    <section class="pay">
+      <div class="network">
+        <h3>{words.network}</h3>
+        <p class="network-name">
+          {network.name}
+          {network.tokens === "" ? null : <span class="tokens">{network.tokens}</span>}
+        </p>
+        <p class="only">{words.networkOnly(figures)}</p>
+      </div>
+      <div class="amount">
+        <h3>{state === "short" ? words.amountLeft : words.amount}</h3>
+        <p class="sum">
+          <span id="amount">{formatAmount(due, facts.decimal)}</span> {symbol}
+        </p>
+        {quote === null || state === "short" ? null : (
+          <p class="fiat">{words.price(fiatText(language, quote.fiatAmount, quote.fiatCurrency), price, symbol)}</p>
+        )}
+        <Copy of="amount" label={words.copyAmount} words={words} />
+      </div>
+      <div class="address">
+        <h3>{words.address}</h3>
+        <Groups address={facts.address} id="address" />
+        <Copy of="address" label={words.copyAddress} words={words} />
+      </div>
+      <Faces facts={facts} words={words} link={facts.linkFor(due)} />
+    </section>
+  );
+}
+
+/** The code's two faces. Radio buttons switch them, so that it works without script. */
+function Faces({ facts, words, link }: Pick<View, "facts" | "words"> & { readonly link: string }): VNode {
+  const address = <Qr text={facts.address} label={words.qrAddress} />;
+  if (link === "") return <div class="faces">{address}</div>;
+  return (
+    <fieldset class="faces">
+      <legend class="unseen">{words.qrFaces}</legend>
+      <input type="radio" name="face" id="face-address" checked />
+      <label for="face-address">{words.faceAddress}</label>
+      <input type="radio" name="face" id="face-link" />
+      <label for="face-link">{words.faceLink}</label>
+      <div class="face face-address">{address}</div>
+      <div class="face face-link">
+        <Qr text={link} label={words.qrLink} />
+        <p class="hint">{words.linkHint}</p>
+        <a class="wallet" href={link}>
+          {words.openWallet}
+        </a>
+      </div>
+    </fieldset>
+  );
+}
+
+/** What was paid, as a receipt where there is something to show. */
+function Outcome(view: View): VNode | null {
+  const { facts, figures, words, language, state } = view;
+  const isPaid = facts.status === 1;
+  const hasMoney = sumUnits(facts) > 0n;
+  const back = facts.returnUrl;
+  if (!hasMoney && back === "") return null;
+  return (
+    <section class="outcome">
+      {back === "" || state === "seen" ? null : (
+        <a class="back" href={back} target="_top" rel="noopener">
+          {words.back(facts.shop)}
+        </a>
+      )}
+      {hasMoney ? (
+        <>
+          <h3>{isPaid ? words.receipt : words.payment}</h3>
+          <dl>
+            <dt>{words.paid}</dt>
+            <dd>{figures.sum}</dd>
+            <dt>{words.asked}</dt>
+            <dd>{figures.amount}</dd>
+            <dt>{words.network}</dt>
+            <dd>{`${facts.network.name} ${facts.network.tokens}`.trim()}</dd>
+            <dt>{words.when}</dt>
+            <dd>
+              <Moment language={language} atMs={facts.changedAt} />
+            </dd>
+            <dt>{words.address}</dt>
+            <dd>
+              <Groups address={facts.address} id="address" />
+            </dd>
+            {facts.txHash === "" ? null : (
+              <>
+                <dt>{words.transaction}</dt>
+                <dd>
+                  <code class="hash">{facts.txHash}</code>
+                  {facts.explorerUrl === "" ? null : (
+                    <a href={facts.explorerUrl} target="_blank" rel="noopener noreferrer">
+                      {words.inExplorer}
+                    </a>
+                  )}
+                </dd>
+              </>
+            )}
+          </dl>
+        </>
+      ) : null}
+    </section>
+  );
+}
+
+/** In UTC; the script writes the reader's own zone. */
+function Moment({ language, atMs }: { readonly language: Language; readonly atMs: number }): VNode {
+  return <time dateTime={new Date(atMs).toISOString()}>{timeText(language, atMs)}</time>;
+}
+
+function Foot({ facts, state, words, language }: View): VNode {
+  return (
+    <footer class="foot">
+      <p>
+        {words.order} <strong class="order">{facts.orderId}</strong>
+        {asksForMoney(facts, state) ? (
+          <>
+            {" · "}
+            {words.payBy} <Moment language={language} atMs={facts.expiresAt} />
+          </>
+        ) : null}
+      </p>
+      {needsShop.has(state) || facts.contact === "" ? null : (
+        <p>
+          {words.writeTo(facts.shop)} <Contact contact={facts.contact} orderId={facts.orderId} />
+        </p>
+      )}
+      {facts.returnUrl !== "" && (state === "seen" || asksForMoney(facts, state)) ? (
+        <p>
+          <a href={facts.returnUrl} target="_top" rel="noopener">
+            {words.back(facts.shop)}
+          </a>
+        </p>
+      ) : null}
+    </footer>
+  );
+}

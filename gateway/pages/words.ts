@@ -1,0 +1,283 @@
+/**
+ * Every text of the payer's page in English and Turkish, in one table. Each state has a title, a
+ * sentence about the money, and what the payer does now.
+ */
+import type { Language } from "../answer/language.ts";
+import type { PayerState } from "./state.ts";
+
+/** The words and numbers that the sentences name; amounts carry their symbol. */
+export interface Figures {
+  readonly shop: string;
+  readonly symbol: string;
+  readonly network: string;
+  readonly amount: string; // asked for
+  readonly sum: string; // has come, final or not
+  readonly missing: string;
+  readonly over: string;
+  readonly others: string; // other coins; "" none
+  readonly end: string; // a time with its zone
+  readonly confirmations: number | null;
+  readonly confirmationsNeeded: number | null;
+  readonly finalMinutes: number | null;
+  readonly isOpen: boolean;
+}
+
+type Sentence = (figures: Figures) => string;
+
+interface StateWords {
+  readonly title: Sentence;
+  readonly text: Sentence; // "" where amount and address say it all
+  readonly now: Sentence;
+}
+
+export interface Words {
+  readonly pageTitle: Sentence;
+  readonly pay: Sentence;
+  readonly otherLanguage: string;
+  readonly network: string;
+  readonly networkOnly: Sentence;
+  readonly testNetwork: string;
+  readonly amount: string;
+  readonly amountLeft: string;
+  readonly price: (fiat: string, price: string, symbol: string) => string;
+  readonly address: string;
+  readonly copyAmount: string;
+  readonly copyAddress: string;
+  readonly copied: string;
+  readonly qrFaces: string;
+  readonly faceAddress: string;
+  readonly faceLink: string;
+  readonly qrAddress: string;
+  readonly qrLink: string;
+  readonly linkHint: string;
+  readonly openWallet: string;
+  readonly minutesLeft: string; // {} is the number
+  readonly lastMinute: string;
+  readonly payBy: string;
+  readonly order: string;
+  readonly writeTo: (shop: string) => string;
+  readonly nameOrder: string; // the order follows
+  readonly noContact: (shop: string) => string;
+  readonly back: (shop: string) => string;
+  readonly receipt: string;
+  readonly paid: string;
+  readonly asked: string;
+  readonly payment: string;
+  readonly when: string;
+  readonly transaction: string;
+  readonly inExplorer: string;
+  readonly reloads: string;
+  readonly connectionLost: string;
+  readonly notFound: readonly [title: string, text: string];
+  readonly tooMany: readonly [title: string, text: string];
+  readonly states: Readonly<Record<PayerState, StateWords>>;
+}
+
+const en: Words = {
+  pageTitle: ({ shop, amount, network }) => `Pay ${shop}: ${amount} on ${network}`,
+  pay: ({ shop }) => `Pay ${shop}`,
+  otherLanguage: "Türkçe",
+  network: "Network",
+  networkOnly: ({ symbol, network }) => `Send only ${symbol}, and only on ${network}. Anything else may be lost.`,
+  testNetwork: "Test network: its coins are worth nothing.",
+  amount: "Amount",
+  amountLeft: "Still to send",
+  price: (fiat, price, symbol) => `${fiat}, at ${price} for 1 ${symbol}`,
+  address: "Address",
+  copyAmount: "Copy amount",
+  copyAddress: "Copy address",
+  copied: "Copied",
+  qrFaces: "QR code",
+  faceAddress: "Address",
+  faceLink: "Wallet link",
+  qrAddress: "QR code of the address",
+  qrLink: "QR code of the wallet link",
+  linkHint: "The link holds amount and address. Compare both in your wallet before you send.",
+  openWallet: "Open in a wallet",
+  minutesLeft: "{} min left",
+  lastMinute: "less than a minute left",
+  payBy: "Pay by",
+  order: "Order",
+  writeTo: (shop) => `Write to ${shop}:`,
+  nameOrder: "Name your order:",
+  noContact: (shop) => `Write to ${shop} in the way you know it.`,
+  back: (shop) => `Back to ${shop}`,
+  receipt: "Receipt",
+  paid: "Paid",
+  asked: "Asked for",
+  payment: "Your payment",
+  when: "When",
+  transaction: "Transaction",
+  inExplorer: "Look at it in a public explorer",
+  reloads: "Without script this page reloads every 15 seconds.",
+  connectionLost: "No connection. The page tries again by itself.",
+  notFound: ["There is no such payment", "Check the address, or go back to the shop and open the payment again."],
+  tooMany: ["Too many requests", "Wait a minute, then reload this page. A payment that you sent is not lost."],
+  states: {
+    waiting: {
+      title: () => "Waiting for your payment",
+      text: () => "",
+      now: () => "This page shows the payment by itself as soon as it is seen.",
+    },
+    seen: {
+      title: () => "Payment seen",
+      text: (figures) => `${figures.sum} came in. ${seenEn(figures)}`,
+      now: () => "You have done your part. You may close this page.",
+    },
+    short: {
+      title: ({ missing }) => `${missing} missing`,
+      text: ({ sum, amount }) => `${sum} of ${amount} came in.`,
+      now: ({ missing }) => `Send the missing ${missing} to the same address.`,
+    },
+    over: {
+      title: () => "Paid, and more than asked for",
+      text: ({ sum, over }) => `${sum} came in, ${over} more than asked for.`,
+      now: ({ over }) => `Your order is paid. To have the ${over} back, write to the shop.`,
+    },
+    completed: {
+      title: () => "Paid",
+      text: ({ sum }) => `${sum} came in, and nothing can undo it.`,
+      now: () => "You may go back to the shop, or close this page.",
+    },
+    expired: {
+      title: () => "The time to pay is over",
+      text: ({ end }) => `No payment was seen by ${end}.`,
+      now: () => "Do not send anything to this address any more. Order again in the shop.",
+    },
+    expiredWithMoney: {
+      title: () => "Too little came in time",
+      text: ({ sum, amount, end }) => `${sum} of ${amount} came in by ${end}.`,
+      now: () => "Do not send more. Write to the shop: it has your money, and decides with you.",
+    },
+    late: {
+      title: () => "The payment came too late",
+      text: ({ sum, end }) => `${sum} came in, after the end at ${end} in whole or in part.`,
+      now: () => "Do not send more. Write to the shop: it has your money, and decides with you.",
+    },
+    otherCoin: {
+      title: () => "Another coin came",
+      text: ({ others, symbol }) => `${others} came in, but this order is paid in ${symbol}.`,
+      now: ({ isOpen, amount }) =>
+        isOpen
+          ? `The order is still open: send ${amount}. About the other coin write to the shop.`
+          : "Do not send more. Write to the shop about the coin that came.",
+    },
+    outOfService: {
+      title: ({ symbol }) => `${symbol} is out of service`,
+      text: ({ symbol }) => `Payments in ${symbol} cannot be confirmed right now.`,
+      now: () => "Please do not send now. If you have sent already, nothing is lost: it counts when the service is back.",
+    },
+  },
+};
+
+function seenEn({ confirmations, confirmationsNeeded, finalMinutes }: Figures): string {
+  if (confirmationsNeeded !== null) return `${confirmations ?? 0} of ${confirmationsNeeded} confirmations.`;
+  if (finalMinutes === null) return "The network still confirms it.";
+  return `The network confirms it, usually within ${finalMinutes} min.`;
+}
+
+const tr: Words = {
+  pageTitle: ({ shop, amount, network }) => `${shop} ödemesi: ${network} üzerinde ${amount}`,
+  pay: ({ shop }) => `${shop} ödemesi`,
+  otherLanguage: "English",
+  network: "Ağ",
+  networkOnly: ({ symbol, network }) =>
+    `Yalnızca ${symbol} ve yalnızca ${network} ağında gönderin. Başka her gönderim kaybolabilir.`,
+  testNetwork: "Test ağı: buradaki coinlerin değeri yoktur.",
+  amount: "Tutar",
+  amountLeft: "Gönderilecek kalan",
+  price: (fiat, price, symbol) => `${fiat}; 1 ${symbol} = ${price}`,
+  address: "Adres",
+  copyAmount: "Tutarı kopyala",
+  copyAddress: "Adresi kopyala",
+  copied: "Kopyalandı",
+  qrFaces: "Karekod",
+  faceAddress: "Adres",
+  faceLink: "Cüzdan linki",
+  qrAddress: "Adresin karekodu",
+  qrLink: "Cüzdan linkinin karekodu",
+  linkHint: "Link tutarı ve adresi içerir. Göndermeden önce ikisini de cüzdanınızda karşılaştırın.",
+  openWallet: "Cüzdanda aç",
+  minutesLeft: "{} dk kaldı",
+  lastMinute: "bir dakikadan az kaldı",
+  payBy: "Son ödeme",
+  order: "Sipariş",
+  writeTo: (shop) => `${shop} iletişim:`,
+  nameOrder: "Sipariş numaranızı belirtin:",
+  noContact: (shop) => `${shop} ile bildiğiniz yoldan iletişime geçin.`,
+  back: (shop) => `Mağazaya dön: ${shop}`,
+  receipt: "Makbuz",
+  paid: "Ödenen",
+  asked: "İstenen",
+  payment: "Ödemeniz",
+  when: "Zaman",
+  transaction: "İşlem",
+  inExplorer: "Açık bir blok gezgininde görüntüle",
+  reloads: "Betik kapalıysa bu sayfa her 15 saniyede bir yenilenir.",
+  connectionLost: "Bağlantı yok. Sayfa kendiliğinden yeniden dener.",
+  notFound: ["Böyle bir ödeme yok", "Adresi kontrol edin ya da mağazaya dönüp ödemeyi yeniden açın."],
+  tooMany: ["Çok fazla istek", "Bir dakika bekleyip sayfayı yenileyin. Gönderdiğiniz ödeme kaybolmaz."],
+  states: {
+    waiting: {
+      title: () => "Ödemeniz bekleniyor",
+      text: () => "",
+      now: () => "Ödeme görülür görülmez bu sayfa kendiliğinden gösterir.",
+    },
+    seen: {
+      title: () => "Ödeme görüldü",
+      text: (figures) => `${figures.sum} geldi. ${seenTr(figures)}`,
+      now: () => "Sizin yapacağınız başka bir şey yok. Bu sayfayı kapatabilirsiniz.",
+    },
+    short: {
+      title: ({ missing }) => `${missing} eksik`,
+      text: ({ sum, amount }) => `İstenen: ${amount}. Gelen: ${sum}.`,
+      now: ({ missing }) => `Eksik kalan ${missing} tutarını aynı adrese gönderin.`,
+    },
+    over: {
+      title: () => "Ödendi, istenenden fazlası geldi",
+      text: ({ sum, over }) => `${sum} geldi, istenenden ${over} fazla.`,
+      now: ({ over }) => `Siparişiniz ödendi. Fazla gelen ${over} için mağazaya yazın.`,
+    },
+    completed: {
+      title: () => "Ödendi",
+      text: ({ sum }) => `${sum} geldi ve artık geri alınamaz.`,
+      now: () => "Mağazaya dönebilir ya da bu sayfayı kapatabilirsiniz.",
+    },
+    expired: {
+      title: () => "Ödeme süresi doldu",
+      text: ({ end }) => `Son ödeme zamanına (${end}) kadar ödeme görülmedi.`,
+      now: () => "Bu adrese artık bir şey göndermeyin. Mağazada yeniden sipariş verin.",
+    },
+    expiredWithMoney: {
+      title: () => "Süresinde eksik ödeme geldi",
+      text: ({ sum, amount, end }) => `İstenen: ${amount}. ${end} itibarıyla gelen: ${sum}.`,
+      now: () => "Daha fazla göndermeyin. Mağazaya yazın: paranız orada, ne olacağına birlikte karar verirsiniz.",
+    },
+    late: {
+      title: () => "Ödeme geç geldi",
+      text: ({ sum, end }) => `${sum} geldi; tamamı ya da bir kısmı son zamandan (${end}) sonra.`,
+      now: () => "Daha fazla göndermeyin. Mağazaya yazın: paranız orada, ne olacağına birlikte karar verirsiniz.",
+    },
+    otherCoin: {
+      title: () => "Başka bir coin geldi",
+      text: ({ others, symbol }) => `${others} geldi; oysa bu sipariş ${symbol} ile ödenir.`,
+      now: ({ isOpen, amount }) =>
+        isOpen
+          ? `Sipariş hâlâ açık: ${amount} gönderin. Gelen diğer coin için mağazaya yazın.`
+          : "Daha fazla göndermeyin. Gelen coin için mağazaya yazın.",
+    },
+    outOfService: {
+      title: ({ symbol }) => `${symbol} şu anda hizmet dışı`,
+      text: ({ symbol }) => `${symbol} ödemeleri şu anda doğrulanamıyor.`,
+      now: () => "Lütfen şimdi göndermeyin. Gönderdiyseniz kaybolmaz: hizmet dönünce sayılır.",
+    },
+  },
+};
+
+function seenTr({ confirmations, confirmationsNeeded, finalMinutes }: Figures): string {
+  if (confirmationsNeeded !== null) return `${confirmationsNeeded} onaydan ${confirmations ?? 0} tanesi tamam.`;
+  if (finalMinutes === null) return "Ağ onaylamayı sürdürüyor.";
+  return `Ağ onaylıyor; genellikle ${finalMinutes} dk içinde biter.`;
+}
+
+export const wordsIn: Readonly<Record<Language, Words>> = { en, tr };

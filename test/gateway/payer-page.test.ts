@@ -1,0 +1,189 @@
+/**
+ * The payer's page as HTML: each of ten states in both languages, every text escaped, and nothing
+ * on it that a payer may not know. Kinds of public reports: btcpayserver/btcpayserver 4303 and 7212
+ * (payers of an expired invoice do not learn whom to ask).
+ */
+import { describe, expect, it } from "vitest";
+import { decimalOf } from "../../gateway/api/payer-facts.ts";
+import type { PayerFacts } from "../../gateway/pages/facts.ts";
+import { renderNotice, renderPage } from "../../gateway/pages/page.tsx";
+import { groupsOf } from "../../gateway/pages/parts.tsx";
+import { asksForMoney, lookSeconds, markOf, type PayerState, payerStates, stateOf } from "../../gateway/pages/state.ts";
+
+const nowMs = Date.parse("2026-01-02T03:04:05.678Z");
+const address = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
+const base: PayerFacts = {
+  ...{ shop: "Corner Shop", contact: "help@shop.example.com", returnUrl: "https://shop.example.com/thanks", orderId: "in-1042" },
+  network: { name: "Ethereum", tokens: "", isTest: false, confirmations: 12, finalMinutes: 16 },
+  ...{ symbol: "ETH", decimal: 2, amount: "10", amountUnits: 1000n, toleranceUnits: 0n },
+  ...{ finalUnits: 0n, seenUnits: 0n, confirmations: null, others: [], address, quote: null },
+  linkFor: (units) => `ethereum:${address}@1?value=${units}`,
+  ...{
+    status: 0,
+    isLate: false,
+    isOut: false,
+    expiresAt: nowMs + 3_600_000,
+    changedAt: nowMs,
+    nowMs,
+    txHash: "",
+    explorerUrl: "",
+  },
+};
+const ended = { status: 2, expiresAt: nowMs - 60_000 } as const;
+
+/** The facts of each state, and words of the page in both languages. */
+const table: Readonly<Record<PayerState, readonly [Partial<PayerFacts>, en: readonly string[], tr: readonly string[]]>> = {
+  waiting: [{}, ["Waiting for your payment", "60 min left", "10</span> ETH"], ["Ödemeniz bekleniyor", "60 dk kaldı"]],
+  seen: [
+    { seenUnits: 1000n, confirmations: 3 },
+    ["Payment seen", "3 of 12 confirmations", "10 ETH came in"],
+    ["Ödeme görüldü", "12 onaydan 3 tanesi"],
+  ],
+  short: [
+    { finalUnits: 600n, seenUnits: 100n },
+    ["3 ETH missing", "7 ETH of 10 ETH", "Send the missing 3 ETH to the same address", "?value=300"],
+    ["3 ETH eksik", "Eksik kalan 3 ETH tutarını aynı adrese gönderin"],
+  ],
+  over: [
+    { status: 1, finalUnits: 1250n },
+    ["2.5 ETH more than asked for", "help@shop.example.com", "Back to Corner Shop"],
+    ["istenenden 2.5 ETH fazla", "help@shop.example.com"],
+  ],
+  completed: [
+    { status: 1, finalUnits: 1000n, txHash: "0xabc", explorerUrl: "https://etherscan.io/tx/0xabc" },
+    ["Paid", "Receipt", "Back to Corner Shop", "0xabc", "https://etherscan.io/tx/0xabc"],
+    ["Ödendi", "Makbuz", "Mağazaya dön"],
+  ],
+  expired: [ended, ["The time to pay is over", "Do not send anything"], ["Ödeme süresi doldu", "bir şey göndermeyin"]],
+  expiredWithMoney: [
+    { ...ended, finalUnits: 700n },
+    ["Too little came in time", "7 ETH of 10 ETH", "help@shop.example.com", "in-1042"],
+    ["Süresinde eksik ödeme geldi", "help@shop.example.com", "in-1042"],
+  ],
+  late: [
+    { ...ended, finalUnits: 1000n, isLate: true },
+    ["The payment came too late", "help@shop.example.com"],
+    ["Ödeme geç geldi", "help@shop.example.com"],
+  ],
+  otherCoin: [
+    { others: [{ amount: "12", symbol: "USDC" }] },
+    ["Another coin came", "12 USDC came in", "The order is still open: send 10 ETH"],
+    ["Başka bir coin geldi", "12 USDC geldi", "Sipariş hâlâ açık: 10 ETH gönderin"],
+  ],
+  outOfService: [
+    { isOut: true },
+    ["ETH is out of service", "Please do not send now"],
+    ["ETH şu anda hizmet dışı", "göndermeyin"],
+  ],
+};
+
+const dress = { language: "en", version: "v1" } as const;
+
+describe("the payer's page", () => {
+  for (const state of payerStates) {
+    const [change, en, tr] = table[state];
+    const facts = { ...base, ...change };
+    it(`the payer's page is in the state ${state}, and says so in English and Turkish`, () => {
+      expect(stateOf(facts)).toBe(state);
+      for (const [language, parts] of [
+        ["en", en],
+        ["tr", tr],
+      ] as const) {
+        const page = renderPage(facts, { ...dress, language });
+        expect(page).toMatch(new RegExp(`^<!doctype html><html lang="${language}">`));
+        for (const part of parts) expect(page).toContain(part);
+        const asks = asksForMoney(facts, state);
+        expect(page.includes('id="amount"')).toBe(asks);
+        expect(page.includes('<svg class="qr"')).toBe(asks);
+        expect(page).not.toMatch(/undefined|\[object|NaN|<script>|\son[a-z]+=|\sstyle=/);
+      }
+    });
+  }
+
+  it("the payer's page has the words of the two languages apart", () => {
+    for (const [change] of Object.values(table)) {
+      const [en, tr] = (["en", "tr"] as const).map((language) => renderPage({ ...base, ...change }, { ...dress, language }));
+      const titleOf = (page: string | undefined): string => /<h2>(.*?)<\/h2>/.exec(page ?? "")?.[1] ?? "";
+      expect(titleOf(en)).not.toBe("");
+      expect(titleOf(en)).not.toBe(titleOf(tr));
+    }
+  });
+
+  it("the payer's page escapes what shops and operators write", () => {
+    const script = `<script>alert("1")</script>`;
+    const evil = {
+      ...{ shop: script, contact: `https://x.example/"${script}`, orderId: script, returnUrl: `https://x.example/"${script}` },
+      ...{
+        others: [{ amount: script, symbol: script }],
+        symbol: script,
+        address: script,
+        txHash: script,
+        explorerUrl: `"${script}`,
+      },
+      linkFor: () => `ethereum:"${script}`,
+      network: { ...base.network, name: script, tokens: script },
+    };
+    for (const [change] of Object.values(table)) {
+      const page = renderPage({ ...base, ...change, ...evil }, dress);
+      expect(page).toContain("&lt;script>alert(");
+      expect(page).not.toContain("<script>");
+      expect(page).not.toContain('"<');
+    }
+  });
+
+  it("the payer's page asks for nothing after the end, also while the request is still open", () => {
+    const over = { ...base, expiresAt: nowMs };
+    expect([stateOf(over), lookSeconds(over)]).toEqual(["expired", 4]);
+    expect(stateOf({ ...over, seenUnits: 500n })).toBe("expiredWithMoney");
+    expect(stateOf({ ...over, seenUnits: 1000n })).toBe("seen");
+    expect(stateOf({ ...base, ...ended, seenUnits: 10n })).toBe("late");
+    expect(renderPage(over, dress)).not.toContain('id="address"');
+  });
+
+  it("the payer's page takes a tolerance as paid, and a credited short one as complete", () => {
+    expect(stateOf({ ...base, toleranceUnits: 10n, seenUnits: 990n })).toBe("seen");
+    expect(stateOf({ ...base, toleranceUnits: 10n, seenUnits: 989n })).toBe("short");
+    expect(stateOf({ ...base, status: 1, finalUnits: 990n })).toBe("completed");
+  });
+
+  it("the payer's page looks for changes while some may come, and its mark changes with what it shows", () => {
+    expect(Object.values(table).map(([change]) => lookSeconds({ ...base, ...change }))).toEqual([
+      4, 4, 4, 0, 0, 60, 60, 60, 4, 4,
+    ]);
+    const marks = Object.values(table).map(([change]) => markOf({ ...base, ...change }));
+    expect(new Set(marks).size).toBe(payerStates.length);
+    expect(markOf({ ...base, nowMs: nowMs + 60_000 })).toBe(markOf(base));
+    expect(markOf({ ...base, seenUnits: 1000n, confirmations: 1 })).not.toBe(
+      markOf({ ...base, seenUnits: 1000n, confirmations: 2 }),
+    );
+  });
+
+  it("the payer's page shows an address in groups with nothing between them", () => {
+    expect(groupsOf("0x9858EfFD232B4033")).toEqual(["0x", "9858", "EfFD", "232B", "4033"]);
+    expect(groupsOf("TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH").join("")).toBe("TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH");
+    const shown = /<code class="groups" id="address">(.*?)<\/code>/.exec(renderPage(base, dress))?.[1] ?? "";
+    expect(shown.replace(/<[^>]*>/g, "")).toBe(address);
+  });
+
+  it("the payer's page of a chain without links has one face, and the notice is always of one form", () => {
+    expect(renderPage({ ...base, linkFor: () => "" }, dress)).not.toContain("fieldset");
+    expect(renderPage(base, dress)).toContain("fieldset");
+    expect(renderNotice("notFound", dress)).toContain("There is no such payment");
+    expect(renderNotice("tooMany", { ...dress, language: "tr" })).toContain("Çok fazla istek");
+  });
+
+  it("the payer's page formats money by the language, exact at any length", () => {
+    const quote = { fiatCurrency: "TRY", fiatAmount: "12345678901234567890.5", price: "42.123456", priceUpdatedAt: "" } as const;
+    const [en, tr] = (["en", "tr"] as const).map((language) => renderPage({ ...base, quote }, { ...dress, language }));
+    expect(en).toContain("12,345,678,901,234,567,890.50");
+    expect(en).toContain("42.123456");
+    expect(tr).toContain("12.345.678.901.234.567.890,50");
+  });
+
+  it("an amount's two spellings say how many decimals its currency had", () => {
+    expect(decimalOf({ amount: "23.809524", amountUnits: "23809524" })).toBe(6);
+    expect(decimalOf({ amount: "0.5", amountUnits: "500000000000000000" })).toBe(18);
+    expect(decimalOf({ amount: "100", amountUnits: "100000000" })).toBe(6);
+    expect(decimalOf({ amount: "7", amountUnits: "7" })).toBe(0);
+  });
+});
