@@ -1,0 +1,49 @@
+/**
+ * `npm run pages [-- --out DIR]`: looks at the payer's page in each of its ten states, in two
+ * languages, light and dark, 360 and 1280 px wide: 80 looks. Each must be free of violations of
+ * WCAG 2.2 AA, must ask nobody but the gateway, and must not break the page's own policy.
+ */
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { payerStates } from "../../gateway/pages/state.ts";
+import { readCommandLine } from "../rig/command-line.ts";
+import { startStatesGateway } from "../rig/payer-states.ts";
+import { findChromium, noBrowser, openBrowser, openPage, violationsOf } from "./browser.ts";
+
+const { values } = readCommandLine({
+  name: "pages",
+  does: "Looks at the payer's page in a browser: ten states, two languages, light and dark, two widths.",
+  options: { out: { takes: "DIR", says: "keeps a picture of each look there" } },
+});
+
+const path = findChromium();
+if (path === null) {
+  process.stderr.write(`pages: ${noBrowser}\n`);
+  process.exit(3);
+}
+const { gateway, pathOf } = await startStatesGateway();
+const browser = await openBrowser(path);
+if (values.out !== undefined) mkdirSync(values.out, { recursive: true });
+let looks = 0;
+let problems = 0;
+let bytesMost = 0;
+for (const state of payerStates)
+  for (const language of ["en", "tr"] as const)
+    for (const scheme of ["light", "dark"] as const)
+      for (const width of [360, 1280]) {
+        const look = await openPage(browser, `${gateway.url}${pathOf[state]}`, { language, scheme, width });
+        const name = `${state}-${language}-${scheme}-${width}`;
+        const found = [...(await violationsOf(look.page)), ...look.problems];
+        for (const one of found) process.stderr.write(`pages: ${name}: ${one}\n`);
+        if (values.out !== undefined) await look.page.screenshot({ path: join(values.out, `${name}.png`), fullPage: true });
+        bytesMost = Math.max(bytesMost, look.bytes());
+        looks += 1;
+        problems += found.length;
+        await look.close();
+      }
+await browser.close();
+await gateway.close();
+process.stdout.write(
+  `pages: ${looks} looks, ${problems} problems, at most ${(bytesMost / 1024).toFixed(1)} KiB for the first page\n`,
+);
+process.exit(problems === 0 ? 0 : 1);
