@@ -14,7 +14,7 @@ const blockHashOf = (number: number): string => {
 };
 const rich = `0x${(10n ** 30n).toString(16).padStart(64, "0")}`;
 
-export interface BenchChain {
+interface BenchChain {
   /** Answers one JSON-RPC body, single or batch. */
   answer(body: string): string;
   /** Makes a block of everything received since the last. */

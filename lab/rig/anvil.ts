@@ -8,7 +8,7 @@ import { once } from "node:events";
 import { createRequire } from "node:module";
 import { createInterface } from "node:readline";
 
-export interface AnvilOptions {
+interface AnvilOptions {
   readonly port?: number; // default: any free one
   readonly chainId?: number; // default 31337
   readonly blockTimeMs?: number; // a block at this pace; default: a block for each transaction

@@ -100,7 +100,7 @@ export interface Answered {
   readonly body: ReturnType<typeof JSON.parse>; // a test reads what the service sent, of any shape
 }
 
-export interface Sent {
+interface Sent {
   readonly method?: string;
   readonly headers?: Record<string, string>;
   readonly body?: string | Uint8Array;
@@ -158,7 +158,7 @@ export function handmadeToken(
 export const encode = (text: string): string => Buffer.from(text, "utf8").toString("base64url");
 export const sha256 = (text: string | Uint8Array): string => createHash("sha256").update(text).digest("hex");
 
-export interface AgentKeyPairs {
+interface AgentKeyPairs {
   readonly signer: KeyObject;
   readonly link: KeyObject;
 }
@@ -170,7 +170,7 @@ export const newAgentKeys = (): AgentKeyPairs => ({
 
 const agentKeys = newAgentKeys();
 
-export function transcriptOf(
+function transcriptOf(
   gateway: Pick<TestGateway, "service" | "clock">,
   keyId: string,
   keys: AgentKeyPairs = agentKeys,

@@ -8,7 +8,7 @@ import { jobHashOf, transactionIdOf, zeroHash } from "../../protocol/identity.ts
 import type { Ack, Head, Job, Jobs, Welcome } from "../../protocol/messages.ts";
 
 /** The signer it talks to, and what its jobs say unless told otherwise. */
-export interface Known {
+interface Known {
   readonly agentId: string;
   readonly wallet: string;
   readonly merchant: string;

@@ -170,7 +170,7 @@ export function writeAhead(world: World): void {
  * Code that is not ours reads from the signed bytes exactly the approved payment, sent by the
  * account that it was bound to.
  */
-export function asApproved(world: World): void {
+function asApproved(world: World): void {
   const approved = new Map<string, Of<"APPROVED">>();
   const intents = new Map<string, { readonly intent: Of<"INTENT">; readonly yes: Of<"APPROVED"> | undefined }>();
   for (const record of of(world, "APPROVED", "INTENT", "SIGNED")) {
@@ -208,7 +208,7 @@ export function asApproved(world: World): void {
  * A refused or expired withdrawal never had and never gets a token; nothing is decided twice, and
  * nothing follows the end.
  */
-export function truth(world: World): void {
+function truth(world: World): void {
   const dead = new Set<string>();
   const bound = new Set<string>();
   const decided = new Set<string>();
@@ -261,7 +261,7 @@ export function truth(world: World): void {
 }
 
 /** While a person has stopped it, the signer signs nothing that pays. */
-export function paused(world: World): void {
+function paused(world: World): void {
   const cancels = new Set<string>();
   let isPaused = false;
   for (const record of world.records) {
@@ -294,7 +294,7 @@ function mustFit(counted: readonly Counted[], currency: string, limits: KnownLim
  * No sum over any window is above a limit, of what is approved or of what is bound, whatever was
  * asked when.
  */
-export function withinLimits(world: World): void {
+function withinLimits(world: World): void {
   const currencyOf = new Map(of(world, "REQUESTED").map((record) => [record.transactionId, jobOf(record).currency]));
   const counted: Counted[] = [];
   const bound: Counted[] = [];
@@ -345,7 +345,7 @@ export function withinLimits(world: World): void {
 }
 
 /** Every recorded job is one the gateway signed, in the order and chain in which it signed them. */
-export function authentic(world: World): void {
+function authentic(world: World): void {
   let sequence = 0;
   let hash = zeroHash;
   for (const record of of(world, "REQUESTED", "REPEATED", "OPENED")) {

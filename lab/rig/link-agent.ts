@@ -34,7 +34,7 @@ const parsers: Record<string, (payload: Uint8Array) => unknown> = {
   recovery: parseRecovery,
 };
 
-export interface Messages {
+interface Messages {
   challenge: Challenge;
   welcome: Welcome;
   jobs: Jobs;

@@ -5,7 +5,7 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 
 /** How new and open connections are treated. */
-export type ProxyMode = "open" | "stalled" | "refusing" | "half" | "slow";
+type ProxyMode = "open" | "stalled" | "refusing" | "half" | "slow";
 
 /** How long each piece waits in `slow`. */
 const slowMs = 40;

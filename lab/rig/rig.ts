@@ -53,7 +53,7 @@ export interface RigOptions {
 }
 
 /** An answer of `/ready`. */
-export interface Ready {
+interface Ready {
   readonly ok: boolean;
   readonly checks: readonly { readonly name: string; readonly ok: boolean; readonly detail: string }[];
 }

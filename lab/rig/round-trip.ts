@@ -22,7 +22,7 @@ export interface Trip {
 }
 
 /** The result of one trip, as the demo's line of JSON names it. */
-export interface Shown {
+interface Shown {
   readonly network: string;
   readonly currency: string;
   readonly depositId: string;
@@ -35,7 +35,7 @@ export interface Shown {
 }
 
 /** A sweep or a top-up as `gateway sweeps list --json` has it. */
-export interface ListedSweep {
+interface ListedSweep {
   readonly transactionId: string;
   readonly kind: "sweep" | "topup";
   readonly sweep: string;

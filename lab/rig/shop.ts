@@ -25,7 +25,7 @@ export interface ShopAnswer {
 }
 
 /** A record in the few words a script compares; `amountReceived` is "" for a withdrawal. */
-export interface ShopRecord {
+interface ShopRecord {
   readonly status: number;
   readonly stage: string;
   readonly code: string;

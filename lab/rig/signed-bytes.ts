@@ -27,7 +27,7 @@ const dayMs = 86_400_000;
  * The largest sum of bytes that can be paid at one moment, and of all that were signed within one
  * window. Base units.
  */
-export interface MostPayable {
+interface MostPayable {
   readonly atOnce: bigint;
   readonly inHour: bigint;
   readonly inDay: bigint;

@@ -56,7 +56,7 @@ export const begun = 1_700_000_000_000;
 const words = "test test test test test test test test test test test junk";
 
 /** A wallet with its keys. */
-export interface Keys {
+interface Keys {
   readonly wallet: string;
   readonly vault: Vault;
 }

@@ -8,7 +8,7 @@ import { createRequire } from "node:module";
 import { AbiCoder, getAddress } from "ethers";
 import { rpc, sendUnlocked } from "./rpc.ts";
 
-export interface CompiledContract {
+interface CompiledContract {
   readonly abi: readonly unknown[];
   readonly bytecode: string; // 0x hex, without constructor arguments
 }

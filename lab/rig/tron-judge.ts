@@ -71,7 +71,7 @@ interface RawData {
 const messages: Nested = { 11: { 2: { 2: {} } }, 9: {} };
 
 /** The bytes as JSON by tronweb. @throws Error if it cannot read them, or would read on too long */
-export function jsonByTronweb(rawData: Uint8Array): RawData {
+function jsonByTronweb(rawData: Uint8Array): RawData {
   if (leadsBeyond(rawData, messages)) throw new Error("a length leads beyond its message");
   const hex = hexOf(rawData);
   for (const type of ["TransferContract", "TriggerSmartContract"]) {

@@ -25,7 +25,7 @@ export interface Signed {
 }
 
 /** When a payment was made and how long it may wait, behind which block. */
-export interface Times {
+interface Times {
   readonly reference: { readonly refBytes: string; readonly refHash: string };
   readonly timestampMs: number;
   readonly expirationMs: number;

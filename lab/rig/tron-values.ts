@@ -21,7 +21,7 @@ export function addressBy(random: Seeded): string {
 }
 
 /** Every bit length is as likely as any other, so that the borders of the encodings are met. */
-export function bitsBy(random: Seeded, max: number): bigint {
+function bitsBy(random: Seeded, max: number): bigint {
   let value = 0n;
   for (let bit = 1 + random.below(max); bit > 0; bit--) value = value * 2n + BigInt(random.below(2));
   return value;

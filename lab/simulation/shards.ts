@@ -28,13 +28,13 @@ export interface Done extends Part {
 }
 
 /** The result of all parts. */
-export interface Summary {
+interface Summary {
   readonly failures: readonly Failure[];
   readonly traceHash: string;
   readonly steps: number;
 }
 
-export interface ShardOptions {
+interface ShardOptions {
   readonly folder: string; // the tree's folder
   readonly from: number;
   readonly seeds: number;

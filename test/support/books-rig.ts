@@ -19,7 +19,7 @@ import {
 } from "../../lab/rig/gateway-database.ts";
 
 export const network = "eip155:31337";
-export const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
+const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 export const currencies = [
   { id: "eth", contract: "", decimal: 18 },
   { id: "usd", contract: token, decimal: 6 },
@@ -34,7 +34,7 @@ export const clock = { nowMs: Date.parse("2026-03-01T03:00:00Z") };
 let made = 0;
 
 /** Balances at the end of every block, as nodes tell them. */
-export class MemoryChain implements BookNodes {
+class MemoryChain implements BookNodes {
   block = 100;
   oldest = 0; // nodes keep no state before it
   calls = 0;
@@ -93,7 +93,7 @@ export function mine(count = 1): number {
   return chain.block;
 }
 
-export const options = (change: Partial<ClosingOptions> = {}): ClosingOptions => ({
+const options = (change: Partial<ClosingOptions> = {}): ClosingOptions => ({
   ...{ store: db.store, network, reader: chain, currencies, coin: "eth", merchant: null, isWhole: true },
   ...{ clock: () => clock.nowMs, rest: async () => {} },
   ...change,

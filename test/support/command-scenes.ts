@@ -84,7 +84,7 @@ export const tronWithdrawal: OperatorView = {
   ...{ address: "TJwautzSyEAYgRJ2tdM5qDpPeqHGMJZQwi", account: "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH" },
 };
 const bound = { slot: "41", versions: broadcast.versions };
-export const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId, why }] });
+const waits = (why: string): (() => void) => ill({}, { waiting: [{ transactionId, why }] });
 const noNode = {
   chains: [
     {

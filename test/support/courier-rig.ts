@@ -36,7 +36,7 @@ const signerSettings: SignerSettings = {
 };
 
 /** The gateway's end: stores statements in memory, acknowledges them, sends jobs. */
-export class RigGateway {
+class RigGateway {
   readonly linkKey: KeyPair;
   readonly rig: Rig;
   acknowledges = true;

@@ -33,7 +33,7 @@ const bloom = bloomOf([token, transferTopic]);
 const tronAddress = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
 
 /** A change of a balance in one block. */
-export interface Move {
+interface Move {
   readonly address: string;
   readonly units: bigint;
   readonly contract?: string; // "" the native coin

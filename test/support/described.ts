@@ -23,7 +23,7 @@ interface Response {
   readonly content?: Readonly<Record<string, { readonly schema: Schema }>>;
 }
 
-export interface DescribedOperation {
+interface DescribedOperation {
   readonly operationId: string;
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly { readonly name?: string; readonly in?: string; readonly schema?: { examples?: unknown[] } }[];

@@ -14,7 +14,7 @@ import type { CourierAnswers, CourierView, VersionView, WithdrawalState } from "
 import { familyOf } from "../../chains/families.ts";
 
 export const account = "0x9858EfFD232B4033E47d90003D41EC34EcaEda94";
-export const destination = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
+const destination = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 export const token = "0x5FbDB2315678afecb367f032d93F642f64180aa3";
 export const gwei = 1_000_000_000n;
 

@@ -6,8 +6,8 @@ import type { BlockFacts } from "../../agent/courier/desk/desk.ts";
 import type { CourierView, VersionView, WithdrawalState } from "../../agent/socket/verbs.ts";
 import { type Driver, drive, idOf, viewOf } from "./desk-views.ts";
 
-export const waitingNetwork = "tron:0x94a9059e";
-export const payingAccount = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8";
+const waitingNetwork = "tron:0x94a9059e";
+const payingAccount = "TJRabPrwbZy45sbavfcjinPJC18kjpRTv8";
 export const tether = "TR7NHqjeKQxGTCi8q8ZY4pL8otSzgjLj6t";
 export const startMs = 1_790_000_000_000;
 export const lifeMs = 300_000;
@@ -55,7 +55,7 @@ export function waitingView(
 /**
  * A desk with its clock, only on such a chain. `at` is a block whose final one has that chain time.
  */
-export interface WaitingDriver extends Driver {
+interface WaitingDriver extends Driver {
   at(chainMs: number, over?: Partial<BlockFacts>): ReturnType<Driver["feed"]>;
 }
 

@@ -24,7 +24,7 @@ export const nowMs = 1795210863000; // 2026-11-20 21:41:03 UTC
 const usdt = "0xdAC17F958D2ee523a2206206994597C13D831ec7";
 
 /** The answers of one of the two nodes; a test changes a field. */
-export interface Chain {
+interface Chain {
   chainId: number;
   block: number;
   blockAtMs: number;
@@ -33,7 +33,7 @@ export interface Chain {
   decimals: number;
 }
 
-export interface Report {
+interface Report {
   readonly exit: number;
   readonly text: string;
   readonly codes: readonly string[];

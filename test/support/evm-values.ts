@@ -34,7 +34,7 @@ export const codeOf = (act: () => unknown): string => {
 export const atLeast = (min: bigint, value: bigint): bigint => (value < min ? min : value);
 export const smaller = (a: bigint, b: bigint): bigint => (a < b ? a : b);
 
-export interface TransferVector {
+interface TransferVector {
   readonly name: string;
   readonly privateKey: string;
   readonly sender: string;

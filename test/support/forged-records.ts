@@ -10,7 +10,7 @@ import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
 import { agentId, hot, merchant, other, Rig, type RigOptions, settings, wallet } from "../../lab/rig/signer-rig.ts";
 import { transactionIdOf } from "../../protocol/identity.ts";
 
-export const network = "eip155:31337";
+const network = "eip155:31337";
 export const thief = other;
 export const ether = 10n ** 18n;
 

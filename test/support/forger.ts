@@ -11,7 +11,7 @@ import { strangersSeal, testSeal } from "../../lab/rig/ledger-seal.ts";
 
 /** How a forged line is closed. */
 export const closings = ["no MAC", "a MAC of another key", "the wallet's own MAC of another line"] as const;
-export type Closing = (typeof closings)[number] | "the wallet's own key";
+type Closing = (typeof closings)[number] | "the wallet's own key";
 
 export const firstSegment = "00000001.jsonl";
 

@@ -38,7 +38,7 @@ export interface LinkGatewayOptions {
   echo?: Head | null;
 }
 
-export interface Peer {
+interface Peer {
   readonly socket: WebSocket;
   hello: Hello | null;
   readonly frames: Uint8Array[]; // after the hello

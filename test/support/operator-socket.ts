@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
 import type { OperatorView, RecoveryPlan, SignerStatus, SpendView } from "../../agent/socket/verbs.ts";
 
-export interface Asked {
+interface Asked {
   readonly verb: string;
   readonly [field: string]: unknown;
 }

@@ -8,7 +8,7 @@ import { childrenOf, type Started, stop, until } from "../../lab/rig/processes.t
 import { AgentFolder, knownMnemonic } from "./agent-folder.ts";
 import { PairingGateway } from "./pairing-gateway.ts";
 
-export interface PairedCrypto {
+interface PairedCrypto {
   readonly agent: AgentFolder;
   begin(args?: readonly string[], env?: Readonly<Record<string, string>>): Started;
 }

@@ -28,7 +28,7 @@ const confirmations = 2;
 const merchant = "m1";
 
 /** The result of an order: an address, or the reason for none. */
-export interface Ordered {
+interface Ordered {
   readonly address: string;
   readonly reason: string;
   readonly code: string; // the code of the answer

@@ -56,7 +56,7 @@ export function orderOf(text: string): { orderId: string; currency: string; amou
 }
 
 /** One part of an order for the run under way; by default the complete order. */
-export function orderFrame(rig: Rig, contents: Contents, change: Partial<Recovery> = {}, key?: KeyObject): Uint8Array {
+function orderFrame(rig: Rig, contents: Contents, change: Partial<Recovery> = {}, key?: KeyObject): Uint8Array {
   const base = { agent: agentId, wallet: rig.keys.wallet, epoch: rig.core.paired.epoch + 1, answers: rig.nonce };
   const order = recoveryNameOf("", { ...base, ...contents, ...change, at: 0 });
   const part = { ...base, order, part: 1, parts: 1, ...contents, at: rig.now, ...change };

@@ -18,7 +18,7 @@ export interface Signer {
   sign(text: string): Uint8Array;
 }
 
-export interface Pressing {
+interface Pressing {
   readonly by?: Signer; // the merchant's first key unless told
   readonly header?: object; // beside alg, typ and kid, or in their place
   readonly headerText?: string | Uint8Array; // instead of all that

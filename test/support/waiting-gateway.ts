@@ -25,7 +25,7 @@ import type { TronNodeOptions } from "../../lab/tron-node/tron-node.ts";
 import { type Inhabitant, inhabitant, payer, type Sending, type Signed, startTown, type Town, usdt } from "./tron-town.ts";
 import { until as untilWithin } from "./until.ts";
 
-export const lifeMs = 300_000;
+const lifeMs = 300_000;
 export const receiver = inhabitant("a receiver").address;
 export const run = "this run";
 
@@ -107,7 +107,7 @@ export async function watch(change: Partial<WatcherOptions> = {}): Promise<void>
   await until(() => watcher!.ready());
 }
 
-export interface Version {
+interface Version {
   readonly txHash: string;
   readonly untilMs: number;
   readonly signed: Signed;

@@ -9,7 +9,7 @@ import { type GatewayDatabase, silentLog } from "../../lab/rig/gateway-database.
 import { currency } from "./watched-chain.ts";
 
 /** A test's facts of its chain; by default only the native coin "eth". */
-export interface Watched {
+interface Watched {
   readonly db: GatewayDatabase;
   readonly network: string;
   /** The questions of the parts under test. */

@@ -12,7 +12,7 @@ import { backendAt, type Profile } from "./profile.ts";
 import { type Asked, refuse, trouble } from "./reply.ts";
 import type { Ask, EvmView } from "./view.ts";
 
-export interface EvmFrontOptions {
+interface EvmFrontOptions {
   readonly profile: Profile;
   readonly chain: string | Ask; // a node's address, or the chain itself
   readonly port?: number;

@@ -35,7 +35,7 @@ const unknownBlock: FakeAnswer = { error: { code: -32_000, message: "unknown blo
 const noHeader: FakeAnswer = { error: { code: -32_000, message: "header not found" } };
 const prunedWords = "missing trie node 7c2e0c4f (path ) state 0x7c2e0c4f is not available, not found";
 
-export const hexOf = (number: number): string => `0x${number.toString(16)}`;
+const hexOf = (number: number): string => `0x${number.toString(16)}`;
 
 /** The refusal of one call by itself, before it is answered; null where it is let through. */
 export function refusedCall({ limits, missing, noFinalized }: Profile, { method, params }: RpcCall): Refused | null {

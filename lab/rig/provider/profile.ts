@@ -10,7 +10,7 @@
  * error for each call · fields: java-tron's `{"Error": words}` · text: the words alone · page: an
  * HTML page · cut: the connection breaks and nothing is answered.
  */
-export type RefusalForm = "object" | "list" | "fields" | "text" | "page" | "cut";
+type RefusalForm = "object" | "list" | "fields" | "text" | "page" | "cut";
 
 /** In `words`, `{most}` stands for the limit and `{asked}` for what was asked. */
 export interface Refusal {
@@ -26,7 +26,7 @@ export interface Limit {
   readonly refusal: Refusal;
 }
 
-export interface Limits {
+interface Limits {
   readonly batchCalls?: Limit; // calls in one HTTP request
   readonly rangeBlocks?: Limit; // blocks of one eth_getLogs
   readonly filterTopics?: Limit; // topics of one place in eth_getLogs
@@ -42,7 +42,7 @@ export interface Limits {
  * never was, to the first address asked for · success: a failed receipt is shown as done ·
  * other-hash: its newest blocks have other hashes.
  */
-export type BackendLie = "amount" | "log" | "success" | "other-hash";
+type BackendLie = "amount" | "log" | "success" | "other-hash";
 
 /** One node behind the provider's name. The backends take turns by HTTP request. */
 export interface Backend {

@@ -7,7 +7,7 @@ import type { Chance } from "./chance.ts";
 import { note } from "./kernel.ts";
 
 /** Content as a list of writes, the newest last. Lists only grow; a rewrite makes another one. */
-export interface Content {
+interface Content {
   readonly writes: Uint8Array[];
   count: number; // the writes that belong to it
 }
@@ -69,7 +69,7 @@ export function bytesOf({ writes, count }: Content): Buffer {
 type Entries = Map<string, File>;
 
 /** How the drive answers; all false and endless while nothing is wrong with it. */
-export interface DriveFaults {
+interface DriveFaults {
   freeBytes: number;
 }
 
@@ -77,7 +77,7 @@ export interface DriveFaults {
  * Called with bytes that became durable at the end of a file; null when a file was replaced or cut,
  * so that all must be read anew.
  */
-export type OnDurable = (name: string, bytes: Uint8Array | null) => void;
+type OnDurable = (name: string, bytes: Uint8Array | null) => void;
 
 export class Drive {
   entries: Entries = new Map();

@@ -20,12 +20,7 @@ export interface Dialler {
   dial(socket: object): void;
 }
 
-/** A folder on a simulated drive, as the stand-in of node:fs reaches it. */
-export interface Drives {
-  find(path: string): object | undefined;
-}
-
-export interface Kernel {
+interface Kernel {
   chance: Chance;
   trace: Trace;
   scheduler: Scheduler;

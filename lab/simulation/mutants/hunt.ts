@@ -35,7 +35,7 @@ export interface Prey {
 /** The answer of a hunter. */
 export type Found = Omit<Hunted, "mutant" | "elapsedMs">;
 
-export interface HuntOptions {
+interface HuntOptions {
   readonly only: ReadonlySet<string> | null; // names; null for all
   readonly world: string | null; // whose they are; null for all
   readonly from: number;

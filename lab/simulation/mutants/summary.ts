@@ -2,7 +2,7 @@
 import type { Hunted } from "./hunt.ts";
 
 /** Schedules are counted for those that were caught. */
-export interface Summary {
+interface Summary {
   readonly mutants: number;
   readonly caught: number;
   readonly survivors: readonly string[];

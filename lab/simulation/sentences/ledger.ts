@@ -14,7 +14,7 @@ import { RecordSentences } from "./records.ts";
 import { must } from "./violation.ts";
 
 /** The facts that one agent's ledger is compared with. A job is genuine if the gateway made it. */
-export interface LedgerTerms extends Terms {
+interface LedgerTerms extends Terms {
   readonly isGenuine: (job: string) => boolean;
   /**
    * Whether what an honest courier called the end is so on chain; `txHashes` are all that were

@@ -3,7 +3,6 @@
  * that left, their possible effects, the payments, and the gateway's statements about them. Checked
  * at every release, block and commit.
  */
-import { txHashOf } from "../../../chains/evm/hash.ts";
 import { transactionIdOf } from "../../../protocol/identity.ts";
 import type { Block, Chain } from "../world/chain.ts";
 import { namedReceiver, type Order, type Plan, showsAll } from "../world/plan.ts";
@@ -317,9 +316,4 @@ export class Payments {
 
 function contractOf({ currency }: Order): string {
   return currencies[currency]?.contract === undefined ? "" : contract.toLowerCase();
-}
-
-/** The hash that a raw transaction will be known by. */
-export function hashOfRaw(raw: string): string {
-  return txHashOf(Buffer.from(raw.slice(2), "hex"));
 }

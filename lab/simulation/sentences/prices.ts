@@ -20,7 +20,7 @@ const versionsMax = 14;
 /**
  * The version before an intent: when it became durable, in ledger time, and its tip; 0 for none.
  */
-export interface Before {
+interface Before {
   readonly at: number;
   readonly tipWei: bigint;
   /** A person ordered the new one. */

@@ -36,7 +36,7 @@ interface Left extends Paying, SignedBytes {
 }
 
 /** The words of the merchant's own people, and the questions to them. */
-export interface Known {
+interface Known {
   /** Every job of this id that the gateway ever made. */
   readonly jobsOf: (transactionId: string) => readonly Job[];
   /** Whether a person said yes to it since a recovery quarantined it, or ever. */

@@ -67,7 +67,7 @@ const pollMs = { evm: { min: 2_500, max: 4_000 }, tron: { min: 5_000, max: 8_000
 const statusMs = { evm: 2_000, tron: 6_000 } as const;
 
 /** The world as an agent's machine sees it. */
-export interface Surroundings {
+interface Surroundings {
   readonly plan: Plan;
   /** Everything that leaves the signer. */
   readonly seen: (machine: Machine, message: Answer | Push) => void;
@@ -77,7 +77,7 @@ export interface Surroundings {
   readonly thrown: (owner: Owner, error: unknown) => void;
 }
 
-export interface RunningSigner extends SignerDoor {
+interface RunningSigner extends SignerDoor {
   readonly signer: Signer;
   readonly operatorVerbs: (request: Request, answer: (answer: Answer) => void) => void;
 }

@@ -53,7 +53,7 @@ const gasToken = 52_000n;
 const gasIntrinsic = 22_000n;
 
 /** The pool's answer to a transaction. */
-export type PoolAnswer = "accepted" | "known" | "slot-consumed" | "underpriced" | "funds" | "intrinsic";
+type PoolAnswer = "accepted" | "known" | "slot-consumed" | "underpriced" | "funds" | "intrinsic";
 
 export class Chain {
   readonly options: ChainOptions;

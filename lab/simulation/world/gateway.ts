@@ -66,7 +66,7 @@ function rowAccounts() {
 
 const tables = new Tables();
 
-export interface GatewayOptions {
+interface GatewayOptions {
   readonly plan: Plan;
   readonly net: Network;
   readonly verdict: () => CommitVerdict;

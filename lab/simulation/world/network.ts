@@ -12,7 +12,7 @@ import type { StandInSocket, Wire } from "../stand-ins/socket.ts";
 import type { Rates } from "./plan.ts";
 
 /** The gateway's listening side while it is up. */
-export interface Listener {
+interface Listener {
   readonly owner: Owner;
   readonly server: EventEmitter & Server;
 }

@@ -24,7 +24,7 @@ export interface SignedTransaction {
   readonly payment: Payment | null;
 }
 
-export interface Payment {
+interface Payment {
   readonly contract: string;
   readonly receiver: string;
   readonly units: bigint;

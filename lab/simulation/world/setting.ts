@@ -49,7 +49,7 @@ export const gatewayKey: GatewayKey = {
 };
 
 /** The coin that fees are paid in, and the token that both families have. */
-export interface Currency {
+interface Currency {
   readonly chain: string;
   readonly decimal: number;
   readonly contract?: string;
@@ -166,7 +166,7 @@ export function policyOf(plan: Plan): PolicySettings {
 }
 
 /** The only destinations where gateway and courier lie together: all of the family but one. */
-export function allowedTo({ family }: Plan): readonly string[] {
+function allowedTo({ family }: Plan): readonly string[] {
   return (family === "evm" ? receivers : waitingReceivers).slice(0, 2);
 }
 
@@ -197,7 +197,7 @@ export function nodeUrls(plan: Plan): readonly string[] {
 }
 
 /** As both configurations name it. */
-export function confirmationsOf({ saysFinal, confirmations }: Plan): number | "finalized" {
+function confirmationsOf({ saysFinal, confirmations }: Plan): number | "finalized" {
   return saysFinal ? "finalized" : confirmations;
 }
 

@@ -17,7 +17,7 @@ interface Table {
 }
 
 /** All rows of all tables. */
-export type Backup = ReadonlyMap<string, readonly Readonly<Record<string, Value>>[]>;
+type Backup = ReadonlyMap<string, readonly Readonly<Record<string, Value>>[]>;
 
 interface Kept {
   readonly at: number;
@@ -27,7 +27,7 @@ interface Kept {
 const keptMax = 500;
 
 /** One prepared statement, as the store uses it. */
-export class Statement {
+class Statement {
   /** The one table it writes to, "" for none. */
   readonly writesTo: string;
   readonly #raw: ReturnType<Raw["prepare"]>;

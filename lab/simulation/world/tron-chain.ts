@@ -9,7 +9,7 @@ import { createHash } from "node:crypto";
 import { kernel, note } from "../kernel/kernel.ts";
 import type { SignedTransfer } from "./tron-raw.ts";
 
-export type Ret = "SUCCESS" | "REVERT" | "OUT_OF_ENERGY";
+type Ret = "SUCCESS" | "REVERT" | "OUT_OF_ENERGY";
 
 export interface Done {
   readonly transfer: SignedTransfer;
@@ -17,7 +17,7 @@ export interface Done {
   readonly feeSun: bigint;
 }
 
-export interface Purse {
+interface Purse {
   readonly sun: bigint;
   readonly units: bigint; // the token's
   /** Coins came here once: a token alone makes no account. */
@@ -34,7 +34,7 @@ export interface TronBlock {
   readonly purses: ReadonlyMap<string, Purse>;
 }
 
-export interface TronChainOptions {
+interface TronChainOptions {
   readonly genesis: string; // the last eight hex digits of the first block's id
   readonly account: string; // hex, as every address here
   readonly contract: string;
@@ -46,7 +46,7 @@ export interface TronChainOptions {
 }
 
 /** Codes of java-tron's answer to a broadcast. */
-export type Taken =
+type Taken =
   | "SUCCESS"
   | "DUP_TRANSACTION_ERROR"
   | "TAPOS_ERROR"
@@ -59,7 +59,7 @@ export const byteSun = 1_000n;
 export const energySunUsual = 100n;
 export const createAccountSun = 100_000n;
 export const activationSun = 1_000_000n;
-export const energyOfHolder = 64_285n;
+const energyOfHolder = 64_285n;
 export const energyOfNew = 130_285n;
 const resultBytes = 64;
 const dayMs = 86_400_000;

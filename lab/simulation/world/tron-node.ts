@@ -15,7 +15,7 @@ import { readTransfer, type SignedTransfer } from "./tron-raw.ts";
 type Json = Readonly<Record<string, unknown>>;
 type Room = "wallet" | "walletsolidity";
 
-export interface TronNodeFaults extends NodeFaults {
+interface TronNodeFaults extends NodeFaults {
   /** It has receipts of no block that is less than so many below the newest. */
   receiptsLag: number;
   /** Its index of transactions is gone. */

@@ -30,7 +30,7 @@ import { Weather } from "./weather.ts";
 import { Witness } from "./witness.ts";
 
 /** Simulated time within which everything comes to an end once nothing goes wrong any more. */
-export const calmMsMax = 240_000;
+const calmMsMax = 240_000;
 const calmCheckMs = 1_000;
 /** Ledger time may be ten minutes ahead of the gateway's, and a little for what is on its way. */
 const aheadMsMax = 600_000 + 5_000;
