@@ -5,7 +5,7 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { addressBytes, addressOfBytes } from "./address.ts";
-import { dataFeeOf } from "./fee-model.ts";
+import { dataFeeOf } from "./data-fee.ts";
 
 /** Addresses are EIP-55, hashes and data 0x and lower-case hex. */
 export interface Log {

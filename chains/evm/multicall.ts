@@ -3,7 +3,7 @@
  * reads the returned bytes. Offline. Sources: mds1/multicall3 (one address on every chain, from a
  * signed transaction whose key nobody has); Solidity contract ABI specification.
  */
-import { encodeBalanceCall } from "./erc20.ts";
+import { encodeBalanceCall } from "./token-reads.ts";
 
 export const multicallAddress = "0xcA11bde05977b3631167028862bE2a173976CA11";
 

@@ -5,11 +5,11 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import type { Lack, NodeView } from "../nodes.ts";
-import { decimalsCall } from "./erc20.ts";
 import type { FeeModel } from "./fee-model.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
 import { createPool } from "./node-pool.ts";
 import { lacksOf } from "./node-probe.ts";
+import { decimalsCall } from "./token-reads.ts";
 
 export interface NodeQuestion {
   readonly url: string;

@@ -10,8 +10,8 @@ import { isRefusedSize, Span } from "../providers/node-span.ts";
 import { inWaves } from "../waves.ts";
 import type { Block, FoundLog } from "./answers.ts";
 import { mayHold } from "./bloom.ts";
-import { transferTopic } from "./erc20.ts";
 import type { EvmNodes } from "./node.ts";
+import { transferTopic } from "./token-reads.ts";
 
 const blocksMax = 32;
 const provenAtOnce = 4;

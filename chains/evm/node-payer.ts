@@ -6,9 +6,10 @@
 import { AgentError } from "../../base/fault.ts";
 import type { Found, PaidFrom, PaidToken, PayerNodes, SignedVersion, Verdict, WantedPayment } from "../nodes.ts";
 import { createDecimals } from "../providers/node-decimals.ts";
-import { decimalsCall, encodeTransferCall } from "./erc20.ts";
+import { encodeTransferCall } from "./erc20.ts";
 import { gasFloorOf, gasPlain } from "./gas.ts";
 import type { EvmNodes } from "./node.ts";
+import { decimalsCall } from "./token-reads.ts";
 import { outcomeOf, type Sent } from "./verdict.ts";
 
 /**

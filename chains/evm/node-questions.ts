@@ -4,9 +4,9 @@
  */
 import { AgentError } from "../../base/fault.ts";
 import { type BlockHead, readData, readHead, readQuantity } from "./answers.ts";
-import { encodeBalanceCall } from "./erc20.ts";
-import { gasPriceOracle } from "./fee-model.ts";
+import { gasPriceOracle } from "./data-fee.ts";
 import type { NodePool, PoolNode, Question } from "./node-pool.ts";
+import { encodeBalanceCall } from "./token-reads.ts";
 
 /**
  * Contract code is at most 24,576 bytes (EIP-170), twice as many characters in hex; call results

@@ -12,13 +12,14 @@ import { KeptBlocks } from "../providers/kept-blocks.ts";
 import { agreement } from "../providers/node-agreement.ts";
 import { inWaves } from "../waves.ts";
 import type { BlockTransaction, FoundLog } from "./answers.ts";
-import { decimalsCall, decodeTransferCall, readTransferLog } from "./erc20.ts";
+import { decodeTransferCall } from "./erc20.ts";
 import { fees } from "./fees.ts";
 import { createEvmNodes, type EvmNodes } from "./node.ts";
 import { type AgreedBlock, agreedBlock, alike, asPayment, asSpend, bytesOf } from "./node-blocks.ts";
 import { createTransfers, notTogether, type Transfers } from "./node-logs.ts";
 import { createManyBalances } from "./node-multicall.ts";
 import { createWork } from "./node-payer.ts";
+import { decimalsCall, readTransferLog } from "./token-reads.ts";
 import { asksForCode, type Evidence, judgeConsumer, judgePayout, type VersionEvidence } from "./verdict.ts";
 
 /**

@@ -8,7 +8,8 @@ import type { NodeLog } from "../nodes.ts";
 import { disagreement, firstFault } from "../providers/node-pool.ts";
 import type { Receipt } from "./answers.ts";
 import { isRevert } from "./broadcast.ts";
-import { dataFeeCall, dataFeeWithRoom, type FeeModel, operatorFeeCall } from "./fee-model.ts";
+import { dataFeeCall, dataFeeWithRoom, operatorFeeCall } from "./data-fee.ts";
+import type { FeeModel } from "./fee-model.ts";
 import { receiptAlike, receiptQuestion, type SeenReceipts } from "./node-finality.ts";
 import type { NodePool, PoolNode } from "./node-pool.ts";
 import {

@@ -8,7 +8,7 @@ import { AgentError } from "../../base/fault.ts";
 import type { Payment } from "../family.ts";
 import type { Judgement, PaidFrom, Verdict } from "../nodes.ts";
 import type { Receipt, SentTransaction } from "./answers.ts";
-import { readTransferLog, transferTopic } from "./erc20.ts";
+import { readTransferLog, transferTopic } from "./token-reads.ts";
 
 /** The fields of a transaction that name its receiver. */
 export type Sent = Pick<SentTransaction, "to" | "valueUnits" | "input">;

@@ -1,8 +1,9 @@
 /** chains/evm/node against a real chain (anvil), with nodes before it that lie. */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { mayHold } from "../../chains/evm/bloom.ts";
-import { addressTopic, encodeTransferCall, readTransferLog, transferTopic } from "../../chains/evm/erc20.ts";
+import { encodeTransferCall } from "../../chains/evm/erc20.ts";
 import type { EvmNodes } from "../../chains/evm/node.ts";
+import { addressTopic, readTransferLog, transferTopic } from "../../chains/evm/token-reads.ts";
 import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
 import { type FakeAnswer, type FakeNode, forwarding } from "../../lab/rig/fake-node.ts";
 import { rpc, tokenCall } from "../../lab/rig/rpc.ts";

@@ -16,14 +16,9 @@ import { expect, describe as group, it } from "vitest";
 import { signDigest as sign } from "../../agent/signer/vault/curve.ts";
 import { recoverByNoble, recoverPublicKey } from "../../chains/curve/recover.ts";
 import { addressBytes } from "../../chains/evm/address.ts";
-import {
-  decodeTransferCall,
-  encodeBalanceCall,
-  encodeTransferCall,
-  readTransferLog,
-  transferTopic,
-} from "../../chains/evm/erc20.ts";
+import { decodeTransferCall, encodeTransferCall } from "../../chains/evm/erc20.ts";
 import { decodeRlp, encodeRlp, integerBytes, type RlpItem } from "../../chains/evm/rlp.ts";
+import { encodeBalanceCall, readTransferLog, transferTopic } from "../../chains/evm/token-reads.ts";
 import { attachSignature, buildTransfer, describe, digestOf, type Transfer } from "../../chains/evm/transaction.ts";
 import {
   atLeast,

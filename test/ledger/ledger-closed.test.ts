@@ -2,6 +2,7 @@
  * Closed and paid withdrawals leave the checkpoint for sorted files that the ledger names. The
  * files are looked up permanently, and are complete after every crash.
  */
+
 import { describe, expect, it } from "vitest";
 import { CopyCheck, copyLedger } from "../../agent/ledger/copy.ts";
 import type { LedgerFile } from "../../agent/ledger/folder.ts";
@@ -13,6 +14,7 @@ import { checkSortedFile, probeOf, type Row, SortedFile, type Source, sortedFile
 import { verifyLedger } from "../../agent/ledger/verify.ts";
 import type { PolicySnapshot } from "../../agent/signer/policy/policy.ts";
 import type { BookSnapshot } from "../../agent/signer/state/book.ts";
+import { regard } from "../../agent/signer/state/in-force.ts";
 import { MemoryDisk } from "../../lab/rig/ledger-disk.ts";
 import { testSeal } from "../../lab/rig/ledger-seal.ts";
 import { facts, other, Rig, shop, twin } from "../../lab/rig/signer-rig.ts";
@@ -417,17 +419,17 @@ describe("an order that closed before a checkpoint", () => {
       start(rig);
       rig.greet();
       const { policy } = rig.core;
-      expect(policy.snapshot(rig.now).paid).toEqual([]);
-      expect(policy.regard({ currency: "usdt", network: "eip155:31337", amount: "1" }, shop)).toMatchObject({
+      expect(policy.paid.entries()).toEqual([]);
+      expect(regard(policy, { currency: "usdt", network: "eip155:31337", amount: "1" }, shop)).toMatchObject({
         isNew: false,
         likeness: null,
       });
-      expect(policy.regard({ currency: "usdt", network: "eip155:1", amount: "1" }, shop)).toMatchObject({
+      expect(regard(policy, { currency: "usdt", network: "eip155:1", amount: "1" }, shop)).toMatchObject({
         isNew: true,
         likeness: null,
       });
       expect(rig.request({ address: twin })).toMatchObject({ state: "held", code: "POLICY_LOOKALIKE" });
-      const { likeness } = policy.regard({ currency: "usdt", network: "eip155:31337", amount: "1" }, twin);
+      const { likeness } = regard(policy, { currency: "usdt", network: "eip155:31337", amount: "1" }, twin);
       expect(likeness).toMatchObject({ address: shop, amount: "1.5", currency: "usdt" });
     }
   });

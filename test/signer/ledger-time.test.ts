@@ -4,7 +4,9 @@
  * passing fault: cockroachdb/cockroach 74909 (some clocks eight hours ahead, for a while) and
  * 23717, palantir/atlasdb 3425 (a timestamp that stays until the clocks come there).
  */
+
 import { describe, expect, it } from "vitest";
+import { usedAt } from "../../agent/signer/state/policy-state.ts";
 import { type AnyAnswer, facts, Rig } from "../../lab/rig/signer-rig.ts";
 import { well } from "../support/operator-socket.ts";
 import { SignerAndGateway } from "../support/signer-and-gateway.ts";
@@ -48,7 +50,7 @@ describe("both clocks thirty hours ahead for a moment", () => {
     expect(rig.operate("status").status).toMatchObject({ greeted: false, clockAheadMs: expect.any(Number), ledgerAheadMs: 0 });
     expect(greetAt(rig, 0)).toMatchObject({ ok: true });
     expect(rig.operate("status").status).toMatchObject({ greeted: true, clockAheadMs: 0, ledgerAheadMs: 0 });
-    expect(rig.core.policy.usedAt("eth", rig.signer.turn().nowMs).dayUnits).toBe(2n * 10n ** 18n);
+    expect(usedAt(rig.core.policy, "eth", rig.signer.turn().nowMs).dayUnits).toBe(2n * 10n ** 18n);
     expect(orderAt(rig, 0)).toMatchObject({ withdrawals: [{ state: "approved" }] });
     expect(rig.ask("sign", { transactionId: waits.transactionId, facts })).toMatchObject({ ok: true });
   });

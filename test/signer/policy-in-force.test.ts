@@ -4,10 +4,10 @@
  */
 import { describe, expect, it } from "vitest";
 import type { SignerSettings } from "../../agent/config/settings.ts";
-import { canonicalLimits, loosened } from "../../agent/signer/policy/canonical.ts";
-import { limitsInForce } from "../../agent/signer/policy/in-force.ts";
 import { Policy } from "../../agent/signer/policy/policy.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
+import { canonicalLimits, loosened } from "../../agent/signer/state/canonical.ts";
+import { limitsInForce } from "../../agent/signer/state/in-force.ts";
 import { begun, facts, hot, other, own, Rig, type RigOptions, settings, shop } from "../../lab/rig/signer-rig.ts";
 
 const hourMs = 3_600_000;

@@ -108,6 +108,6 @@ describe("in an opened ledger", () => {
     const { rig, bound } = opened();
     const txHash = rig.show(bound).versions[0]!.txHash;
     rig.ask("observed", { transactionId: bound, stage: "final", outcome: "paid", txHash, block: 9 });
-    expect(rig.core.policy.snapshot(rig.now).paid).toEqual([["eip155:31337", shop, rig.core.heads.at, "12", "usdt"]]);
+    expect(rig.core.policy.paid.entries()).toEqual([["eip155:31337", shop, rig.core.heads.at, "12", "usdt"]]);
   });
 });

@@ -2,6 +2,7 @@
  * Limits, lists and ceilings: each at its very edge, in one step that passes and in one that is
  * refused.
  */
+
 import { describe, expect, it } from "vitest";
 import type { PolicySettings } from "../../agent/config/settings.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
@@ -10,6 +11,7 @@ import { isClearance } from "../../agent/signer/policy/clearance.ts";
 import { Policy } from "../../agent/signer/policy/policy.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { SlidingWindow } from "../../agent/signer/policy/window.ts";
+import { usedAt } from "../../agent/signer/state/policy-state.ts";
 import { buildTransfer, type Transfer } from "../../chains/evm/transaction.ts";
 import { Seeded, seedsOfRun } from "../../lab/rig/seeded.ts";
 import { begun, facts, hot, other, otherToken, own, Rig, settings, shop, token } from "../../lab/rig/signer-rig.ts";
@@ -293,7 +295,7 @@ describe("the fees of a day", () => {
       policy.fold({ ...fields, version, feeMax: `${50_000n * BigInt(maxFeePerGas)}` } as unknown as LedgerRecord, "usdt");
     fold(1, "3");
     fold(2, "2");
-    expect(policy.usedAt("usdt", begun).feesUnits).toBe(150_000n);
+    expect(usedAt(policy, "usdt", begun).feesUnits).toBe(150_000n);
   });
 });
 

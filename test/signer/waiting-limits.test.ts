@@ -5,9 +5,11 @@
  * SatoshiPortal/bullbitcoin-mobile #2601, peanutprotocol/peanut-ui #2619; one that waits for the
  * first one's end: zodl-inc/ zodl-project #88.
  */
+
 import { describe, expect, it } from "vitest";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
+import { usedAt } from "../../agent/signer/state/policy-state.ts";
 import { waitingOf } from "../../chains/families.ts";
 import { mostPayable, payableWithin, type SignedBytes } from "../../lab/rig/signed-bytes.ts";
 import type { RigOptions } from "../../lab/rig/signer-rig.ts";
@@ -203,7 +205,7 @@ describe("folded again", () => {
     const now = rig.core.snapshot();
     const windows = now.policy.windows.map(([currency, hour, day]) => [currency, hour, day, [], [], []] as const);
     const older = { ...now, policy: { ...now.policy, windows } } as CoreSnapshot;
-    const used = new Core(rulesOf(rig), rig.signer.ledger.past, older).policy.usedAt("usdt", rig.now);
+    const used = usedAt(new Core(rulesOf(rig), rig.signer.ledger.past, older).policy, "usdt", rig.now);
     expect(used.hourUnits).toBe(300_000_000n);
     expect(used.feesUnits).toBeGreaterThan(0n);
   });

@@ -6,8 +6,8 @@
 
 import type { Block, FoundLog } from "../../chains/evm/answers.ts";
 import { bloomOf } from "../../chains/evm/bloom.ts";
-import { transferTopic } from "../../chains/evm/erc20.ts";
 import { createTransfers } from "../../chains/evm/node-logs.ts";
+import { transferTopic } from "../../chains/evm/token-reads.ts";
 import type { AddressBook, BalanceQuestion, SeenPayment, WatchedBlock, WatcherNodes } from "../../chains/nodes.ts";
 import { addressBytes, addressOfBytes } from "../../chains/tron/address.ts";
 import * as tronAnswers from "../../chains/tron/answers.ts";

@@ -3,7 +3,7 @@
  * payouts on ten go on at the same pace while two are down, and `status` gives the reason for both.
  */
 import { afterAll, expect, it } from "vitest";
-import { gasPriceOracle } from "../../chains/evm/fee-model.ts";
+import { gasPriceOracle } from "../../chains/evm/data-fee.ts";
 import { chainPresets, currencyPresets } from "../../chains/presets.ts";
 import { type Anvil, startAnvil } from "../../lab/rig/anvil.ts";
 import { until } from "../../lab/rig/processes.ts";

@@ -8,22 +8,18 @@
 import type { Code } from "../../../base/codes.ts";
 import { type Refusal, refuse } from "../../../base/fault.ts";
 import { waitingOf } from "../../../chains/families.ts";
-import { parseAmount } from "../../../protocol/amount.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import { noPast, type Past } from "../../ledger/past.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
-import type { Row } from "../../ledger/sorted-file.ts";
 import { type Approval, makeApproval } from "./approval.ts";
 import { assetOf, destinationOf, isElsewhere, type Payer, payerOf, type Question, readQuestion, strangerAt } from "./asked.ts";
-import { canonicalLimits } from "./canonical.ts";
 import { aboveTip, belowFloor, unbounded } from "./ceilings.ts";
 import { type Built, type BuiltCancel, type Compared, compare, compareCancel } from "./comparison.ts";
-import { Destinations, type Paid, type PaidEntries } from "./destinations.ts";
-import { holdReason, isAbove, likenessOf } from "./holds.ts";
+import { Destinations, type PaidEntries } from "./destinations.ts";
+import { holdReason, isAbove } from "./holds.ts";
 import type { Asset, Limits, Rules } from "./rules.ts";
-import { aboveWindow, type Counted, countKeyOf, isAboveLimit, Sums, type SumsEntries, type Used, versionKey } from "./sums.ts";
-import type { Standing } from "./window.ts";
+import { aboveWindow, countKeyOf, isAboveLimit, Sums, type SumsEntries, versionKey } from "./sums.ts";
 
 type ApprovedBody = Extract<RecordBody, { kind: "APPROVED" }>;
 
@@ -42,39 +38,37 @@ export interface PolicySnapshot {
 
 /**
  * The rules of this run, and every approval, sum and paid destination that the ledger records. Only
- * `fold`, `stand`, `learn`, `voidApproval` and `putAway` change it, each for one record.
+ * the state's `fold` changes it (core.ts), record by record.
  */
 export class Policy {
-  readonly #rules: Rules;
+  readonly rules: Rules;
+  readonly sums: Sums;
+  readonly paid: Destinations;
   readonly #approvals = new Map<string, Approval>();
-  readonly #sums: Sums;
-  readonly #paid: Destinations;
-  #canonical: readonly string[] | null = null;
 
   constructor(rules: Rules, past: Past = noPast, snapshot?: PolicySnapshot) {
-    this.#rules = rules;
-    this.#sums = new Sums(snapshot?.windows);
-    this.#paid = new Destinations(past, snapshot?.paid);
+    this.rules = rules;
+    this.sums = new Sums(snapshot?.windows);
+    this.paid = new Destinations(past, snapshot?.paid);
     for (const [transactionId, seq, currency, chain, network, contract, address, units] of snapshot?.approvals ?? []) {
       const fields = { transactionId, seq, currency, chain, network, contract, address, amountUnits: BigInt(units) };
       this.#approvals.set(transactionId, makeApproval(fields));
     }
   }
 
-  /** The limits of this run, as the ledger has them. */
-  get canonical(): readonly string[] {
-    this.#canonical ??= canonicalLimits(this.#rules);
-    return this.#canonical;
-  }
-
   /** Returns the row of a currency, or of the limit group of its sweeps or top-ups. */
   asset(lane: string): Asset | undefined {
-    return assetOf(this.#rules, lane);
+    return assetOf(this.rules, lane);
   }
 
   /** Returns the account that pays for a job; null for a sweep from outside the wallet. */
   payer(job: Pick<Job, "mode" | "network" | "depositIndex">): Payer | null {
-    return payerOf(this.#rules, job);
+    return payerOf(this.rules, job);
+  }
+
+  /** Every recorded yes to a withdrawal that is not finished, in ledger order. */
+  approvals(): IterableIterator<Approval> {
+    return this.#approvals.values();
   }
 
   /** Returns the recorded yes to a withdrawal that is not finished. */
@@ -84,60 +78,16 @@ export class Policy {
 
   /** Applies one record of the ledger; `currency` is the limit group of the record's withdrawal. */
   fold(record: LedgerRecord, currency: string): void {
-    this.#sums.fold(record, currency);
-    switch (record.kind) {
-      case "APPROVED": {
-        const { transactionId, seq, chain, network, contract, address } = record;
-        const amountUnits = BigInt(record.amountUnits);
-        this.#approvals.set(
-          transactionId,
-          makeApproval({ transactionId, seq, currency, chain, network, contract, address, amountUnits }),
-        );
-        return;
-      }
-      case "REFUSED":
-      case "EXPIRED":
-        this.#approvals.delete(record.transactionId);
-        return;
-      default:
-        return;
-    }
-  }
-
-  /**
-   * Changes how a version counts from `atMs` on, in ledger time. With exclusion by expiry, each
-   * version counts as a payment until it can no longer be paid. A repeat is harmless.
-   */
-  stand(lane: string, counted: Counted, standing: Standing, atMs: number): void {
-    this.#sums.stand(lane, counted, standing, atMs);
-  }
-
-  /** Applies a final payment, so its destination is not new any more. */
-  learn(network: string, paid: Paid): void {
-    this.#paid.pay(network, paid);
+    this.sums.fold(record, currency);
+    if (record.kind === "REFUSED" || record.kind === "EXPIRED") this.#approvals.delete(record.transactionId);
+    if (record.kind !== "APPROVED") return;
+    const approved = { ...record, currency, amountUnits: BigInt(record.amountUnits) };
+    this.#approvals.set(record.transactionId, makeApproval(approved));
   }
 
   /** Voids the yes to a withdrawal that is over; the amount may have been paid, and counts on. */
   voidApproval(transactionId: string): void {
     this.#approvals.delete(transactionId);
-  }
-
-  /** Every currency with limits. */
-  get currencies(): Iterable<readonly [string, Limits]> {
-    return [...this.#rules.limits].filter(([lane]) => this.#rules.assets.has(lane));
-  }
-
-  /** Returns the limits of a currency, or of the limit group of its sweeps or top-ups. */
-  limitsOf(lane: string): Limits | undefined {
-    return this.#rules.limits.get(lane);
-  }
-
-  /**
-   * Returns the sums that count against the limits at `nowMs`: the larger of approved and bound.
-   * Base units; fees in those of the fee coin.
-   */
-  usedAt(currency: string, nowMs: number): Used {
-    return this.#sums.usedAt(currency, this.#rules.limits.get(currency), nowMs);
   }
 
   /**
@@ -146,21 +96,21 @@ export class Policy {
    * ledger time.
    */
   judge(question: Question, requestedAt: number, nowMs: number, isBound = false): Decision {
-    const asked = readQuestion(this.#rules, question);
+    const asked = readQuestion(this.rules, question);
     if (!asked.ok) return { decision: "refuse", code: asked.code };
     const { lane, asset, limits, units } = asked;
     if (!isBound && nowMs > question.expiresAt) return { decision: "refuse", code: "JOB_EXPIRED" };
     let address = "";
     if (question.address !== "" || question.mode !== "manual") {
-      const destination = destinationOf(this.#rules, question, question.address, limits);
+      const destination = destinationOf(this.rules, question, question.address, limits);
       if (!destination.ok) return { decision: "refuse", code: destination.code };
       address = destination.address;
     }
     if (units > limits.maxPerWithdrawalUnits) return { decision: "refuse", code: "POLICY_ABOVE_WITHDRAWAL" };
     const { network, mode } = question;
-    const code = holdReason({ limits, units, mode, network, address, requestedAt, nowMs }, this.#paid);
+    const code = holdReason({ limits, units, mode, network, address, requestedAt, nowMs }, this.paid);
     if (code !== null) return { decision: "hold", code };
-    const above = aboveWindow(this.#sums.of(lane), limits, { key: question.transactionId, units }, nowMs);
+    const above = aboveWindow(this.sums.of(lane), limits, { key: question.transactionId, units }, nowMs);
     if (above !== null) return { decision: "refuse", code: above };
     return { decision: "approve", body: approvedBody(question.transactionId, "", asset, address, units) };
   }
@@ -176,16 +126,16 @@ export class Policy {
     nowMs: number,
     isBound = false,
   ): { readonly ok: true; readonly body: ApprovedBody; readonly needsTwo: boolean } | Refusal {
-    const asked = readQuestion(this.#rules, question);
+    const asked = readQuestion(this.rules, question);
     if (!asked.ok) return asked;
     const { lane, asset, limits, units } = asked;
     if (!isBound && nowMs > question.expiresAt) return refuse("JOB_EXPIRED");
-    const destination = destinationOf(this.#rules, question, address, limits);
+    const destination = destinationOf(this.rules, question, address, limits);
     if (!destination.ok) return destination;
-    if (isElsewhere(this.#rules, question, destination.address))
+    if (isElsewhere(this.rules, question, destination.address))
       return refuse("POLICY_NOT_AS_APPROVED", "the job names another address");
     if (units > limits.maxPerWithdrawalUnits) return refuse("POLICY_ABOVE_WITHDRAWAL");
-    const above = aboveWindow(this.#sums.of(lane), limits, { key: question.transactionId, units }, nowMs);
+    const above = aboveWindow(this.sums.of(lane), limits, { key: question.transactionId, units }, nowMs);
     if (above !== null) return refuse(above);
     const body = approvedBody(question.transactionId, approver, asset, destination.address, units);
     return { ok: true, body, needsTwo: isAbove(units, limits.twoApproversAboveUnits) };
@@ -193,25 +143,7 @@ export class Policy {
 
   /** Returns when the delay for new destinations ends (ledger time); `requestedAt` without one. */
   delayEndsAt(currency: string, requestedAt: number): number {
-    return requestedAt + (this.#rules.limits.get(currency)?.newDestination?.delayMs ?? 0);
-  }
-
-  /**
-   * Describes a destination for the operator who decides: new or not, and the paid destination that
-   * resembles it. `needsTwo` as in `judgeHeld`; false if the currency has no limits.
-   */
-  regard(
-    { currency, network, amount }: Pick<Question, "currency" | "network" | "amount">,
-    address: string,
-  ): { readonly isNew: boolean; readonly likeness: Paid | null; readonly needsTwo: boolean } {
-    const limits = this.#rules.limits.get(currency);
-    const asset = this.#rules.assets.get(currency);
-    const parsed = parseAmount(amount, asset?.decimal ?? 0);
-    return {
-      isNew: address !== "" && this.#paid.isNew(network, address),
-      likeness: likenessOf(network, address, limits, this.#paid),
-      needsTwo: parsed.ok && isAbove(parsed.units, limits?.twoApproversAboveUnits ?? null),
-    };
+    return requestedAt + (this.rules.limits.get(currency)?.newDestination?.delayMs ?? 0);
   }
 
   /**
@@ -223,7 +155,7 @@ export class Policy {
   clear(built: Built, nowMs: number): Compared | Refusal {
     const { currency, transactionId, network, contract } = built.approval;
     const asset = this.asset(currency);
-    const limits = this.#rules.limits.get(currency);
+    const limits = this.rules.limits.get(currency);
     if (asset === undefined || limits === undefined) return refuse("POLICY_NONE", currency);
     // The table may have been edited since; a yes is to the network and contract of its time.
     if (asset.network !== network || asset.contract !== contract)
@@ -253,9 +185,9 @@ export class Policy {
     version: number,
     nowMs: number,
   ): ReturnType<typeof aboveWindow> {
-    const limits = this.#rules.limits.get(currency);
+    const limits = this.rules.limits.get(currency);
     if (limits === undefined || waitingOf(network) === null) return null;
-    const { hourBound, dayBound } = this.#sums.of(currency);
+    const { hourBound, dayBound } = this.sums.of(currency);
     const amount = { key: versionKey(transactionId, version), units: amountUnits };
     return aboveWindow({ hour: hourBound, day: dayBound }, limits, amount, nowMs);
   }
@@ -267,7 +199,7 @@ export class Policy {
    */
   clearCancel(built: BuiltCancel, nowMs: number): Compared | Refusal {
     const { currency, transactionId } = built;
-    const limits = this.#rules.limits.get(currency);
+    const limits = this.rules.limits.get(currency);
     if (limits === undefined) return refuse("POLICY_NONE", currency);
     const compared = compareCancel(built);
     if (!compared.ok) return compared;
@@ -282,22 +214,22 @@ export class Policy {
 
   /** Returns why a recorded approval does not match the job under today's table, or null. */
   unlike({ network, contract, address, amountUnits }: Approval, job: Question): Refusal | null {
-    const asked = readQuestion(this.#rules, job);
+    const asked = readQuestion(this.rules, job);
     if (!asked.ok) return asked;
     const { asset, units } = asked;
     const isSame = asset.network === network && asset.contract === contract && units === amountUnits;
-    if (isSame && !isElsewhere(this.#rules, job, address)) return null;
+    if (isSame && !isElsewhere(this.rules, job, address)) return null;
     return refuse("POLICY_NOT_AS_APPROVED", "the job asks for something else");
   }
 
   /** True if only an operator can order another version once the earlier ones are dead. */
   isPersonsToResign({ currency, amountUnits }: Approval): boolean {
-    return isAbove(amountUnits, this.#rules.limits.get(currency)?.resignAboveUnits ?? null);
+    return isAbove(amountUnits, this.rules.limits.get(currency)?.resignAboveUnits ?? null);
   }
 
   /** Returns the highest tip of a version; 0 if the limit group has no limits. */
   tipMaxUnits(currency: string): bigint {
-    return this.#rules.limits.get(currency)?.maxTipUnits ?? 0n;
+    return this.rules.limits.get(currency)?.maxTipUnits ?? 0n;
   }
 
   /**
@@ -309,7 +241,7 @@ export class Policy {
     const compared = "approval" in built ? compare(built) : compareCancel(built);
     if (!compared.ok) return compared;
     if (compared.clearance.digest !== digest) return refuse("POLICY_NOT_AS_APPROVED", "the digest is of other bytes");
-    const limits = this.#rules.limits.get(laneOf(job));
+    const limits = this.rules.limits.get(laneOf(job));
     if (limits === undefined) return refuse("POLICY_NONE", laneOf(job));
     if ("approval" in built) {
       const forbidden = this.unlike(built.approval, job) ?? this.#forbidden(built.approval, limits);
@@ -319,38 +251,10 @@ export class Policy {
     return feeMaxUnits > limits.maxFeeUnits ? refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`) : compared;
   }
 
-  /** Returns the destinations paid since the newest checkpoint, as rows of the next one. */
-  rows(): readonly Row[] {
-    return this.#paid.rows();
-  }
-
-  /** Forgets the rows that a checkpoint now holds. */
-  putAway(): void {
-    this.#paid.putAway();
-  }
-
-  /** Returns the state for a checkpoint, as of ledger time. */
-  snapshot(nowMs: number): PolicySnapshot {
-    return {
-      approvals: [...this.#approvals.values()].map((approval) => [
-        approval.transactionId,
-        approval.seq,
-        approval.currency,
-        approval.chain,
-        approval.network,
-        approval.contract,
-        approval.address,
-        approval.amountUnits.toString(),
-      ]),
-      windows: this.#sums.entriesAt(nowMs),
-      paid: this.#paid.entries(),
-    };
-  }
-
   /** Returns why the fee of a version is too high, or null. */
   #aboveFees(key: string, currency: string, limits: Limits, feeMaxUnits: bigint, nowMs: number): Refusal | null {
     if (feeMaxUnits > limits.maxFeeUnits) return refuse("POLICY_FEE_ABOVE_WITHDRAWAL", `${feeMaxUnits} units`);
-    const { fees } = this.#sums.of(currency);
+    const { fees } = this.sums.of(currency);
     const isAboveDay = isAboveLimit(fees, limits.maxFeePerDayUnits, { key, units: feeMaxUnits }, nowMs);
     return isAboveDay ? refuse("POLICY_FEE_ABOVE_DAY", `${feeMaxUnits} units`) : null;
   }
@@ -363,7 +267,7 @@ export class Policy {
     const { transactionId, currency, amountUnits } = approval;
     const forbidden = this.#forbidden(approval, limits);
     if (forbidden !== null) return forbidden;
-    const { hourBound, dayBound } = this.#sums.of(currency);
+    const { hourBound, dayBound } = this.sums.of(currency);
     const above = aboveWindow({ hour: hourBound, day: dayBound }, limits, { key: transactionId, units: amountUnits }, nowMs);
     return above === null ? null : refuse(above);
   }
@@ -371,8 +275,8 @@ export class Policy {
   /** Checks the lists and the limit of one payment. */
   #forbidden({ currency, network, address, amountUnits }: Approval, limits: Limits): Refusal | null {
     // Both ends of a sweep or a top-up are derived again from the job (`unlike`).
-    const isOwn = !this.#rules.assets.has(currency);
-    const destination = isOwn ? null : strangerAt(this.#rules, address, network, limits);
+    const isOwn = !this.rules.assets.has(currency);
+    const destination = isOwn ? null : strangerAt(this.rules, address, network, limits);
     if (destination?.ok === false) return destination;
     return amountUnits > limits.maxPerWithdrawalUnits ? refuse("POLICY_ABOVE_WITHDRAWAL") : null;
   }

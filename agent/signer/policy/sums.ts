@@ -5,7 +5,6 @@
  * its own until it can no longer be paid, and at least for the window. Touches nothing.
  */
 import { waitingOf } from "../../../chains/families.ts";
-import { versionsMax } from "../../../protocol/payloads.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import type { Limits } from "./rules.ts";
 import { SlidingWindow, type Standing, type WindowEntries } from "./window.ts";
@@ -65,23 +64,9 @@ export function countKeyOf(network: string, transactionId: string, version: numb
   return waitingOf(network) === null ? transactionId : versionKey(transactionId, version);
 }
 
-/** Returns every key under which a withdrawal may count. */
-function keysOf(transactionId: string): readonly string[] {
-  return Array.from({ length: versionsMax }, (_, index) => versionKey(transactionId, index + 1));
-}
-
 /**
- * A sum that the gateway's order names for a day that the ledger has forgotten. Both are decimal.
- */
-export interface SpentDay {
-  readonly currency: string;
-  readonly units: string; // base units
-  readonly feesUnits: string;
-}
-
-/**
- * Only `fold`, `stand`, `countBound`, `forget` and `countSpent` change the sums. Every time is
- * ledger time.
+ * Only `fold` and `stand` change the sums, and the first sums of a recovered ledger
+ * (state/policy-state.ts). Every time is ledger time.
  */
 export class Sums {
   readonly #windows = new Map<string, Windows>();
@@ -100,6 +85,11 @@ export class Sums {
       this.#windows.set(currency, windows);
     }
     return windows;
+  }
+
+  /** Every currency with windows. */
+  all(): IterableIterator<[string, Windows]> {
+    return this.#windows.entries();
   }
 
   /** Counts one record of the ledger; `currency` is that of the record's withdrawal. */
@@ -161,78 +151,6 @@ export class Sums {
     for (const window of [hourBound, dayBound]) window.stand(key, standing, { atMs, units });
     fees.stand(key, standing, { atMs, units: feeMaxUnits });
   }
-
-  /**
-   * Counts a withdrawal with a slot from `atMs` on, without regard to any limit. A withdrawal that
-   * counts already stays as it is.
-   */
-  countBound(id: string, currency: string, units: bigint, feeMaxUnits: bigint, atMs: number): void {
-    const { hour, day, hourBound, dayBound, fees } = this.of(currency);
-    for (const window of [hour, day, hourBound, dayBound]) countAtLeast(window, id, units, atMs);
-    countAtLeast(fees, id, feeMaxUnits, atMs);
-  }
-
-  /** Removes a withdrawal that a recovered ledger leaves out: nothing of it was ever released. */
-  forget(id: string, currency: string): void {
-    for (const window of Object.values(this.of(currency)) as readonly SlidingWindow[])
-      for (const key of keysOf(id)) window.remove(key);
-  }
-
-  /**
-   * Counts a forgotten day from `atMs` on. `name` stands instead of a withdrawal's id; the same
-   * name again is harmless.
-   */
-  countSpent(name: string, spent: SpentDay, atMs: number): void {
-    const { hour, day, hourBound, dayBound, fees } = this.of(spent.currency);
-    for (const window of [hour, day, hourBound, dayBound]) countAtLeast(window, name, BigInt(spent.units), atMs);
-    countAtLeast(fees, name, BigInt(spent.feesUnits), atMs);
-  }
-
-  /** Returns the larger of approved and bound at `nowMs`, as they count against these limits. */
-  usedAt(currency: string, limits: Limits | undefined, nowMs: number): Used {
-    const { hour, day, hourBound, dayBound, fees } = this.of(currency);
-    return {
-      hourUnits: dearer(hour.sumAt(nowMs), usedOf(hourBound, limits?.maxPerHourUnits, nowMs)),
-      dayUnits: dearer(day.sumAt(nowMs), usedOf(dayBound, limits?.maxPerDayUnits, nowMs)),
-      feesUnits: usedOf(fees, limits?.maxFeePerDayUnits, nowMs),
-    };
-  }
-
-  /** Returns the bound amounts and the fees of the day, without the withdrawals in `open`. */
-  countedBeside(currency: string, open: Iterable<string>, nowMs: number): { readonly units: bigint; readonly feesUnits: bigint } {
-    const { dayBound, fees } = this.of(currency);
-    let units = dayBound.sumAt(nowMs);
-    let feesUnits = fees.sumAt(nowMs);
-    for (const key of [...open].flatMap(keysOf)) {
-      units -= dayBound.unitsOf(key, nowMs);
-      feesUnits -= fees.unitsOf(key, nowMs);
-    }
-    return { units, feesUnits };
-  }
-
-  /**
-   * Returns the entries that still count at `nowMs`, for a checkpoint; currencies in order of name.
-   */
-  entriesAt(nowMs: number): SumsEntries {
-    return [...this.#windows]
-      .map(
-        ([currency, { hour, day, fees, hourBound, dayBound }]) =>
-          [
-            currency,
-            ...([hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const),
-            ...([hourBound.entriesAt(nowMs), dayBound.entriesAt(nowMs)] as const),
-          ] as const,
-      )
-      .filter(([, , day, fees]) => day.length + fees.length > 0)
-      .sort(([a], [b]) => (a < b ? -1 : 1));
-  }
-}
-
-/** Used parts of limits, base units. */
-export interface Used {
-  readonly hourUnits: bigint;
-  readonly dayUnits: bigint;
-  readonly feesUnits: bigint;
 }
 
 /**
@@ -240,7 +158,7 @@ export interface Used {
  * of gateway and courier, and a paid version can be called dead. So at most the limit itself is
  * given back within one window, and the excess counts.
  */
-function usedOf(window: SlidingWindow, limitUnits: bigint | null | undefined, nowMs: number): bigint {
+export function usedOf(window: SlidingWindow, limitUnits: bigint | null | undefined, nowMs: number): bigint {
   const sum = window.sumAt(nowMs);
   const back = window.backAt(nowMs);
   return limitUnits === null || limitUnits === undefined || back <= limitUnits ? sum : sum + back - limitUnits;
@@ -269,16 +187,6 @@ export function aboveWindow(
 ): "POLICY_ABOVE_HOUR" | "POLICY_ABOVE_DAY" | null {
   if (maxPerHourUnits !== null && isAboveLimit(hour, maxPerHourUnits, amount, nowMs)) return "POLICY_ABOVE_HOUR";
   return isAboveLimit(day, maxPerDayUnits, amount, nowMs) ? "POLICY_ABOVE_DAY" : null;
-}
-
-/**
- * Makes an id count for at least `units` from `atMs` on; an id that counts for so much already
- * stays as it is.
- */
-function countAtLeast(window: SlidingWindow, id: string, units: bigint, atMs: number): void {
-  if (window.unitsOf(id, atMs) >= units) return;
-  window.remove(id);
-  window.add(id, atMs, units);
 }
 
 /** Returns the larger of two. */

@@ -24,6 +24,7 @@ import { type Admitted, hearCourier, type Reply, type Run, type Turn } from "../
 import { prepareBound, prepareSign } from "../acts/sign.ts";
 import { prepareUnstick } from "../acts/unstick.ts";
 import { hotOf } from "../policy/own.ts";
+import { canonicalLimits } from "../state/canonical.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
 import { courierViewOf, showsBytes, stepOf, withoutBytes } from "../state/view.ts";
@@ -343,7 +344,7 @@ export class Signer {
     // The POLICY record comes just before the first decision under the new configuration. Before
     // the handshake, it is not known whether the ledger is complete.
     if (this.core.ruled?.digest !== digest && bodies.some(({ kind }) => decidingKinds.has(kind))) {
-      this.#append([{ kind: "POLICY", digest, path, limits: this.core.policy.canonical }]);
+      this.#append([{ kind: "POLICY", digest, path, limits: canonicalLimits(this.core.policy.rules) }]);
     }
     return this.#append(bodies);
   }

@@ -11,7 +11,7 @@ import type { Ledger } from "../../ledger/ledger.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import { type Push, reportFramesMax } from "../../socket/verbs.ts";
 import type { Run } from "../acts/run.ts";
-import { limitsDigest } from "../policy/canonical.ts";
+import { canonicalLimits, limitsDigest } from "../state/canonical.ts";
 import type { Core } from "../state/core.ts";
 import { type Batch, batchesOf } from "../state/entries.ts";
 import { tellAgain } from "../state/telling.ts";
@@ -35,7 +35,7 @@ export class Statements {
 
   constructor(options: StatementsOptions) {
     this.#options = options;
-    this.#policy = limitsDigest(options.core.policy.canonical);
+    this.#policy = limitsDigest(canonicalLimits(options.core.policy.rules));
   }
 
   /** Pushes durable records that were not pushed yet. A repeat is harmless. */

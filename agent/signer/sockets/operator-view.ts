@@ -39,7 +39,7 @@ export function waitOf(withdrawal: Withdrawal, policy: Policy, address = ""): Wa
   const destination = withdrawal.address || first?.address || canonicalAddress(address);
   return {
     until: code === "POLICY_NEW_DESTINATION_DELAY" ? policy.delayEndsAt(job.currency, requestedAt) : 0,
-    ...policy.regard(job, destination),
+    ...regard(policy, job, destination),
     confirmed: first === null ? null : { approver: first.approver, address: first.address, at: first.at },
   };
 }

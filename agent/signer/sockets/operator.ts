@@ -25,11 +25,11 @@ import { finish, recover, showRecovery } from "../acts/recovery/recover.ts";
 import { refuseByOperator } from "../acts/refuse.ts";
 import { countKey } from "../acts/run.ts";
 import { planUnstick } from "../acts/unstick.ts";
-import { limitsDigest, loosened } from "../policy/canonical.ts";
-import { limitsInForce, nodesOfGateway } from "../policy/in-force.ts";
 import type { Signer } from "../rim/signer.ts";
 import { isBegun } from "../state/accounts.ts";
+import { canonicalLimits, limitsDigest, loosened } from "../state/canonical.ts";
 import { approvalDigestOf } from "../state/digest.ts";
+import { limitsInForce, nodesOfGateway } from "../state/in-force.ts";
 import { aheadOfBlocksMs } from "../state/ledger-time.ts";
 import { isFinal, states } from "../state/machine.ts";
 import { spendsLike, spendsWithoutOrder } from "../state/spends.ts";
@@ -122,6 +122,7 @@ export function operatorVerbs(
 function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
   const { core, run, ledger } = signer;
   const { agent, epoch, wallet } = core.paired;
+  const canonical = canonicalLimits(core.policy.rules);
   const counts: Partial<Record<WithdrawalState, number>> = {};
   for (const state of states) if (state !== "requested") counts[state] = core.book.count(state);
   return {
@@ -144,8 +145,8 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
     startedAt: run.startedAt,
     config: surroundings.config,
     policyChangedAt: core.ruled?.at ?? 0,
-    policyDigest: limitsDigest(core.policy.canonical),
-    policyLooser: loosened(core.limitsBefore(core.policy.canonical) ?? core.policy.canonical, core.policy.canonical),
+    policyDigest: limitsDigest(canonical),
+    policyLooser: loosened(core.limitsBefore(canonical) ?? canonical, canonical),
     limits: limitsInForce(core.policy, signer.turn().nowMs),
     freeBytes: ledger.freeBytes(),
     freeBytesMin: ledger.roomBytesMin,

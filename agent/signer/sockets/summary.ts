@@ -5,8 +5,8 @@
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { SignerSummary, SyncSummary } from "../../socket/summary.ts";
 import type { LimitView, WithdrawalState } from "../../socket/verbs.ts";
-import { limitsInForce } from "../policy/in-force.ts";
 import type { Signer } from "../rim/signer.ts";
+import { limitsInForce } from "../state/in-force.ts";
 import { states } from "../state/machine.ts";
 import { isOver } from "../state/withdrawal.ts";
 

@@ -22,6 +22,7 @@ import { canonicalAddress } from "./content.ts";
 import { Outbox } from "./entries.ts";
 import { Heads, type HeadsSnapshot } from "./heads.ts";
 import { type ChainSnapshot, JobChain } from "./jobs.ts";
+import { policySnapshot } from "./policy-state.ts";
 import { unitsOf } from "./view.ts";
 import { isEndedByPerson, standingOf, type Withdrawal } from "./withdrawal.ts";
 
@@ -251,7 +252,7 @@ export class Core {
         return;
       case "CHECKPOINT":
         this.book.putAway();
-        this.policy.putAway();
+        this.policy.paid.putAway();
         return;
       case "POLICY":
         this.#ruled = { digest: record.digest, at: record.at, limits: record.limits, before: this.limitsBefore(record.limits) };
@@ -275,7 +276,7 @@ export class Core {
   checkpoint(): { readonly state: CoreSnapshot; readonly leaving: Leaving } {
     const { book, policy, ...rest } = this.snapshot();
     const state = { ...rest, book: { ...book, closed: [] }, policy: { ...policy, paid: [] } };
-    return { state, leaving: { closed: this.book.rows(), paid: this.policy.rows() } };
+    return { state, leaving: { closed: this.book.rows(), paid: this.policy.paid.rows() } };
   }
 
   /** Returns the complete state except the content of the sorted files, for JSON. */
@@ -288,7 +289,7 @@ export class Core {
       heads: this.heads.snapshot(),
       chain: this.chain.snapshot(),
       accounts: this.accounts.snapshot(),
-      policy: this.policy.snapshot(this.heads.at),
+      policy: policySnapshot(this.policy, this.heads.at),
       book: this.book.snapshot(),
       outbox: this.outbox.snapshot(),
       opened: this.#opened,
@@ -339,7 +340,7 @@ export class Core {
       if (only !== undefined && standing !== only) continue;
       const units = BigInt(unitsOf(withdrawal, this.policy) || "0");
       const counted = { id, version: one.version, units, feeMaxUnits: BigInt(one.feeMax) };
-      this.policy.stand(laneOf(job), counted, standing, atMs);
+      this.policy.sums.stand(laneOf(job), counted, standing, atMs);
     }
   }
 
@@ -347,7 +348,7 @@ export class Core {
     if (isInternal(job.mode)) return;
     const { network, amount, currency } = job;
     // An address from the gateway may be in any spelling.
-    this.policy.learn(network, { address: canonicalAddress(address), at, amount, currency });
+    this.policy.paid.pay(network, { address: canonicalAddress(address), at, amount, currency });
   }
 
   #pair(record: Extract<LedgerRecord, { kind: "PAIRED" }>): void {

@@ -14,6 +14,7 @@ import type { UnknownSumView } from "../../socket/recovery-plan.ts";
 import type { Limits } from "../policy/rules.ts";
 import { aboveWindow, dearer, Sums, type SumsEntries } from "../policy/sums.ts";
 import type { Order } from "./opening-terms.ts";
+import { countBound, countedBeside, forget, sumsEntries } from "./policy-state.ts";
 import { isOver, type Withdrawal } from "./withdrawal.ts";
 
 /** A withdrawal that the new ledger keeps, and how far the old ledger knew it. */
@@ -53,8 +54,9 @@ export function weigh(weighing: Weighing): Weighed {
   forgetUnbound(sums, weighing);
   countForgottenDay(sums, weighing);
   const count = ({ kept }: Weighable): void => {
-    const feeMaxUnits = kept.versions.map(({ feeMax }) => BigInt(feeMax)).reduce(dearer, 0n);
-    sums.countBound(kept.transactionId, laneOf(kept.job), unitsOf(kept, weighing), feeMaxUnits, nowMs);
+    const feesUnits = kept.versions.map(({ feeMax }) => BigInt(feeMax)).reduce(dearer, 0n);
+    const amount = { id: kept.transactionId, currency: laneOf(kept.job), units: unitsOf(kept, weighing), feesUnits };
+    countBound(sums, amount, nowMs);
   };
   const isWeighed = ({ wasBound, isContested }: Weighable): boolean => !wasBound && !isContested;
   for (const one of each) if (!isWeighed(one)) count(one);
@@ -70,7 +72,7 @@ export function weigh(weighing: Weighing): Weighed {
     }
   }
   for (const one of late) count(one);
-  return { windows: sums.entriesAt(nowMs), above, unknown: unknownSums(weighing, above) };
+  return { windows: sumsEntries(sums, nowMs), above, unknown: unknownSums(weighing, above) };
 }
 
 /** Returns why only an operator can have it signed again; null if the limits allow it. */
@@ -87,7 +89,7 @@ function codeOf(sums: Sums, { kept, wasApproved }: Weighable, weighing: Weighing
 
 function forgetUnbound(sums: Sums, { open, each }: Weighing): void {
   const bound = new Set(each.map(({ kept }) => kept.transactionId));
-  for (const one of open) if (!bound.has(one.transactionId) && !isOver(one)) sums.forget(one.transactionId, laneOf(one.job));
+  for (const one of open) if (!bound.has(one.transactionId) && !isOver(one)) forget(sums, one.transactionId, laneOf(one.job));
 }
 
 function countForgottenDay(sums: Sums, { each, order, nowMs }: Weighing): void {
@@ -95,10 +97,10 @@ function countForgottenDay(sums: Sums, { each, order, nowMs }: Weighing): void {
   // The gateway's sum includes a withdrawal that has ended there, whether it is open here or not.
   const open = each.map(({ kept }) => kept.transactionId).filter((id) => !ended.has(id));
   for (const { currency, units, feesUnits } of order.spent) {
-    const counted = sums.countedBeside(currency, open, nowMs);
-    const rest = (all: bigint, known: bigint): string => (all > known ? all - known : 0n).toString();
-    const lost = { currency, units: rest(BigInt(units), counted.units), feesUnits: rest(BigInt(feesUnits), counted.feesUnits) };
-    if (lost.units !== "0" || lost.feesUnits !== "0") sums.countSpent(`order ${order.order}`, lost, nowMs);
+    const counted = countedBeside(sums, currency, open, nowMs);
+    const rest = (all: bigint, known: bigint): bigint => (all > known ? all - known : 0n);
+    const lost = { units: rest(BigInt(units), counted.units), feesUnits: rest(BigInt(feesUnits), counted.feesUnits) };
+    if (lost.units + lost.feesUnits > 0n) countBound(sums, { id: `order ${order.order}`, currency, ...lost }, nowMs);
   }
 }
 

@@ -199,9 +199,9 @@ export const ledgerMutants: readonly Mutant[] = [
   },
   {
     name: "checkpoint-forgets-what-was-bound",
-    file: "agent/signer/policy/sums.ts",
-    find: "            ...([hour.entriesAt(nowMs), day.entriesAt(nowMs), fees.entriesAt(nowMs)] as const),",
-    replace: "            ...([[], [], fees.entriesAt(nowMs)] as const),",
+    file: "agent/signer/state/policy-state.ts",
+    find: "          hour.entriesAt(nowMs),\n          day.entriesAt(nowMs),\n",
+    replace: "          [],\n          [],\n",
     sentence: "After a rotation and a restart the windows are empty, and a day is approved a second time (policy).",
     when: (plan) => rotatesAndRestarts(plan) && plan.policy === "narrow" && plan.orders.length > 1,
   },

@@ -86,7 +86,7 @@ export const peopleMutants: readonly Mutant[] = [
   {
     name: "paid-forgotten-in-a-checkpoint",
     file: "agent/signer/state/core.ts",
-    find: "paid: this.policy.rows() } };",
+    find: "paid: this.policy.paid.rows() } };",
     replace: "paid: [] } };",
     sentence: "After a new segment nothing was ever paid, and nothing looks like what was (policy).",
     when: (plan) => plan.rules === "destinations" && rotatesAndRestarts(plan),
@@ -126,7 +126,7 @@ export const peopleMutants: readonly Mutant[] = [
   {
     name: "rules-not-recorded",
     file: "agent/signer/rim/signer.ts",
-    find: '      this.#append([{ kind: "POLICY", digest, path, limits: this.core.policy.canonical }]);\n',
+    find: '      this.#append([{ kind: "POLICY", digest, path, limits: canonicalLimits(this.core.policy.rules) }]);\n',
     replace: "",
     sentence: "Nobody can tell later by which rules a decision was made (policy).",
   },

@@ -2,7 +2,9 @@
  * Work that running agents have still to end, or to notice, before a run may be called over; "" if
  * there is none.
  */
+
 import type { Core } from "../../../agent/signer/state/core.ts";
+import { usedAt } from "../../../agent/signer/state/policy-state.ts";
 import { hearing } from "../../../gateway/recovery/hearing.ts";
 import { parseAmount } from "../../../protocol/amount.ts";
 import type { Scene } from "./scene.ts";
@@ -111,7 +113,7 @@ export function haveFeesRunOut(world: Scene): boolean {
   const limit = parseAmount(policyOf(world.plan).maxFeePerDay, stage.coin.decimal);
   if (!world.weather.isDeceived || !limit.ok) return false;
   const isSpent = ({ policy, heads }: Core, currency: string): boolean =>
-    policy.usedAt(currency, heads.at).feesUnits * 3n > limit.units;
+    usedAt(policy, currency, heads.at).feesUnits * 3n > limit.units;
   const cores = serving(world).flatMap(({ signer }) => (signer === null ? [] : [signer.signer.core]));
   return cores.some((core) => Object.keys(currencies).some((currency) => isSpent(core, currency)));
 }

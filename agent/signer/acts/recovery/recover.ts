@@ -87,7 +87,7 @@ function plan(turn: Turn, { order, counts, both, localMs }: Shown): Planned {
     accountOn: (network) => turn.accountOn(network),
     stateOf: (id) => core.book.stateOf(id),
     decimalOf: (lane) => core.policy.asset(lane)?.decimal,
-    limitsOf: (lane) => core.policy.limitsOf(lane),
+    limitsOf: (lane) => core.policy.rules.limits.get(lane),
     payerOf: (job) => core.policy.payer(job)?.account ?? "",
   });
   if (!opened.ok) return opened;

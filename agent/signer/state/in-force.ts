@@ -1,24 +1,31 @@
-/** The limits of this run and their used parts, for an operator. Touches nothing. */
+/**
+ * The limits of this run and their used parts, and a destination, for an operator. Touches nothing.
+ */
 
 import { invariant } from "../../../base/fault.ts";
 import { isNodesOfGateway } from "../../../chains/families.ts";
-import { formatAmount } from "../../../protocol/amount.ts";
+import { formatAmount, parseAmount } from "../../../protocol/amount.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { LimitView, SweepLimitView } from "../../socket/verbs.ts";
-import type { Policy } from "./policy.ts";
+import type { Question } from "../policy/asked.ts";
+import type { Paid } from "../policy/destinations.ts";
+import { isAbove, likenessOf } from "../policy/holds.ts";
+import type { Policy } from "../policy/policy.ts";
+import type { Limits } from "../policy/rules.ts";
+import { usedAt } from "./policy-state.ts";
 
 /**
  * Returns one row for each currency with a policy, in the order of config.json. `nowMs` is ledger
  * time.
  */
 export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView[] {
-  return [...policy.currencies].map(([currency, limits]) => {
+  return currencies(policy).map(([currency, limits]) => {
     const asset = policy.asset(currency);
     invariant(asset !== undefined, "a currency with limits is in the table");
     const amount = (units: bigint | null): string => (units === null ? "" : formatAmount(units, asset.decimal));
     const { fees } = asset.family;
     const fee = (units: bigint): string => formatAmount(units, fees.decimal);
-    const used = policy.usedAt(currency, nowMs);
+    const used = usedAt(policy, currency, nowMs);
     return {
       currency,
       maxPerWithdrawal: amount(limits.maxPerWithdrawalUnits),
@@ -45,25 +52,48 @@ export function limitsInForce(policy: Policy, nowMs: number): readonly LimitView
   });
 }
 
+/** Returns every currency with limits, without the limit groups of its sweeps and top-ups. */
+function currencies({ rules }: Policy): readonly (readonly [string, Limits])[] {
+  return [...rules.limits].filter(([lane]) => rules.assets.has(lane));
+}
+
+/**
+ * Describes a destination for the operator who decides: new or not, and the paid destination that
+ * resembles it. `needsTwo` as in `judgeHeld`; false if the currency has no limits.
+ */
+export function regard(
+  { rules, paid }: Policy,
+  { currency, network, amount }: Pick<Question, "currency" | "network" | "amount">,
+  address: string,
+): { readonly isNew: boolean; readonly likeness: Paid | null; readonly needsTwo: boolean } {
+  const limits = rules.limits.get(currency);
+  const parsed = parseAmount(amount, rules.assets.get(currency)?.decimal ?? 0);
+  return {
+    isNew: address !== "" && paid.isNew(network, address),
+    likeness: likenessOf(network, address, limits, paid),
+    needsTwo: parsed.ok && isAbove(parsed.units, limits?.twoApproversAboveUnits ?? null),
+  };
+}
+
 /**
  * Returns the chains of these currencies whose nodes come from the gateway's service, each once.
  */
 export function nodesOfGateway(policy: Policy): readonly string[] {
-  const assets = [...policy.currencies].flatMap(([currency]) => policy.asset(currency) ?? []);
+  const assets = currencies(policy).flatMap(([currency]) => policy.asset(currency) ?? []);
   return [...new Set(assets.filter((asset) => isNodesOfGateway(asset.chainSettings)).map(({ chain }) => chain))];
 }
 
 function sweepsInForce(policy: Policy, currency: string, fee: (units: bigint) => string, nowMs: number): SweepLimitView | null {
   const sweepLane = laneOf({ mode: "sweep", currency });
   const topUpLane = laneOf({ mode: "topup", currency });
-  const sweep = policy.limitsOf(sweepLane);
-  const topUp = policy.limitsOf(topUpLane);
+  const sweep = policy.rules.limits.get(sweepLane);
+  const topUp = policy.rules.limits.get(topUpLane);
   if (sweep === undefined || topUp === undefined) return null;
-  const topUpsUsed = policy.usedAt(topUpLane, nowMs);
+  const topUpsUsed = usedAt(policy, topUpLane, nowMs);
   return {
     maxFee: fee(sweep.maxFeeUnits),
     maxFeePerDay: fee(sweep.maxFeePerDayUnits),
-    usedFeesInDay: fee(policy.usedAt(sweepLane, nowMs).feesUnits),
+    usedFeesInDay: fee(usedAt(policy, sweepLane, nowMs).feesUnits),
     maxTopUp: fee(topUp.maxPerWithdrawalUnits),
     maxTopUpPerDay: fee(topUp.maxPerDayUnits),
     usedTopUpsInDay: fee(topUpsUsed.dayUnits),

@@ -6,8 +6,8 @@
 import { createHash } from "node:crypto";
 import { familyOf } from "../../../chains/families.ts";
 import { formatAmount } from "../../../protocol/amount.ts";
-import { assetOf } from "./asked.ts";
-import type { Limits, Rules } from "./rules.ts";
+import { assetOf } from "../policy/asked.ts";
+import type { Limits, Rules } from "../policy/rules.ts";
 
 type Line = ReadonlyMap<string, string>;
 
