@@ -1,6 +1,6 @@
 /**
- * `npm run check`: format and lint, types, walls, SQL, words, prose. Runs all of them and fails if
- * one fails, so that one run shows everything.
+ * `npm run check`: format and lint, types, walls, SQL, words, prose, the size of the path
+ * from job to key. Runs all of them and fails if one fails, so that one run shows everything.
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
@@ -15,6 +15,7 @@ const checks = [
   ["SQL in the store alone", [join(root, "scripts", "sql.js")]],
   ["words of a family of chains", [join(root, "scripts", "words.js")]],
   ["prose", [join(root, "scripts", "prose.js")]],
+  ["code between a job and the key", [join(root, "scripts", "audit-path.js")]],
 ];
 const failed = [];
 for (const [name, args] of checks) {

@@ -21,7 +21,7 @@ import type { Past } from "../ledger/past.ts";
 import { LedgerSeal } from "../ledger/seal.ts";
 import { type SyncTimes, timedDisk } from "../ledger/sync-times.ts";
 import { type Push, requestFramesMax } from "../socket/verbs.ts";
-import { beginRun, type Run } from "./acts/run.ts";
+import { Run } from "./acts/run.ts";
 import { type Bootstrap, BootstrapReader } from "./bootstrap.ts";
 import { hardenProcess, isolationFacts, isolationLevel } from "./hygiene.ts";
 import { readRules } from "./policy/rules.ts";
@@ -175,7 +175,7 @@ function snapshotOf(checkpoint: unknown): CoreSnapshot | undefined {
 
 function run(bootstrap: Bootstrap): void {
   const { settings } = bootstrap;
-  const current = beginRun(randomBytes(32).toString("hex"), clock());
+  const current = new Run(randomBytes(32).toString("hex"), clock());
   const { core, ledger, vault, syncs } = open(bootstrap, current);
   let courierServer: LineServer | null = null;
   const signer = new Signer({

@@ -1,7 +1,7 @@
 /**
  * Questions to an ERC-20 token and the Transfer event: call data, topics, and strict reading of a
- * log; no network. Sources: EIP-20; Solidity contract ABI specification (function selector, argument
- * encoding).
+ * log; no network. Sources: EIP-20; Solidity contract ABI specification (function selector,
+ * argument encoding).
  */
 import { addressBytes, addressOfBytes } from "./address.ts";
 

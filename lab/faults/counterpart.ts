@@ -4,9 +4,11 @@
  * everything that ever left the signer, to hold it against the ledger and against what is said
  * after a restart.
  */
+
 import type { KeyObject } from "node:crypto";
 import { Transaction } from "ethers";
 import { type AnswerTo, createSocketClient, type SocketClient } from "../../agent/socket/client.ts";
+import { versionsApartMs } from "../../agent/socket/limits.ts";
 import type { CourierAnswers, CourierRequests, CourierView, VersionView, WithdrawalStep } from "../../agent/socket/verbs.ts";
 import { AgentError } from "../../base/fault.ts";
 import { openEnvelope, publicKeyHex } from "../../protocol/envelope.ts";
@@ -21,8 +23,6 @@ import { type Identity, openedOf, type SignerFolder } from "./signer-folder.ts";
 type Client = SocketClient<CourierRequests, CourierAnswers>;
 
 const answerMs = 20_000;
-/** As agent/signer/acts/replace.ts has it. */
-const versionsApartMs = 30_000;
 const roundsMax = 60;
 const receiver = "0x70997970C51812dc3A010C7d01b50e0d17dc79C8";
 const oneEther = 10n ** 18n;

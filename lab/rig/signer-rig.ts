@@ -9,8 +9,7 @@ import { deriveAccounts, walletOf } from "../../agent/keystore/nodes.ts";
 import { Secret } from "../../agent/keystore/secret.ts";
 import { createLedger, openLedger } from "../../agent/ledger/ledger.ts";
 import type { LedgerRecord } from "../../agent/ledger/records.ts";
-import { versionsApartMs } from "../../agent/signer/acts/replace.ts";
-import { beginRun } from "../../agent/signer/acts/run.ts";
+import { Run } from "../../agent/signer/acts/run.ts";
 import { readRules } from "../../agent/signer/policy/rules.ts";
 import { Signer } from "../../agent/signer/rim/signer.ts";
 import type { SignerOptions } from "../../agent/signer/rim/signer-options.ts";
@@ -23,6 +22,7 @@ import { Core, type CoreSnapshot } from "../../agent/signer/state/core.ts";
 import { ledgerTime } from "../../agent/signer/state/ledger-time.ts";
 import { unlockVault, type Vault } from "../../agent/signer/vault/vault.ts";
 import type { FirstSlotView } from "../../agent/socket/first-slot.ts";
+import { versionsApartMs } from "../../agent/socket/limits.ts";
 import { encodeMessage, withFrames } from "../../agent/socket/line.ts";
 import type {
   AccountView,
@@ -194,7 +194,7 @@ export class Rig {
     const clock = (): number => this.now + this.skew;
     const monotonic = (): number => this.now;
     this.#run += 1;
-    const run = beginRun(this.#run.toString(16).padStart(64, "0"), clock());
+    const run = new Run(this.#run.toString(16).padStart(64, "0"), clock());
     const { ledger, checkpoint, records } = openLedger({
       ...{ disk: this.disk, seal: testSeal, clock: () => ledgerTime(run, clock(), monotonic()) },
       ...(this.#options.segmentBytesMax === undefined ? {} : { segmentBytesMax: this.#options.segmentBytesMax }),

@@ -6,6 +6,7 @@
  * decides.
  */
 import { laneOf } from "../../../protocol/job-mode.ts";
+import { pendingPerAccountMax } from "../../socket/limits.ts";
 import type { CourierStatus, WithdrawalStep } from "../../socket/verbs.ts";
 import { accountKey, putAccount } from "./accounts.ts";
 import { bySlot, clearBook, closeItem, createBook, file, isAside, isDeath, isToldOver, putStep, putView } from "./book.ts";
@@ -44,10 +45,6 @@ export type {
 } from "./events.ts";
 
 /**
- * Most withdrawals of one account with a nonce and in no block; the signer applies the same number.
- */
-const inFlightMax = 512;
-/**
  * After this time without an answer from the signer, the request counts as lost, and the scheduler
  * asks for the view.
  */
@@ -68,7 +65,7 @@ export interface DeskState {
 
 /** An empty scheduler; a `hello` event fills it. */
 export function createDesk(options: { readonly inFlightMax?: number } = {}): DeskState {
-  return { book: createBook(), inFlightMax: options.inFlightMax ?? inFlightMax };
+  return { book: createBook(), inFlightMax: options.inFlightMax ?? pendingPerAccountMax };
 }
 
 /**

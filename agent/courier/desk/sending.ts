@@ -4,12 +4,13 @@
  * are ever sent, and only the same ones again.
  */
 import type { Facts } from "../../../chains/family.ts";
+import { courierVersionsMax, versionsApartMs } from "../../socket/limits.ts";
 import type { VersionView } from "../../socket/verbs.ts";
 import { named } from "./accounts.ts";
 import { ask, bySlot, file, freeUnits, isAside, lowest, outVersions, releasedVersions } from "./book.ts";
 import type { DeskEffect, DeskEvent } from "./events.ts";
 import type { Account, Declined, Item } from "./item.ts";
-import { askGas, feesOf, gasOf, versionsMax } from "./signing.ts";
+import { askGas, feesOf, gasOf } from "./signing.ts";
 import { byPatience, isPastSending } from "./waiting.ts";
 
 /** The same bytes are sent again after this time, for nodes without them. */
@@ -29,11 +30,6 @@ const unsentRetryMsMax = 15_000;
  */
 const bumpBlocks = 6;
 const bumpMs = 60_000;
-/**
- * The least time after the attempt before, even if a node asks for a higher fee. The signer applies
- * the same limit (agent/signer/acts/replace.ts).
- */
-const versionsApartMs = 30_000;
 /**
  * The greatest age of a count that shows a lower nonce as missing; an older count is asked for
  * again.
@@ -169,7 +165,7 @@ export function bump(account: Account, nowMs: number, out: DeskEffect[]): void {
     item.waiting = `${account.slots.say(gap)} of the account comes first`;
     return;
   }
-  if (newest.version >= versionsMax) {
+  if (newest.version >= courierVersionsMax) {
     item.waiting = "WITHDRAWAL_WAITS_FOR_PERSON";
     return;
   }

@@ -34,12 +34,6 @@ const waitingCodes: ReadonlySet<string> = new Set([
   ...["ACCOUNT_FULL", "ACCOUNT_WAITS", "ACCOUNT_BEHIND", "WITHDRAWAL_TOO_SOON", "SWEEP_OR_TOPUP_OPEN", "SIGNER_PAUSED"],
 ]);
 
-/**
- * Most attempts, of the twenty that are possible. The signer applies the same limit
- * (agent/signer/acts/replace.ts) and keeps the last ones for an operator.
- */
-export const versionsMax = 14;
-
 /** The family's own words on fees. */
 export function feesOf({ network }: Account): Fees {
   return familyOf(network).fees;

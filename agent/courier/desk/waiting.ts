@@ -6,12 +6,13 @@
  * inclusion counts more than the nodes' answer. Our own clock decides none of this.
  */
 import type { DeadQuestion } from "../../../chains/nodes.ts";
+import { courierVersionsMax } from "../../socket/limits.ts";
 import type { VersionView, WithdrawalStep } from "../../socket/verbs.ts";
 import { named } from "./accounts.ts";
 import { ask, file, freeUnits, isAside, isToldOver, outVersions, releasedVersions } from "./book.ts";
 import type { DeadAnswer, DeadWanted, DeskEffect } from "./events.ts";
 import type { Account, Book, Item } from "./item.ts";
-import { askGas, feesOf, gasOf, versionsMax } from "./signing.ts";
+import { askGas, feesOf, gasOf } from "./signing.ts";
 
 /**
  * Most attempts in one question. Each account has one question at a time, because all attempts
@@ -182,7 +183,7 @@ export function renew(account: Account, nowMs: number, out: DeskEffect[]): void 
     if (!isMoving || !item.isAbsent || isOver(item) || item.asking !== null || isAside(item, nowMs)) continue;
     const newest = view.versions.at(-1);
     if (newest === undefined || view.versions.some(({ dead }) => dead !== "both")) continue;
-    if (newest.version >= versionsMax) item.waiting = "WITHDRAWAL_WAITS_FOR_PERSON";
+    if (newest.version >= courierVersionsMax) item.waiting = "WITHDRAWAL_WAITS_FOR_PERSON";
     else askAnother(item, newest, account.facts.price, nowMs, out);
   }
 }

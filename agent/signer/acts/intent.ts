@@ -6,13 +6,13 @@
  */
 
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
-import type { Description, Facts } from "../../../chains/family.ts";
+import type { Facts } from "../../../chains/family.ts";
 import { transactionsOf } from "../../../chains/transactions.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import type { RecordBody } from "../../ledger/records.ts";
 import type { Approval } from "../policy/approval.ts";
 import type { Clearance } from "../policy/clearance.ts";
-import type { Built, BuiltCancel } from "../policy/comparison.ts";
+import type { Built, BuiltCancel, Compared } from "../policy/comparison.ts";
 import type { Account } from "../state/accounts.ts";
 import { step } from "../state/machine.ts";
 import type { Version, Withdrawal } from "../state/withdrawal.ts";
@@ -32,134 +32,90 @@ export interface SignWork {
 /** Work for the vault, or `work` null for a version that is signed already. */
 export type Prepared = { readonly ok: true; readonly work: SignWork | null } | Refusal;
 
-/**
- * Additions to a version: records right in front of its INTENT, and a tip that is allowed above the
- * ceiling (`Built`).
- */
-export interface Beside {
-  readonly before?: readonly RecordBody[];
-  readonly tipAllowedUnits?: bigint;
+/** A version to make. Without an approval it is a cancel: a zero payment to the account itself. */
+export interface Next {
+  readonly withdrawal: Withdrawal;
+  readonly approval: Approval | null;
+  readonly account: Account;
+  readonly slot: string; // the withdrawal's, or about to be
+  readonly version: number; // 1 first
+  readonly facts: Facts;
+  readonly tipAllowedUnits?: bigint; // a tip that is allowed above the ceiling (`Built`)
+  readonly before?: readonly RecordBody[]; // records right in front of its INTENT
 }
 
 /**
- * Builds, compares and records a payment as INTENT. Every refusal comes before the record, also one
+ * Builds, compares and records a version as INTENT. Every refusal comes before the record, also one
  * because the approval does not match the job.
  */
-export function intend(
-  turn: Turn,
-  approval: Approval,
-  account: Account,
-  slot: string,
-  version: number,
-  facts: Facts,
-  { before = [], tipAllowedUnits = 0n }: Beside = {},
-): Prepared {
-  const withdrawal = turn.core.book.find(approval.transactionId);
-  invariant(withdrawal !== undefined, "an approved withdrawal is in the book");
-  const waits = oneAtATime(turn, withdrawal);
+export function intend(turn: Turn, next: Next): Prepared {
+  const waits = next.approval === null ? null : oneAtATime(turn, next.withdrawal);
   if (waits !== null) return waits;
-  const built = clearPayment(turn, approval, account, slot, version, facts, tipAllowedUnits);
-  return built.ok ? record(turn, account, version, built, before) : built;
-}
-
-/** As `intend`, for a zero payment to the account itself on the withdrawal's slot. */
-export function intendCancel(
-  turn: Turn,
-  withdrawal: Withdrawal,
-  account: Account,
-  version: number,
-  facts: Facts,
-  { before = [], tipAllowedUnits = 0n }: Beside = {},
-): Prepared {
-  const built = clearCancel(turn, withdrawal, version, facts, tipAllowedUnits);
-  return built.ok ? record(turn, account, version, built, before) : built;
+  const cleared = clear(turn, next);
+  if (!cleared.ok) return cleared;
+  const { unsigned, clearance } = cleared;
+  const { transactionId, version } = clearance;
+  const intent = turn.commit([...(next.before ?? []), intentBody(next.account, cleared)]).at(-1);
+  invariant(intent?.kind === "INTENT", "the last body is the intent");
+  return {
+    ok: true,
+    work: { transactionId, version, intentSeq: intent.seq, clearance, unsigned, account: next.account.account },
+  };
 }
 
 /** Bytes that policy cleared. */
-export interface Cleared {
-  readonly ok: true;
+interface Cleared extends Compared {
   readonly unsigned: Uint8Array;
-  readonly clearance: Clearance;
-  readonly description: Description;
 }
 
-/** Builds and clears a payment; records nothing. */
-export function clearPayment(
-  turn: Turn,
-  approval: Approval,
-  account: Account,
-  slot: string,
-  version: number,
-  facts: Facts,
-  tipAllowedUnits = 0n,
-): Cleared | Refusal {
+/** Builds and clears a version; records nothing. */
+export function clear(turn: Turn, next: Next): Cleared | Refusal {
   const closed = closedToNew(turn);
   if (closed !== null) return closed;
-  const job = turn.core.book.find(approval.transactionId)?.job;
-  invariant(job !== undefined, "an approved withdrawal has its job");
-  const unlike = version === 1 ? turn.core.policy.unlike(approval, job) : null;
+  const { withdrawal, approval, facts, version, slot, tipAllowedUnits = 0n } = next;
+  const { policy } = turn.core;
+  const unlike = approval !== null && version === 1 ? policy.unlike(approval, withdrawal.job) : null;
   if (unlike !== null) return unlike;
-  const { network, contract, address: destination, amountUnits } = approval;
-  const payment = { network, account: account.account, slot, contract, destination, amountUnits };
-  const unsigned = transactionsOf(network).build(payment, facts);
-  const { child = null } = turn.core.policy.payer(job) ?? {};
-  const built = { approval, unsigned, facts, version, account: account.account, child, slot, tipAllowedUnits };
-  const cleared = turn.core.policy.clear(built, turn.nowMs);
+  const place = { account: next.account.account, slot };
+  const unsigned = bytesOf(withdrawal.job.network, place, approval, facts);
+  const bytes = { unsigned, facts, version, tipAllowedUnits };
+  const built = builtOf(turn, withdrawal, { ...place, ...bytes }, approval);
+  const cleared = "approval" in built ? policy.clear(built, turn.nowMs) : policy.clearCancel(built, turn.nowMs);
   return cleared.ok ? { ...cleared, unsigned } : cleared;
 }
 
-/** Builds and clears a cancel; records nothing. */
-export function clearCancel(
-  turn: Turn,
-  withdrawal: Withdrawal,
-  version: number,
-  facts: Facts,
-  tipAllowedUnits = 0n,
-): Cleared | Refusal {
-  const closed = closedToNew(turn);
-  if (closed !== null) return closed;
-  const slot = slotOf(turn, withdrawal);
-  const { cancels } = transactionsOf(slot.network);
+type Place = Pick<Built, "account" | "slot">;
+
+function bytesOf(network: string, place: Place, approval: Approval | null, facts: Facts): Uint8Array {
+  if (approval !== null) {
+    const { contract, address: destination, amountUnits } = approval;
+    return transactionsOf(approval.network).build(
+      { ...place, network: approval.network, contract, destination, amountUnits },
+      facts,
+    );
+  }
+  const { cancels } = transactionsOf(network);
   invariant(cancels !== null, "a version that ends by waiting is cancelled without another one");
-  const unsigned = cancels.build(slot, facts);
-  const cleared = turn.core.policy.clearCancel({ ...slot, unsigned, facts, version, tipAllowedUnits }, turn.nowMs);
-  return cleared.ok ? { ...cleared, unsigned } : cleared;
+  return cancels.build({ ...place, network }, facts);
 }
 
-function slotOf(
+function builtOf(
   { core }: Turn,
-  { transactionId, job, account, slot }: Withdrawal,
-): Omit<BuiltCancel, "unsigned" | "facts" | "version"> {
+  { transactionId, job }: Withdrawal,
+  bytes: Omit<Built, "approval" | "child">,
+  approval: Approval | null,
+): Built | BuiltCancel {
   const { child = null } = core.policy.payer(job) ?? {};
-  return { transactionId, currency: laneOf(job), network: job.network, account, child, slot };
-}
-
-function record(
-  turn: Turn,
-  account: Account,
-  version: number,
-  { unsigned, clearance, description }: Cleared,
-  before: readonly RecordBody[],
-): Prepared {
-  const { transactionId, digest } = clearance;
-  const intent = turn.commit([...before, intentBody(transactionId, version, account, description, digest, unsigned)]).at(-1);
-  invariant(intent?.kind === "INTENT", "the last body is the intent");
-  return { ok: true, work: { transactionId, version, intentSeq: intent.seq, clearance, unsigned, account: account.account } };
+  if (approval !== null) return { ...bytes, approval, child };
+  return { ...bytes, transactionId, currency: laneOf(job), network: job.network, child };
 }
 
 /** Returns the record of the bytes: every field is taken from their description. */
-function intentBody(
-  transactionId: string,
-  version: number,
-  { network, account }: Account,
-  said: Description,
-  digest: string,
-  unsigned: Uint8Array,
-): Parameters<Turn["commit"]>[0][number] {
+function intentBody({ network, account }: Account, { unsigned, clearance, description: said }: Cleared): RecordBody {
   return {
     kind: "INTENT",
-    transactionId,
-    version,
+    transactionId: clearance.transactionId,
+    version: clearance.version,
     network,
     account,
     slot: said.slot,
@@ -168,7 +124,7 @@ function intentBody(
     amountUnits: said.amountUnits.toString(),
     facts: said.facts,
     feeMax: said.feeMaxUnits.toString(),
-    digest,
+    digest: clearance.digest,
     unsigned: `0x${Buffer.from(unsigned.buffer, unsigned.byteOffset, unsigned.length).toString("hex")}`,
   };
 }
@@ -179,26 +135,17 @@ function intentBody(
  * withdrawal is held on its slot for an operator.
  */
 export function recorded(turn: Turn, withdrawal: Withdrawal, made: Version): Prepared {
-  const { transactionId, account } = withdrawal;
+  const { core } = turn;
+  const { transactionId, account, slot, job } = withdrawal;
   const { version, digest, intentSeq } = made;
   const unsigned = Uint8Array.from(Buffer.from(made.unsigned.slice(2), "hex"));
-  const bytes = { unsigned, facts: made.facts ?? {}, version };
-  const built = made.isCancel ? { ...slotOf(turn, withdrawal), ...bytes } : paymentOf(turn, withdrawal, bytes);
-  const cleared = turn.core.policy.clearRecorded(built, digest, withdrawal.job);
+  const approval = made.isCancel ? null : core.policy.approval(transactionId);
+  invariant(approval !== undefined, "a bound withdrawal has its approval");
+  const built = builtOf(turn, withdrawal, { account, slot, unsigned, facts: made.facts ?? {}, version }, approval);
+  const cleared = core.policy.clearRecorded(built, digest, job);
   if (cleared.ok)
     return { ok: true, work: { transactionId, version, intentSeq, clearance: cleared.clearance, unsigned, account } };
   if (step(withdrawal.state, "held") === null) return cleared;
   turn.commit([{ kind: "HELD", transactionId, code: cleared.code }]);
   return refuse("WITHDRAWAL_HELD", cleared.code);
-}
-
-function paymentOf(
-  { core }: Turn,
-  { transactionId, job, account, slot }: Withdrawal,
-  bytes: Pick<Built, "unsigned" | "facts" | "version">,
-): Built {
-  const approval = core.policy.approval(transactionId);
-  invariant(approval !== undefined, "a bound withdrawal has its approval");
-  const { child = null } = core.policy.payer(job) ?? {};
-  return { approval, ...bytes, account, child, slot };
 }

@@ -9,21 +9,11 @@ import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { Bidding, Facts, Fees } from "../../../chains/family.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
+import { courierVersionsMax, versionsApartMs } from "../../socket/limits.ts";
 import { isCancelling, isLate, isOver, type Version } from "../state/withdrawal.ts";
-import { intend, intendCancel, type Prepared, recorded } from "./intent.ts";
+import { intend, type Prepared, recorded } from "./intent.ts";
 import { closedGate, pausedBy, type Turn } from "./run.ts";
 import { prepareNext, stillAlive } from "./waiting.ts";
-
-/**
- * The most versions that a courier can make. An operator has the rest of the twenty, so that no
- * courier and no node can use all of them up.
- */
-export const courierVersionsMax = 14;
-/**
- * The shortest time between two versions of one slot, in ledger time, so that blocks can take the
- * first before the second exists.
- */
-export const versionsApartMs = 30_000;
 
 /**
  * Prepares a replacement on the same slot, after version `above`, the newest. Both fees rise by at
@@ -64,18 +54,14 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
   invariant(bidding !== null, "whose slot excludes bids for its place");
   const facts = fees.read(claimed);
   const tipAllowedUnits = tipAllowed(fees, bidding, newest, core.policy.tipMaxUnits(laneOf(withdrawal.job)));
-  // An operator cancelled the withdrawal, so the replacement is of the cancel, and this slot pays
-  // nothing any more.
-  if (isCancel) {
-    const dearer = bidding.dearer(withdrawal.versions, facts, true);
-    return intendCancel(turn, withdrawal, account, above + 1, dearer, { tipAllowedUnits });
-  }
+  // After an operator's cancel, the replacement is of the cancel: this slot pays nothing any more.
   // The courier may report an end of a withdrawal that policy holds, and such a report is no
   // approval.
-  const approval = core.policy.approval(transactionId);
+  const approval = isCancel ? null : core.policy.approval(transactionId);
   if (approval === undefined) return refuse("WITHDRAWAL_HELD", withdrawal.code);
-  const dearer = bidding.dearer(withdrawal.versions, facts, false);
-  return intend(turn, approval, account, withdrawal.slot, above + 1, dearer, { tipAllowedUnits });
+  const { slot, versions } = withdrawal;
+  const dearer = bidding.dearer(versions, facts, isCancel);
+  return intend(turn, { withdrawal, approval, account, slot, version: above + 1, facts: dearer, tipAllowedUnits });
 }
 
 /**

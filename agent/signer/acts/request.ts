@@ -33,9 +33,8 @@ export function record(turn: Turn, { job, hash, text, signature }: FreshJob): vo
   // id.
   const code = known === undefined ? "" : differenceIn(turn, known, job) || (isOwnId(turn, job) ? "" : "JOB_ID_MISMATCH");
   if (known === undefined) {
-    core.expectJob(hash, job);
     const decision = decide(turn, job, turn.nowMs);
-    turn.commit([{ kind: "REQUESTED", ...place, job: text, signature }, decision, ...sweepEnds(turn, job, decision)]);
+    turn.commit([{ kind: "REQUESTED", ...place, job: text, signature }, decision, ...sweepEnds(turn, job, decision)], job);
     return;
   }
   const repeated: RecordBody = { kind: "REPEATED", ...place, code };

@@ -6,6 +6,7 @@
 
 import type { Code } from "../../../base/codes.ts";
 import { type AgentError, type Refusal, refuse } from "../../../base/fault.ts";
+import type { Job } from "../../../protocol/messages.ts";
 import type { OpenedBody } from "../../ledger/ledger.ts";
 import type { LedgerRecord, RecordBody } from "../../ledger/records.ts";
 import type { CourierStatus } from "../../socket/verbs.ts";
@@ -25,75 +26,53 @@ export interface Telling {
 }
 
 /** The knowledge of one run. */
-export interface Run {
+export class Run {
   readonly runId: string; // 32 random bytes, hex; the welcome must repeat it
   readonly startedAt: number; // local clock
-  isReadOnly: boolean; // the ledger's disk takes no writes: nothing is decided or signed
-  greeted: boolean;
+  isReadOnly = false; // the ledger's disk takes no writes: nothing is decided or signed
+  greeted = false;
   // while locked: the record up to which the gateway holds this ledger; null unless the newest
   // welcome fits the ledger
-  echoed: number | null;
-  greeting: string; // challenge of the newest accepted welcome, "" before the first
+  echoed: number | null = null;
+  greeting = ""; // challenge of the newest accepted welcome, "" before the first
   // time of the newest welcome that showed a rolled-back gateway, 0 for none; only a later envelope
   // completes the handshake
-  behindAt: number;
-  telling: Telling | null; // the resync under way
+  behindAt = 0;
+  telling: Telling | null = null; // the resync under way
   // hashes that the gateway has called dead in this run and since its last resync. A restored
   // database may have forgotten earlier statements, and refuses everything that depends on them.
-  readonly deadHeard: Set<string>;
+  readonly deadHeard = new Set<string>();
   // sweeps whose slot the chain cannot reach, from the gateway's newest envelope in this run
-  unreachable: ReadonlySet<string>;
-  gatewayAt: number; // newest time in a verified envelope of this run
-  heardAt: number; // monotonic time at which that envelope arrived
+  unreachable: ReadonlySet<string> = new Set();
+  gatewayAt = 0; // newest time in a verified envelope of this run
+  heardAt = 0; // monotonic time at which that envelope arrived
   // the most that a block's time was ahead of the monotonic clock, as the courier's nodes agree
-  chainLeadMs: number;
+  chainLeadMs = Number.NEGATIVE_INFINITY;
   // the most that a verified envelope's time was ahead of the monotonic clock; the envelope with
   // the shortest delay decides
-  gatewayLeadMs: number;
-  adoptions: number; // first slots recorded in this run
+  gatewayLeadMs = Number.NEGATIVE_INFINITY;
+  adoptions = 0; // first slots recorded in this run
   // by `countKey`: the first slot that the courier claimed last
-  readonly firstSlots: Map<string, { readonly slot: string; readonly witnesses: number }>;
-  readonly adopted: Set<string>; // by `countKey`: accounts that had no slot before this run
-  courier: CourierStatus | null;
-  readonly alarms: Set<string>; // recorded once per run
-  readonly aheadSince: Map<string, number>; // by `countKey`: monotonic time when the chain's count was first ahead
+  readonly firstSlots = new Map<string, { readonly slot: string; readonly witnesses: number }>();
+  readonly adopted = new Set<string>(); // by `countKey`: accounts that had no slot before this run
+  courier: CourierStatus | null = null;
+  readonly alarms = new Set<string>(); // recorded once per run
+  // by `countKey`: monotonic time when the chain's count was first ahead
+  readonly aheadSince = new Map<string, number>();
   // chain → most nodes that agreed lately
-  readonly witnesses: Map<string, { readonly most: number; readonly atMs: number }>;
+  readonly witnesses = new Map<string, { readonly most: number; readonly atMs: number }>();
   // by `countKey`: the slot that the chain takes next after its final block, as nodes agreed last
-  readonly counts: Map<string, string>;
-  readonly orders: Orders;
+  readonly counts = new Map<string, string>();
+  readonly orders = new Orders();
+
+  constructor(runId: string, startedAt: number) {
+    this.runId = runId;
+    this.startedAt = startedAt;
+  }
 }
 
 /** Sends an answer once everything it states is on disk. */
 export type Reply<A> = (answer: ({ readonly ok: true } & A) | Refusal | AgentError) => void;
-
-export function beginRun(runId: string, startedAt: number): Run {
-  return {
-    runId,
-    startedAt,
-    isReadOnly: false,
-    greeted: false,
-    echoed: null,
-    greeting: "",
-    behindAt: 0,
-    telling: null,
-    deadHeard: new Set(),
-    unreachable: new Set(),
-    gatewayAt: 0,
-    heardAt: 0,
-    chainLeadMs: Number.NEGATIVE_INFINITY,
-    gatewayLeadMs: Number.NEGATIVE_INFINITY,
-    adoptions: 0,
-    firstSlots: new Map(),
-    adopted: new Set(),
-    courier: null,
-    alarms: new Set(),
-    aheadSince: new Map(),
-    witnesses: new Map(),
-    counts: new Map(),
-    orders: new Orders(),
-  };
-}
 
 /** The withdrawal after an act, or the reason why the act did nothing. */
 export type Done = { readonly ok: true; readonly withdrawal: Withdrawal } | Refusal;
@@ -120,7 +99,8 @@ export interface Turn {
   hashAt(seq: number): string | null;
   /** Begins a recovered ledger with this state; its first record is durable with the next flush. */
   open(state: CoreSnapshot, body: OpenedBody): void;
-  commit(bodies: readonly RecordBody[]): readonly LedgerRecord[];
+  /** Adds records; `parsed` is the job of a REQUESTED among them. */
+  commit(bodies: readonly RecordBody[], parsed?: Job): readonly LedgerRecord[];
 }
 
 /** Returns why nothing may be signed, released or decided now; null if it may. */

@@ -6,7 +6,8 @@
 import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
 import { familyOf, saySlot } from "../../../chains/families.ts";
 import type { Facts } from "../../../chains/family.ts";
-import { type Account, pendingPerAccountMax } from "../state/accounts.ts";
+import { pendingPerAccountMax } from "../../socket/limits.ts";
+import type { Account } from "../state/accounts.ts";
 import { isFinal, step } from "../state/machine.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 import { beginsAgain, begunAccount } from "./adopt.ts";
@@ -48,14 +49,15 @@ export function prepareSign(turn: Turn, transactionId: string, facts: Facts): Pr
   if (!isBound && beginsAgain(turn, account)) return refuse("ACCOUNT_NOT_ADOPTED", "it begins again behind an ended sweep");
   const offer = offered(turn, account, facts);
   if (!offer.ok) return offer;
+  const next = { withdrawal, approval, account, version: 1, facts: offer.facts };
   // A recovered ledger keeps a slot for this withdrawal, and nothing was signed on that slot.
-  if (isBound) return waitingBelow(core, placeOf(withdrawal)) ?? intend(turn, approval, account, withdrawal.slot, 1, offer.facts);
+  if (isBound) return waitingBelow(core, placeOf(withdrawal)) ?? intend(turn, { ...next, slot: withdrawal.slot });
   const behind = waitingBelow(core, { ...account, slot: account.next }) ?? overtaken(turn, account);
   if (behind !== null) return behind;
   if (core.accounts.isEnded(account.network, account.account, account.next))
     return refuse("ACCOUNT_WAITS", `${saySlot(account.network, account.next)} is of a sweep that was ended`);
   if (account.pending >= pendingPerAccountMax) return refuse("ACCOUNT_FULL", `${account.pending} in no block yet`);
-  return intend(turn, approval, account, account.next, 1, offer.facts);
+  return intend(turn, { ...next, slot: account.next });
 }
 
 /**

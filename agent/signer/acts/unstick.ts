@@ -14,7 +14,7 @@ import { versionsMax } from "../../../protocol/payloads.ts";
 import type { UnstickPlan, UnstickWish } from "../../socket/verbs.ts";
 import type { Account } from "../state/accounts.ts";
 import { isCancelling, isOver, type Version, type Withdrawal } from "../state/withdrawal.ts";
-import { type Cleared, clearCancel, clearPayment, intend, intendCancel, type Prepared, recorded } from "./intent.ts";
+import { clear, intend, type Next, type Prepared, recorded } from "./intent.ts";
 import { closedGate, pausedBy, type Turn } from "./run.ts";
 import { cannotOrder, order } from "./waiting.ts";
 
@@ -51,7 +51,7 @@ export function planUnstick(
   if (!facts.ok) return facts;
   let first: Refusal | null = null;
   for (const each of facts.facts) {
-    const cleared = clear(turn, found, each);
+    const cleared = clear(turn, nextOf(turn, found, each));
     if (cleared.ok) return { ok: true, withdrawal, plan: planOf(found, withdrawal.versions.length + 1, each) };
     first ??= cleared;
   }
@@ -70,7 +70,7 @@ export function prepareUnstick(turn: Turn, wish: UnstickWish, plan: UnstickPlan,
   }
   const found = find(turn, wish);
   if (!found.ok) return found;
-  const { withdrawal, account, made, act } = found;
+  const { withdrawal, made, act } = found;
   const version = withdrawal.versions.length + (made === null ? 1 : 0);
   const bidding = biddingOf(withdrawal);
   if (bidding === null && made === null) {
@@ -83,9 +83,7 @@ export function prepareUnstick(turn: Turn, wish: UnstickWish, plan: UnstickPlan,
   const facts = bidding.unstick(withdrawal.versions, act === "cancel", feesOf(withdrawal).read(plan.facts));
   if (!facts.ok) return facts;
   const before = [{ kind: "UNSTUCK", transactionId: wish.transactionId, act, approver } as const];
-  const beside = { before, tipAllowedUnits: tipAllowed(withdrawal) };
-  if (act === "cancel") return intendCancel(turn, withdrawal, account, version, plan.facts, beside);
-  return intend(turn, approvalOf(turn, withdrawal), account, withdrawal.slot, version, plan.facts, beside);
+  return intend(turn, { ...nextOf(turn, found, plan.facts), before });
 }
 
 /** Returns the withdrawal if a manual replacement is possible, else the reason. */
@@ -123,11 +121,11 @@ function find(turn: Turn, { transactionId, act }: UnstickWish): Found | Refusal 
   return { ...found, made: null };
 }
 
-function clear(turn: Turn, { withdrawal, account, act }: Found, facts: Facts): Cleared | Refusal {
-  const version = withdrawal.versions.length + 1;
-  const allowed = tipAllowed(withdrawal);
-  if (act === "cancel") return clearCancel(turn, withdrawal, version, facts, allowed);
-  return clearPayment(turn, approvalOf(turn, withdrawal), account, withdrawal.slot, version, facts, allowed);
+function nextOf({ core }: Turn, { withdrawal, account, act }: Found, facts: Facts): Next {
+  const { transactionId, slot, versions } = withdrawal;
+  const approval = act === "cancel" ? null : core.policy.approval(transactionId);
+  invariant(approval !== undefined, "a withdrawal that is bound and not quarantined has its approval");
+  return { withdrawal, approval, account, slot, version: versions.length + 1, facts, tipAllowedUnits: tipAllowed(withdrawal) };
 }
 
 /**
@@ -148,12 +146,6 @@ function biddingOf(withdrawal: Withdrawal): Bidding | null {
 
 function feesOf({ job }: Withdrawal): Fees {
   return familyOf(job.network).fees;
-}
-
-function approvalOf({ core }: Turn, { transactionId }: Withdrawal): Parameters<typeof intend>[1] {
-  const approval = core.policy.approval(transactionId);
-  invariant(approval !== undefined, "a withdrawal that is bound and not quarantined has its approval");
-  return approval;
 }
 
 function readWish(withdrawal: Withdrawal, wish: Facts): Facts {

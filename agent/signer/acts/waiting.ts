@@ -72,7 +72,7 @@ export function prepareNext(turn: Turn, withdrawal: Withdrawal, above: number, c
   const account = core.accounts.find(job.network, withdrawal.account);
   invariant(account !== undefined, "a bound slot has its account");
   const offer = offered(turn, account, claimed);
-  return offer.ok ? intend(turn, approval, account, slot, above + 1, offer.facts) : offer;
+  return offer.ok ? intend(turn, { withdrawal, approval, account, slot, version: above + 1, facts: offer.facts }) : offer;
 }
 
 /** Names each version that is not dead yet and the side whose statement is missing. */

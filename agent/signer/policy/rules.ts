@@ -106,14 +106,12 @@ function ownLimits(
     maxFeeUnits: fees("maxFee", sweeps.maxFee ?? maxFee),
     maxFeePerDayUnits: fees("maxFeePerDay", sweeps.maxFeePerDay ?? maxFeePerDay),
     maxTipUnits: unitsAt(`${path}.maxTip`, maxTip ?? tipMax, tipDecimal),
-    ...{
-      holdAboveUnits: null,
-      twoApproversAboveUnits: null,
-      resignAboveUnits: null,
-      newDestination: null,
-      allow: new Set(),
-      deny: new Set(),
-    },
+    holdAboveUnits: null,
+    twoApproversAboveUnits: null,
+    resignAboveUnits: null,
+    newDestination: null,
+    allow: new Set(),
+    deny: new Set(),
   };
   const topUp: Limits = {
     ...sweep,
@@ -127,37 +125,33 @@ function ownLimits(
 }
 
 function limitsOf(policy: PolicySettings, path: string, { decimal, family, chainSettings }: Asset): Limits {
-  const units = (field: keyof PolicySettings, text: string): bigint => unitsAt(`${path}.${field}`, text, decimal);
-  const fees = (field: keyof PolicySettings, text: string): bigint => unitsAt(`${path}.${field}`, text, family.fees.decimal);
+  const units = (field: string, text: string): bigint => unitsAt(`${path}.${field}`, text, decimal);
+  const fees = (field: string, text: string): bigint => unitsAt(`${path}.${field}`, text, family.fees.decimal);
+  const orNull = (field: string, text: string | undefined): bigint | null => (text === undefined ? null : units(field, text));
+  const addresses = (field: string, list: readonly string[] = []): ReadonlySet<string> =>
+    new Set(list.map((address, i) => addressAt(family, `${path}.${field}[${i}]`, address)));
   const { newDestination } = policy;
   return {
     maxPerWithdrawalUnits: units("maxPerWithdrawal", policy.maxPerWithdrawal),
-    maxPerHourUnits: policy.maxPerHour === undefined ? null : units("maxPerHour", policy.maxPerHour),
+    maxPerHourUnits: orNull("maxPerHour", policy.maxPerHour),
     maxPerDayUnits: units("maxPerDay", policy.maxPerDay),
     maxFeeUnits: fees("maxFee", policy.maxFee),
     maxFeePerDayUnits: fees("maxFeePerDay", policy.maxFeePerDay),
     maxTipUnits: unitsAt(`${path}.maxTip`, policy.maxTip ?? family.fees.tipMax, family.fees.tipDecimal),
-    holdAboveUnits: policy.holdAbove === undefined ? null : units("holdAbove", policy.holdAbove),
-    twoApproversAboveUnits: policy.twoApproversAbove === undefined ? null : units("twoApproversAbove", policy.twoApproversAbove),
+    holdAboveUnits: orNull("holdAbove", policy.holdAbove),
+    twoApproversAboveUnits: orNull("twoApproversAbove", policy.twoApproversAbove),
     // If one source makes both statements that a version is dead, only an operator can order
     // another version.
-    resignAboveUnits: isOneSource(chainSettings)
-      ? 0n
-      : policy.resignAbove === undefined
-        ? null
-        : units("resignAbove", policy.resignAbove),
+    resignAboveUnits: isOneSource(chainSettings) ? 0n : orNull("resignAbove", policy.resignAbove),
     newDestination:
       newDestination === undefined
         ? null
         : {
-            holdAboveUnits:
-              newDestination.holdAbove === undefined
-                ? null
-                : unitsAt(`${path}.newDestination.holdAbove`, newDestination.holdAbove, decimal),
+            holdAboveUnits: orNull("newDestination.holdAbove", newDestination.holdAbove),
             delayMs: (newDestination.delayMinutes ?? 0) * 60_000,
           },
-    allow: new Set((policy.allow ?? []).map((address, i) => addressAt(family, `${path}.allow[${i}]`, address))),
-    deny: new Set((policy.deny ?? []).map((address, i) => addressAt(family, `${path}.deny[${i}]`, address))),
+    allow: addresses("allow", policy.allow),
+    deny: addresses("deny", policy.deny),
   };
 }
 

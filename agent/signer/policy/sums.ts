@@ -94,50 +94,30 @@ export class Sums {
 
   /** Counts one record of the ledger; `currency` is that of the record's withdrawal. */
   fold(record: LedgerRecord, currency: string): void {
+    const { hour, day, fees, hourBound, dayBound } = this.of(currency);
     switch (record.kind) {
-      case "APPROVED": {
-        const { transactionId } = record;
-        const windows = this.of(currency);
-        // A recovered ledger may have counted the amount before. From this record on, it counts in
-        // full and once.
-        for (const window of [windows.hour, windows.day]) {
-          window.remove(transactionId);
-          window.add(transactionId, record.at, BigInt(record.amountUnits));
-        }
+      case "APPROVED":
+        for (const window of [hour, day]) window.replace(record.transactionId, record.at, BigInt(record.amountUnits));
         return;
-      }
       case "REFUSED":
-      case "EXPIRED": {
+      case "EXPIRED":
         // The amount can no longer be paid and stops counting as approved. A bound amount still
         // counts as bound until `stand` gives it back.
-        const windows = this.of(currency);
-        windows.hour.remove(record.transactionId);
-        windows.day.remove(record.transactionId);
+        for (const window of [hour, day]) window.remove(record.transactionId);
         return;
-      }
       case "INTENT": {
-        const feeMaxUnits = BigInt(record.feeMax);
-        const { fees, hourBound, dayBound } = this.of(currency);
         const isWaiting = waitingOf(record.network) !== null;
-        const key = countKeyOf(record.network, record.transactionId, record.version);
         const standing = isWaiting ? "payable" : "spent";
-        const before = fees.unitsOf(key, record.at);
+        const key = countKeyOf(record.network, record.transactionId, record.version);
         // The most expensive version counts from the newest one's time: never less than the chain
         // may charge.
-        fees.remove(key);
-        fees.add(key, record.at, dearer(feeMaxUnits, before), standing);
+        fees.replace(key, record.at, dearer(BigInt(record.feeMax), fees.unitsOf(key, record.at)), standing);
         // A nonce allows only one of all versions to be paid.
         if (record.version > 1 && !isWaiting) return;
-        const amountUnits = BigInt(record.amountUnits);
-        for (const window of [hourBound, dayBound]) {
-          // An amount that a recovered ledger keeps counts already.
-          window.remove(key);
-          window.add(key, record.at, amountUnits, standing);
-        }
+        for (const window of [hourBound, dayBound]) window.replace(key, record.at, BigInt(record.amountUnits), standing);
         return;
       }
       default:
-        return;
     }
   }
 

@@ -53,6 +53,15 @@ export class SlidingWindow {
     this.#count(entry, units);
   }
 
+  /**
+   * As `add`, and the amount takes the place of the id's earlier one: a recovered ledger may count
+   * it already. From here on it counts in full and once.
+   */
+  replace(id: string, atMs: number, units: bigint, standing: Standing = "spent"): void {
+    this.remove(id);
+    this.add(id, atMs, units, standing);
+  }
+
   /** Removes an amount. An id that is unknown or has left the window is harmless. */
   remove(id: string): void {
     const entry = this.#byId.get(id);

@@ -8,6 +8,7 @@
 import type { Refusal } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
+import type { Job } from "../../../protocol/messages.ts";
 import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
 import { decidingKinds, type RecordBody } from "../../ledger/records.ts";
 import type { AccountView, CourierAnswers, CourierRequests, CourierView, UnstickPlan, UnstickWish } from "../../socket/verbs.ts";
@@ -93,7 +94,7 @@ export class Signer {
       fullDisk: () => this.ledger.refusal,
       hashAt: (seq) => this.ledger.hashAt(seq),
       open: (state, body) => this.#open(state, body),
-      commit: (bodies) => this.#commit(bodies),
+      commit: (bodies, parsed) => this.#commit(bodies, parsed),
     };
   }
 
@@ -339,20 +340,20 @@ export class Signer {
     this.#keepMark();
   }
 
-  #commit(bodies: readonly RecordBody[]): ReturnType<Turn["commit"]> {
+  #commit(bodies: readonly RecordBody[], parsed?: Job): ReturnType<Turn["commit"]> {
     const { path, digest } = this.#options.config;
     // The POLICY record comes just before the first decision under the new configuration. Before
     // the handshake, it is not known whether the ledger is complete.
     if (this.core.ruled?.digest !== digest && bodies.some(({ kind }) => decidingKinds.has(kind))) {
       this.#append([{ kind: "POLICY", digest, path, limits: canonicalLimits(this.core.policy.rules) }]);
     }
-    return this.#append(bodies);
+    return this.#append(bodies, parsed);
   }
 
-  #append(bodies: readonly RecordBody[]): ReturnType<Turn["commit"]> {
+  #append(bodies: readonly RecordBody[], parsed?: Job): ReturnType<Turn["commit"]> {
     const records = this.ledger.append(bodies);
     for (const record of records) {
-      this.core.fold(record);
+      this.core.fold(parsed !== undefined && record.kind === "REQUESTED" ? { ...record, parsed } : record);
       logRecord(this.#options.log, record);
     }
     this.#keepMark();

@@ -8,6 +8,7 @@ import type { OperatorView, WaitView } from "../../socket/verbs.ts";
 import type { Policy } from "../policy/policy.ts";
 import { canonicalAddress } from "../state/content.ts";
 import { approvalDigestOf, confirmationOf } from "../state/digest.ts";
+import { regard } from "../state/in-force.ts";
 import { courierViewOf, unitsOf } from "../state/view.ts";
 import type { Withdrawal } from "../state/withdrawal.ts";
 

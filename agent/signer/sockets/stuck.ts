@@ -3,8 +3,8 @@
  * courier can hide one. Withdrawals that wait for an operator's yes are left out. Touches nothing.
  */
 import { familyOf } from "../../../chains/families.ts";
+import { courierVersionsMax } from "../../socket/limits.ts";
 import type { SignerStatus, StuckView } from "../../socket/verbs.ts";
-import { courierVersionsMax } from "../acts/replace.ts";
 import type { Signer } from "../rim/signer.ts";
 import { isCancelling, isDead, isOver, type Withdrawal } from "../state/withdrawal.ts";
 

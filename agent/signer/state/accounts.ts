@@ -9,14 +9,6 @@ import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { LedgerRecord } from "../../ledger/records.ts";
 import { isUnfinished, type State } from "./machine.ts";
 
-/**
- * The most withdrawals of one account that have a slot and are in no block yet, as far as the
- * courier reports. The number covers the withdrawals on their way to a block and as many again.
- * More would only wait in the nodes' mempools (geth's hold 5,120 in all), where one stuck
- * transaction blocks all later ones. Any number of included transactions may wait for finality.
- */
-export const pendingPerAccountMax = 512;
-
 export interface Account {
   readonly network: string;
   readonly account: string; // the address

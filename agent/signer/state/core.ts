@@ -30,6 +30,11 @@ type PairedBody = Extract<RecordBody, { kind: "PAIRED" }>;
 
 type WithdrawalRecord = Exclude<Extract<LedgerRecord, { transactionId: string }>, { kind: "REQUESTED" | "REPEATED" }>;
 
+/**
+ * A record, with the job of a REQUESTED if admission has read it, so that no text is parsed twice.
+ */
+export type Folded = LedgerRecord & { readonly parsed?: Job };
+
 /** The owner of this ledger, with the gateway's key ready for use. */
 export type Paired = PairedBody & { readonly publicKey: KeyObject };
 
@@ -93,11 +98,6 @@ export class Core {
   heads!: Heads;
   readonly #rules: Rules;
   readonly #past: Past;
-  /**
-   * Jobs that admission has read and whose records come next, by hash, so that no text is parsed
-   * twice.
-   */
-  readonly #read = new Map<string, Job>();
   #paired: Paired | null;
   #locked: Lock | null = null;
   #opened: OpenedLedger | null = null;
@@ -193,13 +193,8 @@ export class Core {
     return this.isHolding || issuedAt < this.#heldBefore;
   }
 
-  /** Passes a job that was read from `text` to the record that follows. */
-  expectJob(hash: string, job: Job): void {
-    this.#read.set(hash, job);
-  }
-
   /** Applies one record; nothing else changes the state. */
-  fold(record: LedgerRecord): void {
+  fold(record: Folded): void {
     this.heads.fold(record);
     switch (record.kind) {
       case "PAIRED":
@@ -207,11 +202,10 @@ export class Core {
         return;
       case "REQUESTED":
         this.chain.fold(record);
-        this.book.begin(record, this.#jobOf(record));
+        this.book.begin(record, record.parsed ?? parseJob(record.job));
         return;
       case "REPEATED":
         this.chain.fold(record);
-        this.#read.delete(record.jobHash);
         if (record.code === "") this.outbox.fold(record, this.book.find(record.transactionId));
         return;
       case "RELEASED":
@@ -361,13 +355,6 @@ export class Core {
     this.heads.acknowledge(record.acked);
     this.outbox.acknowledge(record.acked.seq);
     for (const transactionId of this.book.acknowledge(record.acked.seq)) this.policy.voidApproval(transactionId);
-  }
-
-  #jobOf(record: Extract<LedgerRecord, { kind: "REQUESTED" }>): Job {
-    const read = this.#read.get(record.jobHash);
-    if (read === undefined) return parseJob(record.job);
-    this.#read.delete(record.jobHash);
-    return read;
   }
 }
 

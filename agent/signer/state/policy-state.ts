@@ -115,6 +115,5 @@ function keysOf(transactionId: string): readonly string[] {
  */
 function countAtLeast(window: SlidingWindow, id: string, units: bigint, atMs: number): void {
   if (window.unitsOf(id, atMs) >= units) return;
-  window.remove(id);
-  window.add(id, atMs, units);
+  window.replace(id, atMs, units);
 }

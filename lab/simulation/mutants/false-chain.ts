@@ -12,8 +12,8 @@ export const falseChainMutants: readonly Mutant[] = [
   {
     name: "nodes-of-the-gateway-are-two-words",
     file: rules,
-    find: "    resignAboveUnits: isOneSource(chainSettings)\n      ? 0n",
-    replace: "    resignAboveUnits: isOneSource(chainSettings) && policy.resignAbove !== undefined\n      ? 0n",
+    find: "    resignAboveUnits: isOneSource(chainSettings) ? 0n",
+    replace: "    resignAboveUnits: isOneSource(chainSettings) && policy.resignAbove !== undefined ? 0n",
     sentence: "The gateway says twice that a version is dead, and another one is made without a person (people).",
     world,
   },
@@ -29,8 +29,8 @@ export const falseChainMutants: readonly Mutant[] = [
   {
     name: "limit-of-zero-is-none",
     file: "agent/signer/policy/policy.ts",
-    find: "    return isAbove(amountUnits, this.#rules.limits.get(currency)?.resignAboveUnits ?? null);",
-    replace: "    return isAbove(amountUnits, this.#rules.limits.get(currency)?.resignAboveUnits || null);",
+    find: "    return isAbove(amountUnits, this.rules.limits.get(currency)?.resignAboveUnits ?? null);",
+    replace: "    return isAbove(amountUnits, this.rules.limits.get(currency)?.resignAboveUnits || null);",
     sentence: "A limit of zero reads as no limit, and another version is made without a person (people).",
     world,
   },

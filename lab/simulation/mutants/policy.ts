@@ -13,24 +13,24 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "day-counted-at-signing",
     file: sums,
-    find: "        for (const window of [windows.hour, windows.day]) {",
-    replace: "        for (const window of [windows.hour]) {",
+    find: "        for (const window of [hour, day]) window.replace(",
+    replace: "        for (const window of [hour]) window.replace(",
     sentence: "An approval does not count until it is bound, so more is approved in a day than the limit (policy).",
     when: ({ policy, orders }) => policy === "daily" && orders.length > 2,
   },
   {
     name: "hour-counted-at-signing",
     file: sums,
-    find: "        for (const window of [windows.hour, windows.day]) {",
-    replace: "        for (const window of [windows.day]) {",
+    find: "        for (const window of [hour, day]) window.replace(",
+    replace: "        for (const window of [day]) window.replace(",
     sentence: "An approval does not count until it is bound, so more is approved in an hour than the limit (policy).",
     when: ({ policy, orders }) => policy === "narrow" && orders.length > 2,
   },
   {
     name: "hour-of-what-was-bound-not-counted",
     file: sums,
-    find: "        for (const window of [hourBound, dayBound]) {",
-    replace: "        for (const window of [dayBound]) {",
+    find: "        for (const window of [hourBound, dayBound]) window.replace(",
+    replace: "        for (const window of [dayBound]) window.replace(",
     sentence: "Approvals that waited are all bound in one hour, above its limit (policy).",
     when: ({ rates, policy, orders }) => policy === "narrow" && rates.timeLeaps > 0 && orders.length > 2,
   },
@@ -72,11 +72,11 @@ export const policyMutants: readonly Mutant[] = [
   {
     name: "reverted-gives-its-amount-back",
     file: policy,
-    find: "    this.#sums.fold(record, currency);",
-    replace: `    this.#sums.fold(record, currency);
+    find: "    this.sums.fold(record, currency);",
+    replace: `    this.sums.fold(record, currency);
         if (record.kind === "OBSERVED" && record.stage === "final" && record.outcome !== "paid") {
-          this.#sums.of(currency).hour.remove(record.transactionId);
-          this.#sums.of(currency).day.remove(record.transactionId);
+          this.sums.of(currency).hour.remove(record.transactionId);
+          this.sums.of(currency).day.remove(record.transactionId);
         }`,
     sentence: "The courier's word that a payment failed gives its amount back to the day (policy).",
     when: ({ rates, policy, orders }) =>

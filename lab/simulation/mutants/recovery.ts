@@ -96,9 +96,8 @@ export const recoveryMutants: readonly Mutant[] = [
   {
     name: "kept-on-a-new-nonce",
     file: "agent/signer/acts/replace.ts",
-    find: "  return intend(turn, approval, account, withdrawal.slot, above + 1, dearer,",
-    replace:
-      "  const isTold = newest.facts === null;\n  return intend(turn, approval, account, isTold ? account.next : withdrawal.slot, above + 1, dearer,",
+    find: "  const { slot, versions } = withdrawal;\n",
+    replace: "  const { versions } = withdrawal;\n  const slot = newest.facts === null ? account.next : withdrawal.slot;\n",
     sentence: "A withdrawal whose bytes were forgotten is signed again on another nonce, and both can be paid (bijection).",
     when: agentWentBack,
   },

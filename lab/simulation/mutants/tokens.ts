@@ -14,7 +14,10 @@ export const tokenMutants: readonly Mutant[] = [
     replace: `  if (first !== undefined) {
     const again = core.policy.approval(transactionId);
     const from = core.accounts.find(withdrawal.job.network, withdrawal.account);
-    if (again !== undefined && from !== undefined) return intend(turn, again, from, from.next, 1, facts);
+    if (again !== undefined && from !== undefined) {
+      const slot = from.next;
+      return intend(turn, { withdrawal, approval: again, account: from, slot, version: 1, facts });
+    }
   }`,
     sentence: "An intent without a signature, as a crash leaves it, is made again with the next nonce (one token for life).",
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
@@ -40,8 +43,9 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "bump-with-a-new-nonce",
     file: "agent/signer/acts/replace.ts",
-    find: "return intend(turn, approval, account, withdrawal.slot, above + 1, dearer, { tipAllowedUnits });",
-    replace: "return intend(turn, approval, account, account.next, above + 1, dearer, { tipAllowedUnits });",
+    find: "  return intend(turn, { withdrawal, approval, account, slot, version: above + 1, facts: dearer, tipAllowedUnits });",
+    replace:
+      "  return intend(turn, { withdrawal, approval, account, slot: account.next, version: above + 1, facts: dearer, tipAllowedUnits });",
     sentence: "A dearer version gets a nonce of its own, so both versions can be paid (one token for life).",
   },
   {
@@ -94,9 +98,8 @@ export const tokenMutants: readonly Mutant[] = [
   {
     name: "nonce-by-what-is-pending",
     file: "agent/signer/acts/sign.ts",
-    find: "  return intend(turn, approval, account, account.next, 1, offer.facts);",
-    replace:
-      "  return intend(turn, approval, account, (BigInt(account.adopted) + BigInt(account.pending)).toString(), 1, offer.facts);",
+    find: "  return intend(turn, { ...next, slot: account.next });",
+    replace: "  return intend(turn, { ...next, slot: (BigInt(account.adopted) + BigInt(account.pending)).toString() });",
     sentence: "The next nonce is counted from what is unfinished, and is wrong as soon as something is final (bijection).",
   },
   {

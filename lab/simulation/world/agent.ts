@@ -12,7 +12,7 @@ import { ledgerDisk } from "../../../agent/ledger/disk.ts";
 import { createLedger, openLedger } from "../../../agent/ledger/ledger.ts";
 import type { Beginning } from "../../../agent/ledger/records.ts";
 import { checkpointPlace } from "../../../agent/ledger/seal.ts";
-import { beginRun } from "../../../agent/signer/acts/run.ts";
+import { Run } from "../../../agent/signer/acts/run.ts";
 import { readRules } from "../../../agent/signer/policy/rules.ts";
 import { Signer } from "../../../agent/signer/rim/signer.ts";
 import { courierVerbs } from "../../../agent/signer/sockets/courier.ts";
@@ -152,7 +152,7 @@ export class Machine {
     const { scheduler, chance } = kernel;
     const monotonic = (): number => scheduler.nowMs;
     const settings = signerSettings(plan);
-    const run = beginRun(chance.bytes("run nonce", 32).toString("hex"), this.clock());
+    const run = new Run(chance.bytes("run nonce", 32).toString("hex"), this.clock());
     const found = {
       disk: ledgerDisk(`/${this.name}/ledger`),
       seal,

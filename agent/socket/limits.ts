@@ -1,0 +1,24 @@
+/**
+ * Limits of a withdrawal's versions that the signer holds and the courier's desk keeps to, so that
+ * the desk asks for nothing that the signer would refuse.
+ */
+
+/**
+ * The most versions that a courier can make. An operator has the rest of `versionsMax`
+ * (protocol/payloads.ts), so that no courier and no node can use all of them up.
+ */
+export const courierVersionsMax = 14;
+
+/**
+ * The shortest time between two versions of one slot, so that blocks can take the first before the
+ * second exists.
+ */
+export const versionsApartMs = 30_000;
+
+/**
+ * The most withdrawals of one account that have a slot and are in no block yet, as far as the
+ * courier reports. The number covers the withdrawals on their way to a block and as many again.
+ * More would only wait in the nodes' mempools (geth's hold 5,120 in all), where one stuck
+ * transaction blocks all later ones. Any number of included transactions may wait for finality.
+ */
+export const pendingPerAccountMax = 512;
