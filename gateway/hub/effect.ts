@@ -7,6 +7,7 @@
  */
 
 import type { Code } from "../../base/codes.ts";
+import { firstOf, type Guard } from "../../base/guard.ts";
 import { findFamily } from "../../chains/families.ts";
 import type { DecisionEntry, Entry, ObservedEntry, SignedEntry } from "../../protocol/messages.ts";
 import { versionsMax } from "../../protocol/payloads.ts";
@@ -147,55 +148,113 @@ function unreached({ status, stage, code }: TransactionRow): Effect {
   return { kind: "answer", change: { status: 2, stage: "expired", code: unreachableCode } };
 }
 
+/** A signed entry, the row of its withdrawal, and what the database knows around it. */
+interface Signed {
+  readonly entry: SignedEntry;
+  readonly row: TransactionRow;
+  readonly around: Around;
+}
+
+/** The reasons why a signed entry contradicts the database, in order. */
+export const signedGuards: readonly Guard<Signed, Effect>[] = [
+  [
+    "failed unsigned before",
+    ({ row, around }) => row.status === 2 && !around.isSigned,
+    ({ row }) => contradiction(`transaction ${row.id} was signed after it had failed unsigned`),
+  ],
+  [
+    "no destination",
+    ({ row }) => row.receiverAddress === "",
+    ({ row }) => contradiction(`transaction ${row.id} was signed without a destination`),
+  ],
+  [
+    // Each slot and hash has only one spelling, because another spelling would pass the unique
+    // constraints.
+    "another spelling of slot or txHash",
+    ({ entry }) => !isSpelled(entry),
+    ({ row }) => contradiction(`transaction ${row.id} was signed with a slot or txHash that its chain does not have`),
+  ],
+  [
+    "another network or account",
+    ({ entry, row, around }) => entry.network !== row.network || entry.account !== payerOf(row, around.agent, entry.network),
+    ({ entry, row }) => contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`),
+  ],
+  [
+    "after the last version",
+    ({ entry }) => entry.version > versionsMax,
+    ({ entry, row }) =>
+      contradiction(`transaction ${row.id} was signed in version ${entry.version}, and ${versionsMax} is the last`),
+  ],
+  [
+    "another withdrawal's slot",
+    ({ row, around }) => around.slotOwner !== null && around.slotOwner !== row.id,
+    ({ entry, row, around }) =>
+      slotReused(`slot ${entry.slot} of ${entry.account} on ${entry.network} belongs to ${around.slotOwner}, not ${row.id}`),
+  ],
+  [
+    "a second slot",
+    ({ entry, around }) => around.slot !== null && around.slot !== entry.slot,
+    ({ entry, row, around }) => slotReused(`transaction ${row.id} holds slot ${around.slot} and was signed with ${entry.slot}`),
+  ],
+  [
+    "a version signed twice",
+    ({ entry, around: { known } }) => known !== null && known.txHash !== entry.txHash,
+    ({ entry, row, around }) =>
+      contradiction(`${versionWords(entry, row)} was signed as ${around.known?.txHash} and as ${entry.txHash}`),
+  ],
+  [
+    "another end of validity",
+    ({ entry: { network, until = 0 }, around: { known } }) =>
+      waits(network) !== until > 0 || (known !== null && known.untilMs !== until),
+    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed ${untilWords(entry)}`),
+  ],
+  [
+    "a cancel where there is none",
+    ({ entry }) => entry.cancel === true && waits(entry.network),
+    ({ entry, row }) => contradiction(`${versionWords(entry, row)} is a cancel, and its chain has none`),
+  ],
+  [
+    "another withdrawal's txHash",
+    ({ around }) => around.known === null && around.hashOwner !== null,
+    ({ entry, row, around }) =>
+      contradiction(`${entry.txHash} of transaction ${row.id} is known as a version of ${around.hashOwner}`),
+  ],
+  [
+    // Only one version at a time, because only expiry keeps the earlier version out of a block.
+    "another version is not dead",
+    ({ entry, row, around }) =>
+      around.known === null &&
+      waits(entry.network) &&
+      !(row.status === 0 && (!around.isSigned || around.isDead)) &&
+      around.isGreeted,
+    ({ entry, row }) => contradiction(`${versionWords(entry, row)} was signed while another is not dead`),
+  ],
+];
+
 function signedEffect(entry: SignedEntry, row: TransactionRow, around: Around): Effect {
-  const { known, agent } = around;
-  if (row.status === 2 && !around.isSigned) {
-    return contradiction(`transaction ${row.id} was signed after it had failed unsigned`);
-  }
-  if (row.receiverAddress === "") return contradiction(`transaction ${row.id} was signed without a destination`);
-  const family = findFamily(entry.network);
-  // Each slot and hash has only one spelling, because another spelling would pass the unique
-  // constraints.
-  if (family === undefined || family.slots.read(entry.slot) === null || !family.isTxHash(entry.txHash)) {
-    return contradiction(`transaction ${row.id} was signed with a slot or txHash that its chain does not have`);
-  }
-  // A sweep is paid by the address that it empties.
-  const payer = row.operation === "sweep" ? row.depositAddress : hotAddressOn(agent, entry.network);
-  if (entry.network !== row.network || entry.account !== payer) {
-    return contradiction(`transaction ${row.id} was signed for ${entry.account} on ${entry.network}`);
-  }
-  if (entry.version > versionsMax) {
-    return contradiction(`transaction ${row.id} was signed in version ${entry.version}, and ${versionsMax} is the last`);
-  }
-  if (around.slotOwner !== null && around.slotOwner !== row.id) {
-    return slotReused(`slot ${entry.slot} of ${entry.account} on ${entry.network} belongs to ${around.slotOwner}, not ${row.id}`);
-  }
-  if (around.slot !== null && around.slot !== entry.slot)
-    return slotReused(`transaction ${row.id} holds slot ${around.slot} and was signed with ${entry.slot}`);
-  if (known !== null && known.txHash !== entry.txHash) {
-    return contradiction(
-      `version ${entry.version} of transaction ${row.id} was signed as ${known.txHash} and as ${entry.txHash}`,
-    );
-  }
-  const { until = 0 } = entry;
-  if (waits(entry.network) !== until > 0 || (known !== null && known.untilMs !== until)) {
-    return contradiction(
-      `version ${entry.version} of transaction ${row.id} was signed ${until === 0 ? "without an end" : `until ${momentOf(until)}`}`,
-    );
-  }
-  if (entry.cancel === true && waits(entry.network))
-    return contradiction(`version ${entry.version} of transaction ${row.id} is a cancel, and its chain has none`);
-  if (known === null && around.hashOwner !== null) {
-    return contradiction(`${entry.txHash} of transaction ${row.id} is known as a version of ${around.hashOwner}`);
-  }
-  // Only one version at a time, because only expiry keeps the earlier version out of a block.
-  const isAlone = row.status === 0 && (!around.isSigned || around.isDead);
-  if (known === null && waits(entry.network) && !isAlone && around.isGreeted) {
-    return contradiction(`version ${entry.version} of transaction ${row.id} was signed while another is not dead`);
-  }
+  const contradicts = firstOf(signedGuards, { entry, row, around });
+  if (contradicts !== null) return contradicts;
   const moves = row.status === 0 && unsignedStages.has(row.stage);
   const change = moves ? { stage: "signed" } : {};
-  return { kind: "sign", change, newVersion: known === null, newSlot: around.slotOwner === null };
+  return { kind: "sign", change, newVersion: around.known === null, newSlot: around.slotOwner === null };
+}
+
+function isSpelled({ network, slot, txHash }: SignedEntry): boolean {
+  const family = findFamily(network);
+  return family !== undefined && family.slots.read(slot) !== null && family.isTxHash(txHash);
+}
+
+/** Returns the account that pays; a sweep is paid by the address that it empties. */
+function payerOf(row: TransactionRow, agent: Around["agent"], network: string): string | null | undefined {
+  return row.operation === "sweep" ? row.depositAddress : hotAddressOn(agent, network);
+}
+
+function versionWords({ version }: SignedEntry, { id }: TransactionRow): string {
+  return `version ${version} of transaction ${id}`;
+}
+
+function untilWords({ until = 0 }: SignedEntry): string {
+  return until === 0 ? "without an end" : `until ${momentOf(until)}`;
 }
 
 /**

@@ -4,12 +4,13 @@
  */
 
 import { refuse } from "../../../base/fault.ts";
+import { firstOf, type Guard } from "../../../base/guard.ts";
 import { saySlot } from "../../../chains/families.ts";
 import { contestedCode } from "../state/bindings.ts";
 import { canonicalAddress } from "../state/content.ts";
 import { confirmationOf } from "../state/digest.ts";
 import { isFinal } from "../state/machine.ts";
-import { isCancelling } from "../state/withdrawal.ts";
+import { isCancelling, type Withdrawal } from "../state/withdrawal.ts";
 import { isAsBefore } from "./kept.ts";
 import { closedGate, type Done, type Turn } from "./run.ts";
 
@@ -22,6 +23,28 @@ interface Yes {
   readonly expected: string; // digest of the withdrawal as it is now
 }
 
+/** An operator's decision on a withdrawal, and the destination that it leads to. */
+interface Asked extends Yes {
+  readonly withdrawal: Withdrawal;
+  readonly named: string; // the destination that is known, "" for none
+}
+
+const isHeld = ({ withdrawal: { state } }: Asked): boolean => state === "held" || state === "quarantined";
+
+/** The reasons why a yes is not judged, in order. */
+export const approveGuards: readonly Guard<Asked, Done>[] = [
+  ["the same yes again", (yes) => !isHeld(yes) && isSameYes(yes), ({ withdrawal }) => ({ ok: true, withdrawal })],
+  ["not held", (yes) => !isHeld(yes), ({ withdrawal }) => refuse("WITHDRAWAL_NOT_HELD", withdrawal.state)],
+  ["cancelled", ({ withdrawal: one }) => one.state === "quarantined" && isCancelling(one), () => refuse("WITHDRAWAL_CANCELLING")],
+  ["contested", ({ withdrawal }) => withdrawal.code === contestedCode, (yes) => refuse("SLOT_CONTESTED", slotOf(yes))],
+  ["another view", (yes) => yes.digest !== yes.expected, () => refuse("WITHDRAWAL_DIGEST", "it is not what was shown")],
+  ["another destination", (yes) => isElsewhere(yes), ({ named }) => refuse("WITHDRAWAL_HAS_ADDRESS", named)],
+  ["no destination", ({ named, address }) => named === "" && address === "", () => refuse("WITHDRAWAL_NEEDS_ADDRESS")],
+];
+
+const slotOf = ({ withdrawal: { job, slot } }: Asked): string => saySlot(job.network, slot);
+const isElsewhere = ({ named, address }: Asked): boolean => named !== "" && address !== "" && canonicalAddress(address) !== named;
+
 /**
  * Approves a held withdrawal. `digest` is that of the view that the operator saw; `address` is the
  * destination if the withdrawal has none, else "". Every limit still applies, and a withdrawal
@@ -29,26 +52,20 @@ interface Yes {
  * withdrawal stays held until another name approves the same content. The same approval twice is
  * harmless.
  */
-export function approve(turn: Turn, { transactionId, digest, address, approver, expected }: Yes): Done {
+export function approve(turn: Turn, yes: Yes): Done {
   // Before the greeting ledger time stands: a yes would count for the day of the newest record.
   const closed = closedGate(turn);
   if (closed !== null) return closed;
   const { core } = turn;
+  const { transactionId, digest, address, approver, expected } = yes;
   const withdrawal = core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
-  const isBound = withdrawal.state === "quarantined";
-  if (withdrawal.state !== "held" && !isBound) {
-    const isSame = withdrawal.amountUnits !== "" && (address === "" || canonicalAddress(address) === withdrawal.address);
-    return isSame && !isFinal(withdrawal.state) ? { ok: true, withdrawal } : refuse("WITHDRAWAL_NOT_HELD", withdrawal.state);
-  }
-  if (isBound && isCancelling(withdrawal)) return refuse("WITHDRAWAL_CANCELLING");
-  if (withdrawal.code === contestedCode) return refuse("SLOT_CONTESTED", saySlot(withdrawal.job.network, withdrawal.slot));
-  if (digest !== expected) return refuse("WITHDRAWAL_DIGEST", "it is not what was shown");
   const first = confirmationOf(withdrawal, expected);
   const named = withdrawal.address || (first?.address ?? "");
-  if (named !== "" && address !== "" && canonicalAddress(address) !== named) return refuse("WITHDRAWAL_HAS_ADDRESS", named);
+  const decided = firstOf(approveGuards, { ...yes, withdrawal, named });
+  if (decided !== null) return decided;
+  const isBound = withdrawal.state === "quarantined";
   const destination = named === "" ? address : named;
-  if (destination === "") return refuse("WITHDRAWAL_NEEDS_ADDRESS");
   const judged = core.policy.judgeHeld(withdrawal.job, { address: destination, approver }, turn.nowMs, isBound);
   if (!judged.ok) return judged;
   const { body, needsTwo } = judged;
@@ -58,6 +75,10 @@ export function approve(turn: Turn, { transactionId, digest, address, approver, 
   if (needsTwo && first === null) turn.commit([{ kind: "CONFIRMED", transactionId, approver, digest, address: body.address }]);
   else if (!needsTwo || !isSameName(first?.approver ?? "", approver)) turn.commit([body]);
   return { ok: true, withdrawal };
+}
+
+function isSameYes({ withdrawal: { amountUnits, address: own, state }, address }: Asked): boolean {
+  return amountUnits !== "" && (address === "" || canonicalAddress(address) === own) && !isFinal(state);
 }
 
 /** True if two names differ at most in upper and lower case; such names are one person. */

@@ -5,11 +5,12 @@
  */
 
 import { type Refusal, refuse } from "../../../base/fault.ts";
+import { firstOf, type Guard } from "../../../base/guard.ts";
 import { saySlot, waitingOf } from "../../../chains/families.ts";
 import type { CourierRequests } from "../../socket/verbs.ts";
 import { contestedCode } from "../state/bindings.ts";
 import { isFinal, observedStep, step } from "../state/machine.ts";
-import { isOver, type Withdrawal } from "../state/withdrawal.ts";
+import { isOver, type Version, type Withdrawal } from "../state/withdrawal.ts";
 import { alarm, type Done, lock, type Turn } from "./run.ts";
 import { observeDead, warnDeadIncluded } from "./waiting.ts";
 
@@ -19,6 +20,84 @@ import { observeDead, warnDeadIncluded } from "./waiting.ts";
  */
 const observationsMax = 200;
 
+/** An observation of a withdrawal, and the version of ours that it names. */
+interface Observed {
+  readonly turn: Turn;
+  readonly claim: CourierRequests["observed"];
+  readonly withdrawal: Withdrawal;
+  readonly ours: Version | undefined; // the released version with this hash
+}
+
+const wrong = (detail: string): Refusal => refuse("WITHDRAWAL_OBSERVATION", detail);
+
+/** The reasons why an observation is no record, in order. */
+export const observeGuards: readonly Guard<Observed, Done>[] = [
+  [
+    "a version is dead",
+    ({ claim }) => claim.stage === "dead",
+    ({ turn, withdrawal, claim }) => observeDead(turn, withdrawal, claim),
+  ],
+  ["witnesses of something else", ({ claim }) => claim.witnesses !== undefined, () => wrong("witnesses belong to what is dead")],
+  [
+    "an outcome without an end, or an end without one",
+    ({ claim: { stage, outcome } }) => (stage === "final") === (outcome === ""),
+    () => wrong("an outcome belongs to a final stage"),
+  ],
+  [
+    "taken by another transaction, where none can",
+    ({ claim: { outcome }, withdrawal }) =>
+      (outcome === "lost" || outcome === "cancelled") && waitingOf(withdrawal.job.network) !== null,
+    () => wrong("no other transaction takes the place of this one there"),
+  ],
+  [
+    "the same end again",
+    ({ claim: { stage, outcome, txHash }, withdrawal }) =>
+      stage === "final" && outcome === withdrawal.state && txHash === withdrawal.observed?.txHash,
+    ({ withdrawal }) => ({ ok: true, withdrawal }),
+  ],
+  [
+    // An end may be reported again until the gateway has confirmed one, because an earlier report
+    // may have been a lie.
+    "after the end",
+    ({ claim, withdrawal }) => isOver(withdrawal) || (isFinal(withdrawal.state) && claim.stage !== "final"),
+    ({ withdrawal }) => refuse("WITHDRAWAL_CLOSED", withdrawal.state),
+  ],
+  [
+    "before a release",
+    ({ claim: { stage, outcome }, withdrawal }) =>
+      stage === "dead" ||
+      !withdrawal.versions.some(({ released }) => released) ||
+      step(withdrawal.state, observedStep(stage, outcome)) === null,
+    () => refuse("WITHDRAWAL_NOT_RELEASED"),
+  ],
+  [
+    "a foreign transaction",
+    ({ claim, ours }) => ours === undefined && claim.outcome !== "lost",
+    ({ claim }) => refuse("WITHDRAWAL_OTHER_TRANSACTION", claim.txHash),
+  ],
+  [
+    "a payment cancelled, or a cancel paid",
+    ({ claim: { outcome }, ours }) =>
+      (outcome === "cancelled" && ours?.isCancel !== true) || (outcome === "paid" && ours?.isCancel === true),
+    () => wrong("cancelled is the end by a cancel, and by nothing else"),
+  ],
+  [
+    "the same stage again",
+    ({ claim: { stage, txHash, block }, withdrawal: { observed: last } }) =>
+      stage !== "final" && last?.stage === stage && last.txHash === txHash && (last.block === block || stage === "broadcast"),
+    ({ withdrawal }) => ({ ok: true, withdrawal }),
+  ],
+  [
+    // The first end is always accepted, or nothing would ever end. An exception is a version that
+    // was called dead: otherwise end and death could alternate without limit.
+    "too many observations",
+    ({ claim, withdrawal, ours }) =>
+      !(claim.stage === "final" && !isFinal(withdrawal.state) && ours?.dead === undefined) &&
+      withdrawal.observations >= observationsMax,
+    () => refuse("WITHDRAWAL_TOO_MANY_OBSERVATIONS"),
+  ],
+];
+
 /**
  * Records the courier's observation of the chain. Stages go forward, except in a reorganisation. An
  * end is replaced only by another end, and by none after the gateway has confirmed an end. The
@@ -26,35 +105,12 @@ const observationsMax = 200;
  * repeat is harmless.
  */
 export function observe(turn: Turn, claim: CourierRequests["observed"]): Done {
-  const { core } = turn;
   const { transactionId, stage, outcome, txHash, block } = claim;
-  const withdrawal = core.book.find(transactionId);
+  const withdrawal = turn.core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
-  if (stage === "dead") return observeDead(turn, withdrawal, claim);
-  if (claim.witnesses !== undefined) return refuse("WITHDRAWAL_OBSERVATION", "witnesses belong to what is dead");
-  if ((stage === "final") === (outcome === "")) return refuse("WITHDRAWAL_OBSERVATION", "an outcome belongs to a final stage");
-  if ((outcome === "lost" || outcome === "cancelled") && waitingOf(withdrawal.job.network) !== null)
-    return refuse("WITHDRAWAL_OBSERVATION", "no other transaction takes the place of this one there");
-  const isSame = stage === "final" && outcome === withdrawal.state && txHash === withdrawal.observed?.txHash;
-  if (isSame) return { ok: true, withdrawal };
-  // An end may be reported again until the gateway has confirmed one, because an earlier report may
-  // have been a lie.
-  if (isOver(withdrawal) || (isFinal(withdrawal.state) && stage !== "final"))
-    return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
-  const isOut = withdrawal.versions.some((version) => version.released);
-  if (!isOut || step(withdrawal.state, observedStep(stage, outcome)) === null) return refuse("WITHDRAWAL_NOT_RELEASED");
   const ours = withdrawal.versions.find((version) => version.released && version.txHash === txHash);
-  if (ours === undefined && outcome !== "lost") return refuse("WITHDRAWAL_OTHER_TRANSACTION", txHash);
-  if ((outcome === "cancelled" && ours?.isCancel !== true) || (outcome === "paid" && ours?.isCancel === true))
-    return refuse("WITHDRAWAL_OBSERVATION", "cancelled is the end by a cancel, and by nothing else");
-  const last = withdrawal.observed;
-  const isRepeat =
-    stage !== "final" && last?.stage === stage && last.txHash === txHash && (last.block === block || stage === "broadcast");
-  if (isRepeat) return { ok: true, withdrawal };
-  // The first end is always accepted, or nothing would ever end. An exception is a version that was
-  // called dead: otherwise end and death could alternate without limit.
-  const isFirstEnd = stage === "final" && !isFinal(withdrawal.state) && ours?.dead === undefined;
-  if (!isFirstEnd && withdrawal.observations >= observationsMax) return refuse("WITHDRAWAL_TOO_MANY_OBSERVATIONS");
+  const decided = firstOf(observeGuards, { turn, claim, withdrawal, ours });
+  if (decided !== null) return decided;
   const unheard = outcome === "lost" && withdrawal.code !== contestedCode ? stopForLoss(turn, withdrawal) : null;
   if (unheard !== null) return unheard;
   if (stage !== "broadcast") warnDeadIncluded(turn, withdrawal, txHash);

@@ -4,16 +4,60 @@
  * Touches nothing; the INTENT record and the vault's work go through the `Turn`.
  */
 
-import { invariant, refuse } from "../../../base/fault.ts";
+import { invariant, type Refusal, refuse } from "../../../base/fault.ts";
+import { firstOf, type Guard } from "../../../base/guard.ts";
 import { familyOf, waitingOf } from "../../../chains/families.ts";
 import type { Bidding, Facts, Fees } from "../../../chains/family.ts";
 import { laneOf } from "../../../protocol/job-mode.ts";
 import { versionsMax } from "../../../protocol/payloads.ts";
 import { courierVersionsMax, versionsApartMs } from "../../socket/limits.ts";
-import { isCancelling, isLate, isOver, type Version } from "../state/withdrawal.ts";
+import { isCancelling, isLate, isOver, type Version, type Withdrawal } from "../state/withdrawal.ts";
 import { intend, type Prepared, recorded } from "./intent.ts";
 import { closedGate, pausedBy, type Turn } from "./run.ts";
 import { prepareNext, stillAlive } from "./waiting.ts";
+
+/** A replacement that the courier asks for. */
+interface Asked {
+  readonly turn: Turn;
+  readonly one: Withdrawal;
+  readonly above: number; // the newest version
+  readonly claimed: Facts;
+  readonly isCancel: boolean; // an operator cancelled the withdrawal
+  readonly made: Version | undefined; // the version after `above`
+  readonly newest: Version | undefined;
+  readonly ageMs: number; // of the newest; a version from a recovery was signed long ago
+}
+
+/** The answers without a new version on a chain with nonces, in order. */
+export const replaceGuards: readonly Guard<Asked, Prepared>[] = [
+  ["held", ({ one, isCancel }) => one.state === "quarantined" && !isCancel, ({ one }) => refuse("WITHDRAWAL_HELD", one.code)],
+  ["signed", ({ made }) => made !== undefined && made.txHash !== "", () => ({ ok: true, work: null })],
+  ["over", ({ one }) => isOver(one), ({ one }) => refuse("WITHDRAWAL_CLOSED", one.state)],
+  ["paused", ({ turn, isCancel }) => !isCancel && pausedBy(turn) !== null, ({ turn }) => pausedBy(turn) as Refusal],
+  ["cancelled since", ({ made, isCancel }) => made?.isCancel === !isCancel, () => refuse("WITHDRAWAL_CANCELLING")],
+  ["recorded too early", ({ made, one }) => made !== undefined && isLate(one), ({ one }) => stillAlive(one)],
+  ["recorded", ({ made }) => made !== undefined, ({ turn, one, made }) => recorded(turn, one, made as Version)],
+  [
+    "not the newest",
+    ({ newest }) => !newest,
+    ({ above }) => refuse("WITHDRAWAL_VERSION_UNKNOWN", `there is no version ${above}`),
+  ],
+  ["not released", ({ newest }) => newest?.released !== true, () => refuse("WITHDRAWAL_NOT_RELEASED")],
+  ["in a block", ({ one }) => one.state === "included", () => refuse("WITHDRAWAL_INCLUDED")],
+  ["last version", ({ above }) => above >= versionsMax, () => refuse("WITHDRAWAL_TOO_MANY_VERSIONS")],
+  ["excluded by expiry", ({ one }) => waitingOf(one.job.network) !== null, (asked) => next(asked)],
+  [
+    "an operator's",
+    ({ above }) => above >= courierVersionsMax,
+    ({ above }) => refuse("WITHDRAWAL_WAITS_FOR_PERSON", count(above)),
+  ],
+  ["too soon", ({ ageMs }) => ageMs < versionsApartMs, ({ ageMs }) => refuse("WITHDRAWAL_TOO_SOON", ageWords(ageMs))],
+];
+
+const count = (above: number): string => `${above} versions are made`;
+const ageWords = (ageMs: number): string => `${ageMs} ms after the one before`;
+const next = ({ turn, one, above, claimed }: Asked): Prepared =>
+  prepareNext(turn, one, above, claimed, above < courierVersionsMax);
 
 /**
  * Prepares a replacement on the same slot, after version `above`, the newest. Both fees rise by at
@@ -28,25 +72,11 @@ export function prepareReplace(turn: Turn, transactionId: string, above: number,
   const withdrawal = core.book.find(transactionId);
   if (withdrawal === undefined) return refuse("WITHDRAWAL_UNKNOWN");
   const isCancel = isCancelling(withdrawal);
-  if (withdrawal.state === "quarantined" && !isCancel) return refuse("WITHDRAWAL_HELD", withdrawal.code);
-  const made = withdrawal.versions[above];
-  if (made !== undefined && made.txHash !== "") return { ok: true, work: null };
-  if (isOver(withdrawal)) return refuse("WITHDRAWAL_CLOSED", withdrawal.state);
-  const paused = isCancel ? null : pausedBy(turn);
-  if (paused !== null) return paused;
-  if (made !== undefined && made.isCancel !== isCancel) return refuse("WITHDRAWAL_CANCELLING");
-  if (made !== undefined) return isLate(withdrawal) ? stillAlive(withdrawal) : recorded(turn, withdrawal, made);
-  const newest = withdrawal.versions[above - 1];
-  if (newest === undefined) return refuse("WITHDRAWAL_VERSION_UNKNOWN", `there is no version ${above}`);
-  if (!newest.released) return refuse("WITHDRAWAL_NOT_RELEASED");
-  if (withdrawal.state === "included") return refuse("WITHDRAWAL_INCLUDED");
-  if (above >= versionsMax) return refuse("WITHDRAWAL_TOO_MANY_VERSIONS");
-  if (waitingOf(withdrawal.job.network) !== null)
-    return prepareNext(turn, withdrawal, above, claimed, above < courierVersionsMax);
-  if (above >= courierVersionsMax) return refuse("WITHDRAWAL_WAITS_FOR_PERSON", `${above} versions are made`);
-  // A version from a recovery has no known time of signature; it was long ago.
-  const ageMs = turn.nowMs - newest.signedAt;
-  if (newest.signedAt > 0 && ageMs < versionsApartMs) return refuse("WITHDRAWAL_TOO_SOON", `${ageMs} ms after the one before`);
+  const [newest, made] = [withdrawal.versions[above - 1], withdrawal.versions[above]];
+  const ageMs = turn.nowMs - (newest?.signedAt ?? 0);
+  const decided = firstOf(replaceGuards, { turn, one: withdrawal, above, claimed, isCancel, made, newest, ageMs });
+  if (decided !== null) return decided;
+  invariant(newest !== undefined, "a replacement follows a version");
   const account = core.accounts.find(withdrawal.job.network, withdrawal.account);
   invariant(account !== undefined, "a bound slot has its account");
   const { fees } = familyOf(withdrawal.job.network);
