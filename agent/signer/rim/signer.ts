@@ -5,44 +5,35 @@
  * vault; clock, randomness and sockets are passed in.
  */
 
-import type { Refusal } from "../../../base/fault.ts";
 import { familyOf } from "../../../chains/families.ts";
 import type { ConfiguredChain } from "../../../chains/family.ts";
 import type { Job } from "../../../protocol/messages.ts";
 import type { Ledger, OpenedBody } from "../../ledger/ledger.ts";
 import { decidingKinds, type RecordBody } from "../../ledger/records.ts";
-import type { AccountView, CourierAnswers, CourierRequests, CourierView, UnstickPlan, UnstickWish } from "../../socket/verbs.ts";
-import { acknowledge } from "../acts/ack.ts";
-import { admit } from "../acts/admit.ts";
-import { adopt, checkChainCount } from "../acts/adopt.ts";
+import type { AccountView, CourierAnswers, CourierView, Push, UnstickPlan, UnstickWish } from "../../socket/verbs.ts";
 import { expire, reconsider } from "../acts/decide.ts";
-import { decline } from "../acts/decline.ts";
 import type { Prepared } from "../acts/intent.ts";
-import { observe } from "../acts/observe.ts";
 import { pause } from "../acts/pause.ts";
-import { prepareReplace } from "../acts/replace.ts";
-import { type Admitted, hearCourier, type Reply, type Run, type Turn } from "../acts/run.ts";
-import { prepareBound, prepareSign } from "../acts/sign.ts";
+import type { Reply, Run, Turn } from "../acts/run.ts";
+import { prepareBound } from "../acts/sign.ts";
 import { prepareUnstick } from "../acts/unstick.ts";
 import { hotOf } from "../policy/own.ts";
 import { canonicalLimits } from "../state/canonical.ts";
 import type { Core, CoreSnapshot } from "../state/core.ts";
 import { ledgerTime } from "../state/ledger-time.ts";
-import { courierViewOf, showsBytes, stepOf, withoutBytes } from "../state/view.ts";
-import { isOver, type Withdrawal } from "../state/withdrawal.ts";
-import { accountOn, sweptAccounts } from "./accounts.ts";
+import { courierViewOf } from "../state/view.ts";
+import type { Withdrawal } from "../state/withdrawal.ts";
+import { accountOn } from "./accounts.ts";
 import { logRecord } from "./log.ts";
 import { Signatures } from "./signatures.ts";
 import type { SignerOptions } from "./signer-options.ts";
-import { slotOn } from "./slots.ts";
-import { heldThere, lockCode } from "./standing.ts";
 import { Statements } from "./statements.ts";
 
 type Answer<V extends keyof CourierAnswers> = Reply<CourierAnswers[V]>;
 
 /**
- * Answers the requests of the courier's socket. `operator.ts` answers the operator's, with the same
- * request context and the same wait for the disk.
+ * The context and the wait for the disk that all requests share: `courier-acts.ts` has the
+ * courier's acts, `operator.ts` the operator's.
  */
 export class Signer {
   readonly core: Core;
@@ -50,7 +41,7 @@ export class Signer {
   readonly ledger: Ledger;
   readonly #options: SignerOptions;
   readonly #signatures: Signatures;
-  readonly #statements: Statements;
+  readonly statements: Statements;
   #isLockTold = false;
   #isSpeaking = false;
   /** Called with the next sync, whichever request asks for it. */
@@ -68,7 +59,7 @@ export class Signer {
       ...{ commit: (bodies) => this.#commit(bodies), turn: () => this.turn() },
       whenDurable: (act) => this.whenDurable(act),
     });
-    this.#statements = new Statements({
+    this.statements = new Statements({
       ...{ core, ledger, run, later },
       signerKey: () => vault.signerKey,
       push: options.push,
@@ -126,7 +117,7 @@ export class Signer {
   }
 
   /** As `whenDurable`, for records without waiting clients: no sync is requested at once. */
-  #whenDurableLater(act: () => void): void {
+  whenDurableLater(act: () => void): void {
     this.#late.push(act);
     if (this.#late.length > 1) return;
     this.#options.later(() => {
@@ -150,32 +141,43 @@ export class Signer {
     if (this.ledger.hasRoom()) this.ledger.past.tend();
   }
 
+  /** Sends a message to every courier connected. */
+  push(message: Push): void {
+    this.#options.push(message);
+  }
+
+  /** Calls `act` when what is recorded so far is on disk, after the answers of this turn. */
+  whenDurableSoon(act: () => void): void {
+    this.#options.soon(() => this.whenDurable(act));
+  }
+
   /** Sends the courier the withdrawals that another party moved. */
   changed(withdrawals: readonly Withdrawal[]): void {
     if (withdrawals.length === 0) return;
-    const views = withdrawals.map((withdrawal) => this.#view(withdrawal));
+    const views = withdrawals.map((withdrawal) => this.view(withdrawal));
     this.whenDurable(() => {
-      for (const withdrawal of views) this.#options.push({ push: "changed", withdrawal });
+      for (const withdrawal of views) this.push({ push: "changed", withdrawal });
     });
   }
 
   /** Restarts the courier with the new epoch after a recovery. */
   restarted(): void {
     this.#isLockTold = false;
-    this.#statements.restart();
-    this.#options.push({ push: "recovered" });
+    this.statements.restart();
+    this.push({ push: "recovered" });
   }
 
-  #view(withdrawal: Withdrawal): CourierView {
+  view(withdrawal: Withdrawal): CourierView {
     return courierViewOf(withdrawal, this.core.policy);
   }
 
   /** Returns the hot wallet on each chain. */
   accounts(): CourierAnswers["hello"]["accounts"] {
-    return Object.keys(this.#options.chains).map((chain) => this.#viewOn(chain));
+    return Object.keys(this.#options.chains).map((chain) => this.viewOn(chain));
   }
 
-  #viewOn(chain: string, address?: string): AccountView {
+  /** Returns an account on a chain with its next slot; the hot wallet by default. */
+  viewOn(chain: string, address?: string): AccountView {
     return accountOn(this.core, this.chain(chain), chain, { address, hotOn: (network) => this.#accountOn(network) });
   }
 
@@ -183,66 +185,11 @@ export class Signer {
     return hotOf(this.#options.vault.accounts, familyOf(network).name);
   }
 
-  hello(reply: Answer<"hello">): void {
-    const { core, run } = this;
-    const { agent, epoch, wallet } = core.paired;
-    const open: CourierView[] = [];
-    for (const withdrawal of core.book.open()) if (!isOver(withdrawal)) open.push(this.#view(withdrawal));
-    const answer = {
-      ...{ ok: true as const, agent, epoch, wallet, head: core.heads.head, acked: heldThere(core, run) },
-      ...{ nonce: run.runId, greeted: run.greeted, locked: lockCode(core, run), open },
-      accounts: [...this.accounts(), ...sweptAccounts(open, (chain, address) => this.#viewOn(chain, address))],
-      paused: core.paused !== null,
-    };
-    this.whenDurable(() => reply(answer));
-  }
-
-  admit(frame: Uint8Array, reply: Answer<"admit">): void {
-    const releasedBefore = this.core.heads.acked.seq;
-    const { greeted, greeting } = this.run;
-    const views = this.#touched(admit(this.turn(), frame));
-    if (this.run.greeted && (!greeted || this.run.greeting !== greeting)) this.signBound();
-    if (views.ok && !views.withdrawals.some(showsBytes)) {
-      // A decision has no effect before its INTENT, which follows it in the same file, so the
-      // courier may prepare the next step while the disk works. The gateway receives decisions only
-      // from durable records.
-      reply(views);
-      this.#options.soon(() => this.whenDurable(() => {}));
-      return;
-    }
-    this.whenDurable(() => {
-      reply(views);
-      // Only a welcome moves the acknowledged head here; its released withdrawals are pushed like
-      // any other change.
-      if (!views.ok || this.core.heads.acked.seq === releasedBefore) return;
-      for (const withdrawal of views.withdrawals) this.#options.push({ push: "changed", withdrawal });
-    });
-  }
-
-  release(frame: Uint8Array, reply: Answer<"release">): void {
-    const { greeting } = this.run;
-    const done = acknowledge(this.turn(), frame);
-    const steps = done.ok ? { ok: true as const, withdrawals: this.core.book.findEach(done.touched).map(stepOf) } : done;
-    if (this.run.greeting !== greeting) {
-      this.signBound();
-      this.whenDurable(() => this.#options.push({ push: "greeted" }));
-    }
-    const answer = (): void => reply(steps);
-    if (steps.ok && steps.withdrawals.length === 0) this.#whenDurableLater(answer);
-    else this.whenDurable(answer);
-  }
-
-  sign({ transactionId, facts }: CourierRequests["sign"], reply: Answer<"sign">): void {
-    const turn = this.turn();
-    const prepared = prepareSign(turn, transactionId, facts);
-    this.#tellEnd(prepared, transactionId);
-    this.#signatures.carryOut(prepared, transactionId, reply);
-  }
-
-  /** Reports the end of a withdrawal that had run out before its signature. */
-  #tellEnd(prepared: Prepared, transactionId: string): void {
+  /** Signs a prepared version, and reports the end of a withdrawal that had run out before. */
+  sign(prepared: Prepared, transactionId: string, reply: Answer<"sign">): void {
     const withdrawal = this.core.book.find(transactionId);
     if (!prepared.ok && prepared.code === "JOB_EXPIRED" && withdrawal !== undefined) this.changed([withdrawal]);
+    this.#signatures.carryOut(prepared, transactionId, reply);
   }
 
   /**
@@ -276,41 +223,9 @@ export class Signer {
   pause(isPaused: boolean, approver: string): ReturnType<typeof pause> {
     const done = pause(this.turn(), isPaused, approver);
     if (!done.ok) return done;
-    this.whenDurable(() => this.#options.push({ push: "paused", paused: isPaused }));
+    this.whenDurable(() => this.push({ push: "paused", paused: isPaused }));
     if (!isPaused) this.signBound();
     return done;
-  }
-
-  replace({ transactionId, above, facts }: CourierRequests["replace"], reply: Answer<"replace">): void {
-    const prepared = prepareReplace(this.turn(), transactionId, above, facts);
-    this.#tellEnd(prepared, transactionId);
-    this.#signatures.carryOut(prepared, transactionId, reply);
-  }
-
-  decline({ transactionId, code }: CourierRequests["decline"], reply: Answer<"decline">): void {
-    const done = decline(this.turn(), transactionId, code);
-    const answer = done.ok ? { ok: true as const, withdrawal: stepOf(done.withdrawal) } : done;
-    this.whenDurable(() => reply(answer));
-  }
-
-  observed(claim: CourierRequests["observed"], reply: Answer<"observed">): void {
-    const done = observe(this.turn(), claim);
-    const answer = done.ok ? { ok: true as const, withdrawal: withoutBytes(stepOf(done.withdrawal)) } : done;
-    // A chain observation is a claim that moves no money, so its record may wait for a shared sync.
-    this.#whenDurableLater(() => reply(answer));
-  }
-
-  adopt({ chain: name, slot, witnesses, address }: CourierRequests["adopt"], reply: Answer<"adopt">): void {
-    const known = slotOn(this.chain(name), name, slot);
-    const done = known.ok ? adopt(this.turn(), known.chain, { slot, witnesses, address }) : known;
-    const account = this.#viewOn(name, address);
-    this.whenDurable(() => reply(done.ok ? { ok: true, account } : done));
-  }
-
-  account({ chain: name, slot, witnesses, address }: CourierRequests["account"], reply: Answer<"account">): void {
-    const known = slotOn(this.chain(name), name, slot);
-    const weighed = known.ok ? checkChainCount(this.turn(), known.chain, slot, witnesses, address) : known;
-    this.whenDurable(() => reply(weighed));
   }
 
   /**
@@ -319,14 +234,6 @@ export class Signer {
    */
   chain(name: string): ConfiguredChain | undefined {
     return Object.hasOwn(this.#options.chains, name) ? this.#options.chains[name] : undefined;
-  }
-
-  report({ after }: CourierRequests["report"], reply: Answer<"report">): void {
-    this.whenDurable(() => reply({ ok: true, frames: this.#statements.after(after) }));
-  }
-
-  tell({ courier }: CourierRequests["tell"]): void {
-    hearCourier(this.turn(), courier);
   }
 
   /** Loads the recovered state as a start would read it: from the text in the file. */
@@ -362,12 +269,7 @@ export class Signer {
 
   #keepMark(): void {
     const { mark } = this.#options;
-    if (mark?.hold(this.core) === true) this.#whenDurableLater(() => mark.settle(this.core));
-  }
-
-  #touched(admitted: Admitted): { readonly ok: true; readonly withdrawals: readonly CourierView[] } | Refusal {
-    if (!admitted.ok) return admitted;
-    return { ok: true, withdrawals: this.core.book.findEach(admitted.touched).map((withdrawal) => this.#view(withdrawal)) };
+    if (mark?.hold(this.core) === true) this.whenDurableLater(() => mark.settle(this.core));
   }
 
   /**
@@ -378,8 +280,8 @@ export class Signer {
     const { locked } = this.core;
     if (locked !== null && !this.#isLockTold) {
       this.#isLockTold = true;
-      this.whenDurable(() => this.#options.push({ push: "locked", code: locked.code }));
+      this.whenDurable(() => this.push({ push: "locked", code: locked.code }));
     }
-    this.#statements.speak();
+    this.statements.speak();
   }
 }

@@ -1,6 +1,6 @@
 /**
  * The courier's verbs: a dozen requests, each read strictly, because the signer treats the courier
- * as hostile. `signer.ts` carries them out.
+ * as hostile. `rim/courier-acts.ts` carries them out.
  */
 import type { Facts } from "../../../chains/family.ts";
 import { agentFrameBytesMax } from "../../../protocol/envelope.ts";
@@ -19,6 +19,7 @@ import {
 } from "../../../protocol/shape.ts";
 import { eachMax } from "../../socket/each.ts";
 import { type Answer, type CourierRequests, type CourierVerb, type Request, statusTextMax } from "../../socket/verbs.ts";
+import { courierActs, tell } from "../rim/courier-acts.ts";
 import type { Signer } from "../rim/signer.ts";
 import { carryOut, each, type Verb, verb } from "./answers.ts";
 import { type SummarySource, summaryOf } from "./summary.ts";
@@ -76,15 +77,15 @@ export function courierVerbs(
 ): (request: Request, answer: (answer: Answer) => void) => void {
   const byName = new Map<string, Verb>();
   const verbs: { readonly [V in CourierVerb]: Verb } = {
-    hello: verb("hello", object({}), (_, reply) => signer.hello(reply)),
-    admit: verb("admit", object({ frames }), (body, reply) => signer.admit(body.frames, reply)),
-    sign: verb("sign", object({ transactionId, facts }), (body, reply) => signer.sign(body, reply)),
+    hello: verb("hello", object({}), (body, reply) => courierActs.hello(signer, body, reply)),
+    admit: verb("admit", object({ frames }), (body, reply) => courierActs.admit(signer, { frames: [body.frames] }, reply)),
+    sign: verb("sign", object({ transactionId, facts }), (body, reply) => courierActs.sign(signer, body, reply)),
     replace: verb("replace", object({ transactionId, above: integer({ min: 1, max: 1000 }), facts }), (body, reply) =>
-      signer.replace(body, reply),
+      courierActs.replace(signer, body, reply),
     ),
-    release: verb("release", object({ frames }), (body, reply) => signer.release(body.frames, reply)),
+    release: verb("release", object({ frames }), (body, reply) => courierActs.release(signer, { frames: [body.frames] }, reply)),
     decline: verb("decline", object({ transactionId, code: string({ min: 1, max: 64 }) }), (body, reply) =>
-      signer.decline(body, reply),
+      courierActs.decline(signer, body, reply),
     ),
     observed: verb(
       "observed",
@@ -98,14 +99,18 @@ export function courierVerbs(
         },
         { witnesses },
       ),
-      (body, reply) => signer.observed(body, reply),
+      (body, reply) => courierActs.observed(signer, body, reply),
     ),
     each: each(byName, eachMax, "sign", "observed"),
-    adopt: verb("adopt", object({ chain, slot, witnesses }, { address }), (body, reply) => signer.adopt(body, reply)),
-    account: verb("account", object({ chain, slot, witnesses }, { address }), (body, reply) => signer.account(body, reply)),
-    report: verb("report", object({ after: integer() }), (body, reply) => signer.report(body, reply)),
+    adopt: verb("adopt", object({ chain, slot, witnesses }, { address }), (body, reply) =>
+      courierActs.adopt(signer, body, reply),
+    ),
+    account: verb("account", object({ chain, slot, witnesses }, { address }), (body, reply) =>
+      courierActs.account(signer, body, reply),
+    ),
+    report: verb("report", object({ after: integer() }), (body, reply) => courierActs.report(signer, body, reply)),
     tell: verb("tell", object({ courier: courierStatus }), (body, reply) => {
-      signer.tell(body);
+      tell(signer, body);
       reply({ ok: true, summary: summaryOf(signer, source, body.courier.configDigest) });
     }),
   };

@@ -99,9 +99,9 @@ export const deskMutants: readonly Mutant[] = [
   },
   {
     name: "hello-hides-intents",
-    file: "agent/signer/rim/signer.ts",
-    find: "if (!isOver(withdrawal)) open.push(this.#view(withdrawal));",
-    replace: 'if (!isOver(withdrawal) && withdrawal.state !== "intent") open.push(this.#view(withdrawal));',
+    file: "agent/signer/rim/courier-acts.ts",
+    find: "if (!isOver(withdrawal)) open.push(signer.view(withdrawal));",
+    replace: 'if (!isOver(withdrawal) && withdrawal.state !== "intent") open.push(signer.view(withdrawal));',
     sentence: "After a restart the courier does not hear of intents without a signature, and nobody finishes them (liveness).",
     when: ({ rates }) => rates.signerDies + rates.powerFails > 0,
   },

@@ -6,7 +6,7 @@ import type { Mutant } from "./mutant.ts";
 import { rotatesAndRestarts, rotatesUnheard } from "./plans.ts";
 
 const ledger = "agent/ledger/ledger.ts";
-const signer = "agent/signer/rim/signer.ts";
+const acts = "agent/signer/rim/courier-acts.ts";
 const core = "agent/signer/state/core.ts";
 const disk = "agent/ledger/disk.ts";
 
@@ -136,20 +136,20 @@ export const ledgerMutants: readonly Mutant[] = [
   },
   {
     name: "bytes-before-their-record",
-    file: signer,
-    find: "    else this.whenDurable(answer);",
-    replace: `    else {
-      answer();
-      this.whenDurable(() => {});
-    }`,
+    file: acts,
+    find: "  else signer.whenDurable(answer);",
+    replace: `  else {
+    answer();
+    signer.whenDurable(() => {});
+  }`,
     sentence:
       "Released bytes are handed out while RELEASED is on its way to the disk; a crash forgets that they are out (release).",
   },
   {
     name: "greeting-releases-early",
-    file: signer,
-    find: "    if (views.ok && !views.withdrawals.some(showsBytes)) {",
-    replace: "    if (views.ok) {",
+    file: acts,
+    find: "  if (views.ok && !views.withdrawals.some(showsBytes)) {",
+    replace: "  if (views.ok) {",
     sentence:
       "What a welcome or a repeated job shows is told at once like a decision, its bytes before RELEASED is on disk (release).",
   },

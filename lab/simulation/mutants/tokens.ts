@@ -24,8 +24,8 @@ export const tokenMutants: readonly Mutant[] = [
   },
   {
     name: "bound-waits-while-others-are-signed",
-    file: "agent/signer/rim/signer.ts",
-    find: "    if (this.run.greeted && (!greeted || this.run.greeting !== greeting)) this.signBound();\n",
+    file: "agent/signer/rim/courier-acts.ts",
+    find: "  if (run.greeted && (!greeted || run.greeting !== greeting)) signer.signBound();\n",
     replace: "",
     sentence:
       "A nonce that a crash left without a signature waits while higher ones leave; a restored ledger forgets it for good (liveness).",
