@@ -16,7 +16,7 @@ import { until } from "./rig/processes.ts";
 import { profileNamed } from "./rig/provider/profiles.ts";
 import { type Rig, startRig } from "./rig/rig.ts";
 import { listSweeps, roundTrips, type Trip } from "./rig/round-trip.ts";
-import { balanceWei, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "./rig/rpc.ts";
+import { balanceWei, rpc, sendUnlocked, tokenCall, tokenUnits, transactionCount } from "./rig/rpc.ts";
 import { createShop, type Shop } from "./rig/shop.ts";
 
 interface Shown {
@@ -277,7 +277,7 @@ async function play(town: TronTown): Promise<void> {
     failed = false;
     const elapsedMs = Date.now() - started;
     tell("demo", `all of it held, in ${(elapsedMs / 1000).toFixed(1)} s`);
-    if (values.keep) await keepRunning(rig);
+    if (values.keep) await keepRunning(rig, shop);
     else await rig.close();
     if (values.json)
       process.stdout.write(
@@ -292,8 +292,25 @@ async function play(town: TronTown): Promise<void> {
   }
 }
 
-async function keepRunning(rig: Rig): Promise<void> {
+/** A request that waits for whoever tries the demo, and the command that pays it as a wallet would. */
+async function payable(rig: Rig, shop: Shop): Promise<readonly string[]> {
+  await rig.operate("merchant", "page", rig.merchantId, "--shown-name", "Corner Shop", "--contact", "help@shop.example");
+  const { address, paymentUrl } = await shop.deposit("eth", "0.25", "order-to-pay");
+  const [from] = (await rpc(rig.anvil.url, "eth_accounts")) as readonly string[];
+  const payment = JSON.stringify({
+    ...{ jsonrpc: "2.0", id: 1, method: "eth_sendTransaction" },
+    params: [{ from, to: address, value: `0x${(ether / 4n).toString(16)}` }],
+  });
+  return [
+    `A page to pay from: open ${paymentUrl}`,
+    "and pay it, from another terminal; the page shows the payment by itself:",
+    `  curl -s -H content-type:application/json ${rig.anvil.url} -d '${payment}'`,
+  ];
+}
+
+async function keepRunning(rig: Rig, shop: Shop): Promise<void> {
   const lines = [
+    ...(await payable(rig, shop)),
     "Still running. To try next, in another terminal:",
     `  node autowithdraw.js status --state ${rig.stateDir}`,
     `  node autowithdraw.js withdrawals --state ${rig.stateDir}`,

@@ -62,7 +62,7 @@ h3 { font-size: .875rem; font-weight: 600; color: var(--soft); }
 .order { display: inline-block; }
 .copy, .wallet, .back { display: inline-flex; align-items: center; justify-content: center; min-height: 2.75rem; width: 100%;
   margin-top: var(--s3); padding: var(--s2) var(--s4); border: 1px solid var(--line); border-radius: .5rem; font: inherit;
-  font-weight: 600; background: transparent; color: var(--link); text-decoration: none; cursor: pointer; }
+  font-weight: 600; background: transparent; color: var(--link); text-align: center; text-decoration: none; cursor: pointer; }
 .copy:hover, .wallet:hover { border-color: var(--link); }
 .back { margin: 0; background: var(--link); border-color: var(--link); color: var(--on-link); }
 
@@ -97,7 +97,7 @@ dd { display: grid; gap: var(--s2); justify-items: start; }
   .brief { padding: var(--s5) var(--s6); grid-template-columns: auto 1fr auto; align-items: baseline; }
   .brief .sign { align-self: center; }
   .brief .left { grid-column: 3; grid-row: 1; }
-  .pay { grid-template-columns: minmax(0, 1fr) 19rem; column-gap: 3rem; align-content: start; }
+  .pay { grid-template-columns: minmax(0, 1fr) 19rem; column-gap: 3rem; grid-template-rows: auto auto 1fr; }
   .pay > * { grid-column: 1; }
   .pay .faces { grid-column: 2; grid-row: 1 / span 3; align-content: start; }
   .network-name { font-size: 2.25rem; }

@@ -38,7 +38,11 @@ export interface Shop {
   manualWithdraw(order: Omit<ShopOrder, "receiver"> & { readonly receiver?: string }): Promise<ShopAnswer>;
   /** Throws when there is no record; 2 is a withdrawal, 1 a deposit. */
   transaction(transactionId: string, type?: 1 | 2): Promise<ShopRecord>;
-  deposit(currency: string, amount: string, orderId: string): Promise<{ address: string; transactionId: string }>;
+  deposit(
+    currency: string,
+    amount: string,
+    orderId: string,
+  ): Promise<{ address: string; transactionId: string; paymentUrl: string }>;
   /** A deposit of a sum of money, at the gateway's price. */
   fiatDeposit(order: FiatOrder): Promise<Deposit>;
   balance(currency: string): Promise<{ available: string; pending: string; sweeping: string; reserved: string; total: string }>;
@@ -77,8 +81,8 @@ export function createShop(merchant: { readonly gatewayUrl: string; readonly sho
       return { status, stage, code, txHash, amountReceived };
     },
     async deposit(currency, amount, orderId) {
-      const { address, transactionId } = await ordered({ currency, amount, orderId });
-      return { address, transactionId };
+      const { address, transactionId, paymentUrl = "" } = await ordered({ currency, amount, orderId });
+      return { address, transactionId, paymentUrl };
     },
     fiatDeposit: ordered,
     async balance(currency) {
