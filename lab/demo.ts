@@ -292,7 +292,7 @@ async function play(town: TronTown): Promise<void> {
   }
 }
 
-/** A request that waits for whoever tries the demo, and the command that pays it as a wallet would. */
+/** A request that waits for a person, and the command that pays it as a wallet would. */
 async function payable(rig: Rig, shop: Shop): Promise<readonly string[]> {
   await rig.operate("merchant", "page", rig.merchantId, "--shown-name", "Corner Shop", "--contact", "help@shop.example");
   const { address, paymentUrl } = await shop.deposit("eth", "0.25", "order-to-pay");
