@@ -19,7 +19,15 @@ import { createChainDoor } from "../../agent/courier/nodes/chain.ts";
 import { createReadBack } from "../../agent/courier/nodes/read-back.ts";
 import { type LineServer, listenLines } from "../../agent/signer/sockets/line-server.ts";
 import { createSocketClient } from "../../agent/socket/client.ts";
-import type { Answer, CourierAnswers, CourierRequests, OperatorView, Push, Request } from "../../agent/socket/verbs.ts";
+import {
+  type Answer,
+  type CourierAnswers,
+  type CourierRequests,
+  type OperatorView,
+  type Push,
+  type Request,
+  requestFramesMax,
+} from "../../agent/socket/verbs.ts";
 import { createEvmNodes } from "../../chains/evm/node.ts";
 import { createPayer } from "../../chains/evm/node-payer.ts";
 import { agentId, Rig, settings as rigSettings, vault } from "../../lab/rig/signer-rig.ts";
@@ -230,6 +238,7 @@ export class CourierRig {
         onFault: reject,
         connectionsMax: 4,
         outstandingMax: 1024,
+        framesMax: requestFramesMax,
       });
     });
   }
