@@ -47,7 +47,10 @@ export async function approve(
   }
   await confirmed("approve", withdrawal, options, terminal);
   const answer = await askOperator(state, "approve", {
-    ...{ transactionId, digest: withdrawal.approvalDigest, address, approver },
+    transactionId,
+    digest: withdrawal.approvalDigest,
+    address,
+    approver,
   });
   return done(answer.withdrawal, answer.wait, options, terminal);
 }

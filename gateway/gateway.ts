@@ -210,13 +210,10 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   const { log, clock } = deps;
   const key = readGatewayKey(config.keyFile);
   const { store, times, marks, run, close: closeStore } = takeStore(config, key, deps);
-  if (config.publicUrl.startsWith("https:") && config.listen.tls === null && config.trustProxy.length === 0) {
-    const words =
-      "publicUrl is https without listen.tls: name the TLS proxy in trustProxy, else all callers count as one address";
-    log.warn({ event: "proxy-missing" }, words);
-  }
+  warnOfProxy(config, log);
   store.onPoisoned(deps.onPoisoned);
   const signals = createSignals();
+  const common = { config, store, signals, log, clock, run };
   const waiters = createWaiters(signals);
   let hub: Hub | null = null;
   let server: FastifyInstance | null = null;
@@ -244,14 +241,12 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
   const outOfService = (currency: string): string => watcher?.outOfService().get(currency) ?? "";
   const readAt = (network: string): number | null => watcher?.readAt(network) ?? null;
   try {
+    const facts = { confirmations, outOfService, readAt };
     const board = startPrices({ config, store, log, clock });
     besides.push(board);
-    const service: Service = {
-      ...{ config, store, signals, key, log, clock, random: randomBytes, waiters, run },
-      ...{ confirmations, outOfService, prices: board, addressMarks: marks, readAt },
-    };
+    const service: Service = { ...common, ...facts, key, random: randomBytes, waiters, prices: board, addressMarks: marks };
     server = createServer(service);
-    hub = startHub({ server: server.server, store, gatewayKey: key.privateKey, signals, config, log, clock, run, marks });
+    hub = startHub({ ...common, server: server.server, gatewayKey: key.privateKey, marks });
     addOperations(server, service);
     addPayerPages(server, service);
     addDescription(server, config);
@@ -264,7 +259,7 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
     ]);
     besides.push(startTelling({ server, store, hub, config, log, clock, watcher: () => watcher, databaseTimes: times }));
     const port = await listen(server, config);
-    const sweeps = createSweeps({ store, signals, config, log, clock, run, prices: board });
+    const sweeps = createSweeps({ ...common, prices: board });
     const networks = Object.values(config.chains).map(({ network }) => network);
     const closing = startBooks({ store, config, log, clock });
     books = closing;
@@ -273,18 +268,36 @@ export async function startGateway(config: GatewayConfig, deps: GatewayDeps): Pr
       await sweeps.onPass(chain, tip);
       closing.onPass(chain);
     };
-    watcher = startWatcher({ store, signals, config, log, clock, run, onPass });
+    watcher = startWatcher({ ...common, onPass });
     besides.push(startWatchingSkipped({ store, log, clock }));
-    callbacks = startCallbacks({
-      ...{ store, signals, config, log, clock, random: randomBytes, sealingKey: key.sealingKey },
-      recordOf: (row) => recordOf(row, service),
-      door: createDoor({ settings: config.callbacks, monotonic: () => performance.now() }),
-    });
+    callbacks = callbacksOf(service);
     return { url: urlOf(config, port), store, key, close };
   } catch (error) {
     await close();
     throw error;
   }
+}
+
+/** Warns if callers behind a TLS proxy would all count as one address. */
+function warnOfProxy({ publicUrl, listen: { tls }, trustProxy }: GatewayConfig, log: GatewayDeps["log"]): void {
+  if (!publicUrl.startsWith("https:") || tls !== null || trustProxy.length > 0) return;
+  const words = "publicUrl is https without listen.tls: name the TLS proxy in trustProxy, else all callers count as one address";
+  log.warn({ event: "proxy-missing" }, words);
+}
+
+function callbacksOf(service: Service): Callbacks {
+  const { store, signals, config, log, clock, random, key } = service;
+  return startCallbacks({
+    store,
+    signals,
+    config,
+    log,
+    clock,
+    random,
+    sealingKey: key.sealingKey,
+    recordOf: (row) => recordOf(row, service),
+    door: createDoor({ settings: config.callbacks, monotonic: () => performance.now() }),
+  });
 }
 
 /**

@@ -53,7 +53,8 @@ export function readSettings(value: JsonValue): AgentSettings {
     currencies: asObject(needed(top, "currencies", ""), "currencies"),
   };
   const expanded = expandPresets(named.chains, named.currencies, {
-    ...{ chainLines: chainKeys, currencyLines: currencyKeys },
+    chainLines: chainKeys,
+    currencyLines: currencyKeys,
     wrong: (path, problem, known, given) => fault("CONFIG_PRESET", `${path} ${problem}`, known, given),
   });
   const chains = readEach(expanded.chains, "chains", readChain);

@@ -11,8 +11,12 @@ export function watchDeposit({ options, feed }: Shared, chain: string, account: 
   const door = options.doors.get(chain);
   if (door === undefined) return null;
   return createWatch({
-    ...{ door, account, pollMsMin: options.pollMs.min, pollMsMax: options.pollMs.max },
-    ...{ clock: options.monotonic, onBug: options.onBug },
+    door,
+    account,
+    pollMsMin: options.pollMs.min,
+    pollMsMax: options.pollMs.max,
+    clock: options.monotonic,
+    onBug: options.onBug,
     onHead: (number) => feed({ kind: "head", chain, account, number }),
     onFacts: (facts) => feed({ kind: "block", chain, account, facts }),
     onAway: (code) => feed({ kind: "away", chain, account, code }),

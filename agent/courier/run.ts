@@ -25,19 +25,17 @@ export function beginRun(options: RunOptions, signer: SignerSocket, hello: Hello
   const { monotonic, onBug } = options;
   const desk = createDesk();
   const state: RunState = {
-    ...{
-      head: hello.head,
-      link: "down",
-      linkDetail: "dialling",
-      linkUps: 0,
-      skewedAtMs: null,
-      isEnded: false,
-      isOffered: false,
-      stated: null,
-      acked: hello.acked,
-      summary: null,
-      chains: new Map(),
-    },
+    head: hello.head,
+    link: "down",
+    linkDetail: "dialling",
+    linkUps: 0,
+    skewedAtMs: null,
+    isEnded: false,
+    isOffered: false,
+    stated: null,
+    acked: hello.acked,
+    summary: null,
+    chains: new Map(),
   };
   const feed = (event: DeskEvent): void => {
     if (state.isEnded) return;

@@ -179,7 +179,15 @@ function run(bootstrap: Bootstrap): void {
   const { core, ledger, vault, syncs } = open(bootstrap, current);
   let courierServer: LineServer | null = null;
   const signer = new Signer({
-    ...{ core, ledger, vault, run: current, clock, monotonic, chains: settings.chains, config: settings.config, log },
+    core,
+    ledger,
+    vault,
+    run: current,
+    clock,
+    monotonic,
+    chains: settings.chains,
+    config: settings.config,
+    log,
     mark: new StopMark(ledgerDisk(settings.stateDir)),
     push: (message: Push) => courierServer?.push(message),
     soon: (act) => process.nextTick(act),
@@ -198,26 +206,31 @@ function run(bootstrap: Bootstrap): void {
     log("signer-ready", "ready", { seq, open: core.book.openCount, locked: core.locked?.code ?? "", isolation });
     process.stdout.write(`${JSON.stringify({ ready: true, seq, locked: core.locked?.code ?? "" })}\n`);
   };
-  const source = {
-    configDigest: settings.config.digest,
-    residentBytes: () => process.memoryUsage.rss(),
-    syncs: syncs.read,
-  };
+  const source = { configDigest: settings.config.digest, residentBytes: () => process.memoryUsage.rss(), syncs: syncs.read };
   courierServer = listenLines(settings.courierSocket, {
     onRequest: courierVerbs(signer, source),
     onConnect: (connection) => couriers.add(connection),
     onClose: (connection) => couriers.delete(connection),
-    ...{ onListening, onFault: fail, connectionsMax: courierConnectionsMax, outstandingMax: courierOutstandingMax },
+    onListening,
+    onFault: fail,
+    connectionsMax: courierConnectionsMax,
+    outstandingMax: courierOutstandingMax,
     framesMax: requestFramesMax,
   });
   const surroundings = {
-    ...{ isolation, encKeyFrom: settings.encKeyFrom, config: settings.config, isCourierConnected: () => couriers.size > 0 },
+    isolation,
+    encKeyFrom: settings.encKeyFrom,
+    config: settings.config,
+    isCourierConnected: () => couriers.size > 0,
     stuckAfterMinutes: settings.stuckAfterMinutes,
     later: (act: () => void) => void setImmediate(act),
   };
   const operatorServer = listenLines(settings.operatorSocket, {
     onRequest: operatorVerbs(signer, surroundings),
-    ...{ onListening, onFault: fail, connectionsMax: operatorConnectionsMax, outstandingMax: operatorOutstandingMax },
+    onListening,
+    onFault: fail,
+    connectionsMax: operatorConnectionsMax,
+    outstandingMax: operatorOutstandingMax,
   });
   const folder = join(settings.stateDir, "ledger");
   if (ledger.readOnly)

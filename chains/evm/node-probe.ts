@@ -90,7 +90,9 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
 /** The hash of one of the block's transactions, "" if the block has none. */
 function blockQuestion(number: number): Question<string> {
   return {
-    ...{ method: "eth_getBlockByNumber", params: [hexOf(number), true], answerBytesMax: blockBytesMax },
+    method: "eth_getBlockByNumber",
+    params: [hexOf(number), true],
+    answerBytesMax: blockBytesMax,
     read: (result) => {
       const { transactions } = fieldsOf(result);
       const [first] = Array.isArray(transactions) ? (transactions as readonly unknown[]) : [];

@@ -169,8 +169,13 @@ async function nativePayments(
     if (receipt === null || receipt.blockHash !== block.hash) throw notTogether(block.number, "a receipt");
     if (receipt.status !== 1) return null;
     return {
-      ...{ txHash: one.hash, index: nativeIndex, address: index.find(one.toKey) as string, contract: "" },
-      ...{ amountUnits: one.valueUnits, block: block.number, blockHash: block.hash },
+      txHash: one.hash,
+      index: nativeIndex,
+      address: index.find(one.toKey) as string,
+      contract: "",
+      amountUnits: one.valueUnits,
+      block: block.number,
+      blockHash: block.hash,
     };
   });
   return found.filter((payment) => payment !== null);

@@ -43,7 +43,12 @@ function described(read: ReturnType<typeof transactions.describe>, facts: Facts)
   const beside = feesBeside(facts);
   const inBytes = { gasLimit: `${gasLimit}`, maxFeePerGas: `${maxFeePerGas}`, maxPriorityFeePerGas: `${maxPriorityFeePerGas}` };
   const description: Description = {
-    ...{ network: networkOf(chainId), account: "", slot: `${nonce}`, contract, destination, amountUnits },
+    network: networkOf(chainId),
+    account: "",
+    slot: `${nonce}`,
+    contract,
+    destination,
+    amountUnits,
     facts: { ...inBytes, ...beside.facts },
     feeMaxUnits: feeMaxWei + beside.dataFeeWei,
   };

@@ -17,25 +17,40 @@ function network({ chainId, explorer, ...named }: Figures): ChainPreset {
     ...named,
     tokens: "TRC-20",
     lines: { family: "tron", chainId, confirmations: "finalized", explorer },
-    ...{ blockMs: 3_000, finalSeconds: 90, maxFee: "45", maxFeePerDay: "2000" },
+    blockMs: 3_000,
+    finalSeconds: 90,
+    maxFee: "45",
+    maxFeePerDay: "2000",
     sources: {
-      ...{ family: ours, chainId: ids, confirmations: solidified, explorer: explorerSource },
-      ...{ blockMs: slot, finalSeconds: solidified, maxFee: ours, maxFeePerDay: ours },
+      family: ours,
+      chainId: ids,
+      confirmations: solidified,
+      explorer: explorerSource,
+      blockMs: slot,
+      finalSeconds: solidified,
+      maxFee: ours,
+      maxFeePerDay: ours,
     },
   };
 }
 
 export const tronChains: Readonly<Record<string, ChainPreset>> = {
   tron: network({
-    ...{ name: "Tron", isTest: false, chainId: "0x2b6653dc" },
+    name: "Tron",
+    isTest: false,
+    chainId: "0x2b6653dc",
     explorer: "https://tronscan.org/#/transaction/",
   }),
   "tron-nile": network({
-    ...{ name: "Tron Nile", isTest: true, chainId: "0xcd8690dc" },
+    name: "Tron Nile",
+    isTest: true,
+    chainId: "0xcd8690dc",
     explorer: "https://nile.tronscan.org/#/transaction/",
   }),
   "tron-shasta": network({
-    ...{ name: "Tron Shasta", isTest: true, chainId: "0x94a9059e" },
+    name: "Tron Shasta",
+    isTest: true,
+    chainId: "0x94a9059e",
     explorer: "https://shasta.tronscan.org/#/transaction/",
   }),
 };

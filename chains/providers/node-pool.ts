@@ -96,8 +96,15 @@ const headKnownMs = 5_000;
 export function createNodePool<C extends Client, A>(options: PoolOptions<C, A>): NodePool<C> {
   const nodes = options.clients.map(
     (rpc): PoolNode<C> => ({
-      ...{ rpc, chain: "unchecked", checking: null, failures: 0, outAt: null, restUntil: 0 },
-      ...{ quiet: null, detail: "not asked yet", heads: new Heads() },
+      rpc,
+      chain: "unchecked",
+      checking: null,
+      failures: 0,
+      outAt: null,
+      restUntil: 0,
+      quiet: null,
+      detail: "not asked yet",
+      heads: new Heads(),
     }),
   );
   const witnessesMin = Math.min(2, nodes.length);

@@ -126,7 +126,10 @@ function readTransaction(value: unknown): BlockTransaction {
     data,
   } = fieldsOf(fieldsOf(parameter).value);
   return {
-    ...{ txHash, kind, isDone, ownerKey: keyOf(owner, addressShape) },
+    txHash,
+    kind,
+    isDone,
+    ownerKey: keyOf(owner, addressShape),
     receiverKey: kind === "coins" ? keyOf(to, addressShape) : "",
     shown: JSON.stringify([txHash, kind, isDone, owner, to, String(amount), called, String(sent), data]),
     get owner() {

@@ -137,9 +137,14 @@ export function first(price: Price, work: bigint): Facts {
   const energy = work > workActivation ? work : 0n;
   const { numerator, denominator } = energyRoom;
   return factsOf({
-    ...{ refBlockBytes, refBlockHash, timestampMs: blockMs, expirationMs: blockMs + lifeMs },
+    refBlockBytes,
+    refBlockHash,
+    timestampMs: blockMs,
+    expirationMs: blockMs + lifeMs,
     feeLimitSun: (energy * energySun * numerator + denominator - 1n) / denominator,
-    ...{ energy, byteSun, activationSun: work === workActivation ? activationSun : 0n },
+    energy,
+    byteSun,
+    activationSun: work === workActivation ? activationSun : 0n,
   });
 }
 

@@ -48,7 +48,8 @@ export async function lacksOf(pool: NodePool, contracts: readonly string[]): Pro
     const words = newest === null ? "" : await internalLack(pool, node, solid.number, newest);
     if (words !== "")
       lacks.push({
-        ...{ question: "internal transactions", neededBy: "deposits" },
+        question: "internal transactions",
+        neededBy: "deposits",
         isOptional: false,
         code: "CHECK_INTERNAL",
         words,
@@ -88,7 +89,9 @@ async function internalLack(pool: NodePool, node: PoolNode, newest: number, firs
 
 function receiptsOf(number: number): Question<Runs> {
   return {
-    ...{ path: "/walletsolidity/gettransactioninfobyblocknum", fields: { num: number }, answerBytesMax: blockBytesMax },
+    path: "/walletsolidity/gettransactioninfobyblocknum",
+    fields: { num: number },
+    answerBytesMax: blockBytesMax,
     read: (value) => {
       if (!Array.isArray(value)) throw new AgentError("NODE_ANSWER", "none", "the receipts of a block are no list");
       const receipts = value.map((one) => readFields(one, "receipt"));

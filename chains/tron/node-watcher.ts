@@ -199,7 +199,10 @@ function spendsIn(block: WatchedBlock, accounts: ReadonlySet<string>): readonly 
   const keys = new Set([...accounts].map(hexOf));
   const sent = contentOf(block).transactions.filter(({ ownerKey }) => keys.has(ownerKey));
   return sent.map((one) => ({
-    ...{ account: one.owner, slot: "", txHash: one.txHash, block: block.number },
+    account: one.owner,
+    slot: "",
+    txHash: one.txHash,
+    block: block.number,
     ...paidBy(one),
     content: one,
   }));

@@ -29,8 +29,15 @@ function build({ network, account, contract, destination, amountUnits }: Payment
   if (refusal !== null) throw new AgentError(refusal.code, "none", refusal.detail ?? refusal.code);
   const { refBlockBytes, refBlockHash, timestampMs, expirationMs, feeLimitSun } = figures;
   return transactions.buildTransfer({
-    ...{ payer: account, contract, destination, amountUnits },
-    ...{ refBlockBytes, refBlockHash, timestampMs, expirationMs, feeLimitSun },
+    payer: account,
+    contract,
+    destination,
+    amountUnits,
+    refBlockBytes,
+    refBlockHash,
+    timestampMs,
+    expirationMs,
+    feeLimitSun,
   });
 }
 

@@ -69,7 +69,12 @@ export const operations: readonly Operation[] = [
     bodyBytesMax: ordersBytesMax,
     answer: (service, { caller, body, request, owe, write }) =>
       requestWithdrawals(service, {
-        ...{ merchant: caller.merchant.id, body, language: request.language, requestId: request.id, owe, write },
+        merchant: caller.merchant.id,
+        body,
+        language: request.language,
+        requestId: request.id,
+        owe,
+        write,
         fault: (error) => answerOfError(error, service, request.id),
       }),
   },

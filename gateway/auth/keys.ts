@@ -57,9 +57,14 @@ export function createKey(
   if (key.publicKey !== undefined) publicKeyFromHex(key.publicKey);
   const publicKey = key.alg === "EdDSA" ? (key.publicKey ?? publicKeyHex(privateKeyFromSeed(seed))) : null;
   insertKey(database, {
-    ...{ id: keyId, merchant: key.merchant, profile: key.profile, alg: key.alg },
+    id: keyId,
+    merchant: key.merchant,
+    profile: key.profile,
+    alg: key.alg,
     scopes: scopes.filter((scope) => key.scopes.includes(scope)).join(","),
-    ...{ secretBox: box, publicKey, createdAt: by.nowMs },
+    secretBox: box,
+    publicKey,
+    createdAt: by.nowMs,
   });
   const apiKey = key.publicKey === undefined ? `${keyId}.${text.toString("utf8")}.${by.gatewayKey.fingerprint}` : "";
   text.fill(0);

@@ -42,8 +42,10 @@ export function hotAccounts(database: Database, { network, merchant }: Scope): r
   return listPairedWallets(database, network)
     .filter((agent) => merchant === null || agent.merchant === merchant)
     .map((agent) => ({
-      ...{ address: hotAddressOn(agent, network), merchant: agent.merchant },
-      ...{ kind: "hot" as const, isOurs: true },
+      address: hotAddressOn(agent, network),
+      merchant: agent.merchant,
+      kind: "hot" as const,
+      isOurs: true,
     }))
     .filter(({ address }) => address !== "");
 }
@@ -70,7 +72,10 @@ export function* depositSlices(database: Database, { network, merchant }: Scope)
 function* slicesOf(listAfter: (place: number) => readonly BookAddress[]): Generator<readonly Account[]> {
   for (let rows = listAfter(0); rows.length > 0; rows = listAfter(rows.at(-1)?.place ?? 0)) {
     yield rows.map(({ address, merchant, agent }) => ({
-      ...{ address, merchant, kind: "deposit" as const, isOurs: agent !== null },
+      address,
+      merchant,
+      kind: "deposit" as const,
+      isOurs: agent !== null,
     }));
   }
 }

@@ -43,7 +43,11 @@ export async function closeBooks(options: ClosingOptions): Promise<Closed> {
   const hot = hotAccounts(database, options);
   const before = listDifferences(database, network);
   const progress: Progress = {
-    ...{ comparison: new Comparison(options), seen: new Set(), left: new Map(), compared: 0, done: 0 },
+    comparison: new Comparison(options),
+    seen: new Set(),
+    left: new Map(),
+    compared: 0,
+    done: 0,
   };
   const open = new Set(before.map(nameOf));
   const suspects: Compared[] = [];
@@ -58,8 +62,13 @@ export async function closeBooks(options: ClosingOptions): Promise<Closed> {
   const differences = await differencesOf(options, found);
   const closed: Closed = {
     ...stoppedAt(options, progress),
-    ...{ addresses: of, hotWallets: hot.length, compared: progress.compared, left: [...progress.left.values()] },
-    ...{ differences, entries: found.flatMap((each) => entryOf(options, each)), isStopped: false },
+    addresses: of,
+    hotWallets: hot.length,
+    compared: progress.compared,
+    left: [...progress.left.values()],
+    differences,
+    entries: found.flatMap((each) => entryOf(options, each)),
+    isStopped: false,
   };
   const seen = before.filter((row) => progress.seen.has(nameOf(row)));
   return keepClosed(options, closed, { seen, entryCounts: countsOf(found) });
@@ -76,8 +85,18 @@ const nameOf = ({ address, currency }: Pick<DifferenceRow, "address" | "currency
 function stoppedAt({ network, clock }: ClosingOptions, { comparison, compared }: Progress): Closed {
   const { firstBlock, lastBlock } = comparison;
   return {
-    ...{ network, at: clock(), firstBlock, lastBlock, addresses: 0, hotWallets: 0, compared, left: [] },
-    ...{ differences: [], entries: [], news: [], isStopped: true },
+    network,
+    at: clock(),
+    firstBlock,
+    lastBlock,
+    addresses: 0,
+    hotWallets: 0,
+    compared,
+    left: [],
+    differences: [],
+    entries: [],
+    news: [],
+    isStopped: true,
   };
 }
 
@@ -183,8 +202,15 @@ async function differencesOf(options: ClosingOptions, found: readonly Found[]): 
     const since = await sinceOf(options, { one, verdict }, before, closing, rows.length < sinceMax);
     const words = [since.why, verdict.detail].filter((text) => text !== "").join("; ");
     rows.push({
-      ...{ ...place, merchant: account.merchant, kind: account.kind, block, sinceBlock: since.block, detail: words },
-      ...{ expectedUnits: expectedUnits.toString(), foundUnits: foundUnits.toString(), at: before?.at ?? clock() },
+      ...place,
+      merchant: account.merchant,
+      kind: account.kind,
+      block,
+      sinceBlock: since.block,
+      detail: words,
+      expectedUnits: expectedUnits.toString(),
+      foundUnits: foundUnits.toString(),
+      at: before?.at ?? clock(),
     });
   }
   return rows;

@@ -57,8 +57,16 @@ export function keepClosed(options: ClosingOptions, closed: Closed, { seen, entr
       const { firstBlock, lastBlock, addresses, hotWallets, compared } = closed;
       const left = closed.left.reduce((sum, { balances }) => sum + balances, 0);
       keepClosing(database, {
-        ...{ network, closedAt: closed.at, firstBlock, lastBlock, addresses, hotWallets, compared, left },
-        ...{ triedAt: closed.at, fault: "" },
+        network,
+        closedAt: closed.at,
+        firstBlock,
+        lastBlock,
+        addresses,
+        hotWallets,
+        compared,
+        left,
+        triedAt: closed.at,
+        fault: "",
       });
     }
     return { ...closed, entries, news };

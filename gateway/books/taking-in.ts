@@ -37,7 +37,15 @@ export function takeIn(store: Store, taking: TakingIn): { readonly ok: true; rea
     if (unitsOf(amount, decimal) !== units)
       return refuse("GATEWAY_NO_DIFFERENCE", `the difference there is ${shown} ${currency}`);
     const entry: BookEntryRow = {
-      ...{ network, address, currency, kind: "note", units: units.toString(), block: row.block, at: nowMs, person, reason },
+      network,
+      address,
+      currency,
+      kind: "note",
+      units: units.toString(),
+      block: row.block,
+      at: nowMs,
+      person,
+      reason,
     };
     addBookEntry(database, entry);
     dropDifference(database, taking);

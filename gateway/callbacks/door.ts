@@ -109,11 +109,9 @@ const portOf = ({ port }: URL): string => (port === "" ? "" : `:${port}`);
 function exchange(url: URL, address: string, letter: Letter, options: Exchange, underWay: UnderWay): Promise<Heard> {
   const { ca, timeoutMs } = options;
   const outgoing = createOutgoing({
-    ...{
-      origin: `${url.protocol}//${address.includes(":") ? `[${address}]` : address}${portOf(url)}`,
-      connectionsMax: 1,
-      idleMs: 0,
-    },
+    origin: `${url.protocol}//${address.includes(":") ? `[${address}]` : address}${portOf(url)}`,
+    connectionsMax: 1,
+    idleMs: 0,
     ...(ca === undefined ? {} : { ca }),
   });
   return new Promise((resolve) => {

@@ -86,7 +86,12 @@ function eventOf(database: Database, change: RecordChange, type: EventType, opti
   const at = payment === null ? row.changedAt : nowMs;
   const record = { ...options.recordOf({ ...row, callbackStatus: 0 }), ...(payment === null ? {} : other(change, options)) };
   return {
-    ...{ id: newEventId(options.random), merchant: row.merchant, transactionId: row.id, type, sequence, at },
+    id: newEventId(options.random),
+    merchant: row.merchant,
+    transactionId: row.id,
+    type,
+    sequence,
+    at,
     body: JSON.stringify({ type, timestamp: new Date(at).toISOString(), data: record, sequence }),
   };
 }

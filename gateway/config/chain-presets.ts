@@ -24,7 +24,8 @@ export function expanded(value: JsonValue): {
   if (!isObject(value) || value.chains === undefined || value.currencies === undefined) return none;
   if (!isObject(value.chains) || !isObject(value.currencies)) return none;
   const { chains, currencies, ...presets } = expandPresets(value.chains, value.currencies, {
-    ...{ chainLines, currencyLines },
+    chainLines,
+    currencyLines,
     wrong: (path, problem, known) =>
       shapeFault(`config.${path}`, known.length === 0 ? problem : `${problem}; known are ${known.join(", ")}`),
   });

@@ -47,7 +47,9 @@ interface Holder {
 
 function holderOfAgent(agent: AgentRow): Holder {
   return {
-    ...{ merchant: agent.merchant, agent: agent.id, next: agent.nextDepositIndex },
+    merchant: agent.merchant,
+    agent: agent.id,
+    next: agent.nextDepositIndex,
     accounts: accountsOf(agent).filter(({ purpose }) => purpose === "deposits"),
     skipTo: (database, next) => skipDepositIndexes(database, agent.id, next),
   };
@@ -56,7 +58,9 @@ function holderOfAgent(agent: AgentRow): Holder {
 function holderOfKey(database: Database, key: ReceivingKeyRow): Holder {
   const { merchant, family, xpub, firstDepositAddress } = key;
   return {
-    ...{ merchant, agent: null, next: nextDepositIndexUnder(database, firstDepositAddress) },
+    merchant,
+    agent: null,
+    next: nextDepositIndexUnder(database, firstDepositAddress),
     accounts: [{ family, id: xpub, firstAddress: firstDepositAddress }],
     skipTo: (inside, next) => moveReceivingKey(inside, key, next),
   };

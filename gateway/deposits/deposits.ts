@@ -91,11 +91,26 @@ function insert(service: Service, database: Database, request: DepositRequest, o
   const id = transactionIdOf({ merchant, operation: "deposit", orderId: order.orderId });
   const expiresAt = nowMs + service.config.lifetimes.depositMinutes * minuteMs;
   insertDeposit(database, {
-    ...{ id, merchant, orderId: order.orderId, contentHash: contentHashOf(order) },
-    ...{ currency: currency.id, network: currency.network, amount: fresh.amount, amountUnits: fresh.amountUnits.toString() },
-    ...{ receiverAddress: address, depositAddress: address, tag: "", stage: "waiting", metadata: order.metadata },
-    ...{ createdAt: nowMs, changedAt: nowMs, expiresAt, quote: fresh.quote, toleranceUnits: toleranceOf(currency) },
-    ...{ payToken: newPayToken(service), returnUrl: order.returnUrl },
+    id,
+    merchant,
+    orderId: order.orderId,
+    contentHash: contentHashOf(order),
+    currency: currency.id,
+    network: currency.network,
+    amount: fresh.amount,
+    amountUnits: fresh.amountUnits.toString(),
+    receiverAddress: address,
+    depositAddress: address,
+    tag: "",
+    stage: "waiting",
+    metadata: order.metadata,
+    createdAt: nowMs,
+    changedAt: nowMs,
+    expiresAt,
+    quote: fresh.quote,
+    toleranceUnits: toleranceOf(currency),
+    payToken: newPayToken(service),
+    returnUrl: order.returnUrl,
   });
   issueAddress(database, address, lookedSince(currency.network, { readAt: service.readAt, nowMs }));
   insertDepositAddress(database, { address, agent, addressIndex, transactionId: id });

@@ -88,8 +88,12 @@ function watchUpTo(store: Store, account: DepositAccount, end: number, nowMs: nu
   for (let from = account.next; from < end; from += sliceMax) {
     const size = Math.min(sliceMax, end - from);
     const rows = Array.from({ length: size }, (_, at) => ({
-      ...{ address: family.depositAddress(id, from + at), addressIndex: from + at },
-      ...{ merchant, agent, namespace, at: nowMs },
+      address: family.depositAddress(id, from + at),
+      addressIndex: from + at,
+      merchant,
+      agent,
+      namespace,
+      at: nowMs,
     }));
     store.write((database) => {
       for (const row of rows) insertForgotten(database, row);

@@ -72,7 +72,9 @@ export function takeAddress(
 }
 
 const askedOf = (firstAddress: string, { network }: GatewayCurrency, { marks, readAt, nowMs }: Beside) => ({
-  ...{ marks, firstAddress, nowMs },
+  marks,
+  firstAddress,
+  nowMs,
   isRead: (sinceMs: number) => (readAt(network) ?? 0) >= sinceMs,
 });
 

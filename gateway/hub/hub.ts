@@ -89,7 +89,9 @@ export function startHub(options: HubOptions): Hub {
   const rooms: SessionRooms<Session> = {
     store: options.store,
     gatewayKey: options.gatewayKey,
-    ...{ log, clock, limits },
+    log,
+    clock,
+    limits,
     onHello: (session, agent, software) =>
       intake.note((database) => keepHello(database, agent, software, open.get(session) ?? "")),
     onLive: (session) => {

@@ -309,7 +309,9 @@ export class Session {
     this.#beats = setInterval(() => this.#beat(), limits.beatMs);
     this.#toldSeq = agent.headSeq;
     const welcome: Welcome = {
-      ...{ agent: agent.id, wallet: agent.wallet, epoch: agent.epoch },
+      agent: agent.id,
+      wallet: agent.wallet,
+      epoch: agent.epoch,
       challenge: this.#nonce,
       answers: hello.nonce,
       echo: headOf(agent),

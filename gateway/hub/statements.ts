@@ -97,8 +97,16 @@ export function applyStatements(
   if (statements.some(({ epoch }) => epoch !== agent.epoch)) return outdated("epoch");
   const awaits = awaitsRecovery(database, agent);
   const progress: Progress = {
-    ...{ database, agent, isOwn, tellsGreeting, run, nowMs, awaits },
-    ...{ decided: new Set(), changed: new Set(), alarms: new Map() },
+    database,
+    agent,
+    isOwn,
+    tellsGreeting,
+    run,
+    nowMs,
+    awaits,
+    decided: new Set(),
+    changed: new Set(),
+    alarms: new Map(),
   };
   let head: Head | null = agent.headSeq === 0 ? null : { seq: agent.headSeq, hash: agent.headHash };
   for (const statement of statements) {
@@ -229,7 +237,12 @@ function transactionOf(entry: Entry): string {
 }
 
 const unsigned = {
-  ...{ isSigned: false, slot: null, known: null, slotOwner: null, hashOwner: null, isDead: false },
+  isSigned: false,
+  slot: null,
+  known: null,
+  slotOwner: null,
+  hashOwner: null,
+  isDead: false,
 } as const;
 
 /**

@@ -43,7 +43,9 @@ const { mode: _mode, fee: _fee, ...depositFields } = properties; // only in with
 export const webhookSchemas: Readonly<Record<string, Json>> = {
   Callback: shape("An event of one record.", { type, timestamp, sequence, data: reference("Transaction") }),
   UnattributedCallback: shape("Another currency came to the address of a deposit.", {
-    ...{ type, timestamp, sequence },
+    type,
+    timestamp,
+    sequence,
     data: reference("UnattributedRecord"),
   }),
   UnattributedRecord: {
@@ -60,7 +62,9 @@ export const webhookSchemas: Readonly<Record<string, Json>> = {
     required: [...(recordShape.required as readonly string[]), "unattributed"],
   },
   TestCallback: shape("A try of one target, by its operator.", {
-    ...{ type, timestamp, sequence },
+    type,
+    timestamp,
+    sequence,
     data: shape("Whom it is for.", {
       callbackId: text("The target."),
       merchantId: text("The merchant."),
@@ -69,7 +73,10 @@ export const webhookSchemas: Readonly<Record<string, Json>> = {
 };
 
 const header = (name: string, description: string, pattern: string, example: string): Json => ({
-  ...{ name, in: "header", required: true, description },
+  name,
+  in: "header",
+  required: true,
+  description,
   schema: { type: "string", pattern, examples: [example] },
 });
 

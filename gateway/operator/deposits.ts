@@ -171,8 +171,17 @@ const listedPayment = (config: GatewayConfig, payment: LeftPayment) => {
   const { txHash, currency, amount, block } = paymentOf(config, { ...payment, units: `${payment.leftUnits}` });
   const { network, address, merchant: merchantId, merchantName: merchant, transactionId, orderId } = payment;
   return {
-    ...{ payment: paymentName(payment), merchantId, merchant, network, currency, amount, address },
-    ...{ txHash, block, transactionId, orderId },
+    payment: paymentName(payment),
+    merchantId,
+    merchant,
+    network,
+    currency,
+    amount,
+    address,
+    txHash,
+    block,
+    transactionId,
+    orderId,
   };
 };
 

@@ -22,7 +22,8 @@ export interface MerchantPageLine {
 }
 
 export const pageLineOf = ({ shownName, contact, origins }: MerchantPage): MerchantPageLine => ({
-  ...{ shownName, contact },
+  shownName,
+  contact,
   origins: origins === "" ? [] : origins.split(" "),
 });
 

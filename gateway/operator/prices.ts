@@ -36,7 +36,11 @@ export interface PriceLine {
 }
 
 const noSource: Omit<PriceReadingRow, "asset" | "fiat" | "source"> = {
-  ...{ price: "", readAt: null, movedAt: null, leftOut: "silent", trouble: "not asked yet" },
+  price: "",
+  readAt: null,
+  movedAt: null,
+  leftOut: "silent",
+  trouble: "not asked yet",
 };
 
 function sourcesOf(

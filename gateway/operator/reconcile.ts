@@ -96,7 +96,12 @@ function lastOf(store: Store, chain: string, { network, currencies, merchant }: 
   const isIn = (one: DifferenceRow): boolean =>
     currencies.some(({ id }) => id === one.currency) && (merchant === null || one.merchant === merchant);
   return {
-    ...{ chain, network, closedAt: row?.closedAt ?? null, code: row?.fault ?? "", uncompared: row?.left ?? 0, left: [] },
+    chain,
+    network,
+    closedAt: row?.closedAt ?? null,
+    code: row?.fault ?? "",
+    uncompared: row?.left ?? 0,
+    left: [],
     closing: row === undefined || row.closedAt === null ? null : row,
     differences: listDifferences(database, network).filter(isIn),
     entries: listNewestEntries(database, network, entriesMax).filter(
@@ -141,8 +146,17 @@ const listedDifference = (row: DifferenceRow, currencies: Currencies) => {
   const decimal = decimalOf(currencies, currency);
   const [expected, found] = [BigInt(row.expectedUnits), BigInt(row.foundUnits)];
   return {
-    ...{ address, kind, merchantId, currency, expected: signedAmount(expected, decimal), found: signedAmount(found, decimal) },
-    ...{ difference: signedAmount(found - expected, decimal), block, sinceBlock, detail, firstFoundAt: dateOf(at) },
+    address,
+    kind,
+    merchantId,
+    currency,
+    expected: signedAmount(expected, decimal),
+    found: signedAmount(found, decimal),
+    difference: signedAmount(found - expected, decimal),
+    block,
+    sinceBlock,
+    detail,
+    firstFoundAt: dateOf(at),
   };
 };
 
@@ -152,23 +166,27 @@ function listed(
 ) {
   const { firstBlock = null, lastBlock = null, addresses = 0, hotWallets = 0, compared = 0 } = closing ?? {};
   return {
-    ...{
-      chain,
-      network,
-      closedAt: dateOf(closedAt),
-      code,
-      firstBlock,
-      lastBlock,
-      addresses,
-      hotWallets,
-      compared,
-      uncompared,
-      left,
-    },
+    chain,
+    network,
+    closedAt: dateOf(closedAt),
+    code,
+    firstBlock,
+    lastBlock,
+    addresses,
+    hotWallets,
+    compared,
+    uncompared,
+    left,
     differences: differences.map((row) => listedDifference(row, currencies)),
     entries: entries.map(({ address, kind, currency, units, block, at, person, reason }) => ({
-      ...{ address, kind, currency, amount: signedAmount(BigInt(units), decimalOf(currencies, currency)), block, at: dateOf(at) },
-      ...{ person, reason },
+      address,
+      kind,
+      currency,
+      amount: signedAmount(BigInt(units), decimalOf(currencies, currency)),
+      block,
+      at: dateOf(at),
+      person,
+      reason,
     })),
   };
 }

@@ -69,8 +69,12 @@ function pathOf({ family, agent }: Pick<DepositAccount, "family" | "agent">): st
 }
 
 const asNamed = (account: DepositAccount): NamedAccount => ({
-  ...{ family: account.family, id: account.id, firstAddress: account.firstAddress, merchant: account.merchant },
-  ...{ known: Math.max(account.next, account.ceiling), path: pathOf(account) },
+  family: account.family,
+  id: account.id,
+  firstAddress: account.firstAddress,
+  merchant: account.merchant,
+  known: Math.max(account.next, account.ceiling),
+  path: pathOf(account),
 });
 
 function accountsOf(
@@ -110,7 +114,15 @@ async function scanChain(
   const onProgress = progressOf(name);
   try {
     const scanned = await scanAccounts(own, {
-      ...{ reader, currencies, from, to: to ?? null, gap, isNamed, clock, rest, onProgress },
+      reader,
+      currencies,
+      from,
+      to: to ?? null,
+      gap,
+      isNamed,
+      clock,
+      rest,
+      onProgress,
     });
     return { chain: name, network, code: "", scanned };
   } catch (error) {
@@ -212,7 +224,12 @@ function foundWords(config: GatewayConfig, { address, balances, wasUsed }: Found
 function listed(config: GatewayConfig, chains: readonly ChainScan[], pathTo: (found: Found) => string) {
   const found = chains.flatMap(({ chain, network, scanned }) =>
     (scanned?.found ?? []).map((one) => ({
-      ...{ chain, network, address: one.address, path: pathTo(one), place: one.place, block: one.block },
+      chain,
+      network,
+      address: one.address,
+      path: pathTo(one),
+      place: one.place,
+      block: one.block,
       balances: one.balances.map(({ currency, units }) => ({
         currency,
         amount: amountText(config, currency, `${units}`).split(" ")[0] ?? "",
@@ -221,8 +238,14 @@ function listed(config: GatewayConfig, chains: readonly ChainScan[], pathTo: (fo
     })),
   );
   const read = chains.map(({ chain, network, code, scanned }) => ({
-    ...{ chain, network, code, firstBlock: scanned?.first.number ?? null, lastBlock: scanned?.last ?? null },
-    ...{ asked: scanned?.asked ?? 0, known: scanned?.named ?? 0, end: scanned?.end ?? 0 },
+    chain,
+    network,
+    code,
+    firstBlock: scanned?.first.number ?? null,
+    lastBlock: scanned?.last ?? null,
+    asked: scanned?.asked ?? 0,
+    known: scanned?.named ?? 0,
+    end: scanned?.end ?? 0,
   }));
   return { ok: found.length === 0 && chains.every(({ code }) => code === ""), chains: read, found };
 }

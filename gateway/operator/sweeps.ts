@@ -37,18 +37,36 @@ function listed(row: TransactionRow, config: GatewayConfig): Listed {
   const coin = nativeOf(config, row.network)?.id ?? "";
   const isTopUp = row.operation === "topup";
   return {
-    ...{ transactionId: row.id, kind: row.operation, sweep: isTopUp ? row.orderId : row.id, merchantId: row.merchant },
-    ...{ currency: row.currency, network: row.network, from: row.depositAddress, to: row.receiverAddress },
-    ...{ amount: row.amount, asset: isTopUp ? coin : row.currency, status: row.status, stage: row.stage, code: row.code },
+    transactionId: row.id,
+    kind: row.operation,
+    sweep: isTopUp ? row.orderId : row.id,
+    merchantId: row.merchant,
+    currency: row.currency,
+    network: row.network,
+    from: row.depositAddress,
+    to: row.receiverAddress,
+    amount: row.amount,
+    asset: isTopUp ? coin : row.currency,
+    status: row.status,
+    stage: row.stage,
+    code: row.code,
     fee: row.feeUnits === "" ? "" : formatAmount(BigInt(row.feeUnits), familyOf(row.network).fees.decimal),
-    ...{ feeAsset: coin, txHash: row.txHash, block: row.finalBlock ?? "" },
-    ...{ createdAt: dateOf(row.createdAt), changedAt: dateOf(row.changedAt) },
+    feeAsset: coin,
+    txHash: row.txHash,
+    block: row.finalBlock ?? "",
+    createdAt: dateOf(row.createdAt),
+    changedAt: dateOf(row.changedAt),
   };
 }
 
 /** A balance that stays on an address, with the reason. */
 const waitingOf = ({ address, network, currency, reason, detail, at }: SweepNoteRow) => ({
-  ...{ address, network, currency, reason, detail, since: dateOf(at) },
+  address,
+  network,
+  currency,
+  reason,
+  detail,
+  since: dateOf(at),
 });
 
 type SweepsOptions = ListOptions & { readonly csv?: boolean };
@@ -110,7 +128,11 @@ function show(id: string, options: JsonOption): void {
     const { database } = by.store;
     const agentId = jobOf(database, id)?.agent ?? "";
     const versions = listSignatures(database, id).map(({ version, account, slot, txHash, feeMax }) => ({
-      ...{ version, account, slot, txHash, feeMax: formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal) },
+      version,
+      account,
+      slot,
+      txHash,
+      feeMax: formatAmount(BigInt(feeMax), familyOf(row.network).fees.decimal),
     }));
     if (options.json === true) {
       const more = { agentId, topUp: topUp === undefined ? null : listed(topUp, config), versions, acts: listedActs(acts) };

@@ -28,8 +28,16 @@ interface View {
 }
 
 const tones: Readonly<Record<PayerState, Tone>> = {
-  ...{ waiting: "wait", seen: "wait", short: "care", over: "good", completed: "good", expired: "stop" },
-  ...{ expiredWithMoney: "care", late: "care", otherCoin: "care", outOfService: "stop" },
+  waiting: "wait",
+  seen: "wait",
+  short: "care",
+  over: "good",
+  completed: "good",
+  expired: "stop",
+  expiredWithMoney: "care",
+  late: "care",
+  otherCoin: "care",
+  outOfService: "stop",
 };
 
 /** States in which the payer needs a person of the shop. */
@@ -42,10 +50,18 @@ function figuresOf(facts: PayerFacts, language: Language): Figures {
   const say = (units: bigint): string => `${formatAmount(units, decimal)} ${symbol}`;
   const over = facts.finalUnits - amountUnits;
   return {
-    ...{ shop: facts.shop, symbol, network: network.name, amount: `${facts.amount} ${symbol}`, sum: say(sumUnits(facts)) },
-    ...{ missing: say(dueUnits(facts)), over: say(over > 0n ? over : 0n), end: timeText(language, facts.expiresAt) },
+    shop: facts.shop,
+    symbol,
+    network: network.name,
+    amount: `${facts.amount} ${symbol}`,
+    sum: say(sumUnits(facts)),
+    missing: say(dueUnits(facts)),
+    over: say(over > 0n ? over : 0n),
+    end: timeText(language, facts.expiresAt),
     others: facts.others.map((other) => `${other.amount} ${other.symbol}`.trim()).join(", "),
-    ...{ confirmations: facts.confirmations, confirmationsNeeded: network.confirmations, finalMinutes: network.finalMinutes },
+    confirmations: facts.confirmations,
+    confirmationsNeeded: network.confirmations,
+    finalMinutes: network.finalMinutes,
     isOpen: !isOver(facts),
   };
 }
@@ -148,7 +164,7 @@ function Status({ facts, state, figures, words, language }: View): VNode {
       {asks ? <Left facts={facts} words={words} /> : null}
       {sentence === "" ? null : <p>{withTime(sentence, figures.end, <Moment language={language} atMs={facts.expiresAt} />)}</p>}
       <p class="now">{now(figures)}</p>
-      {needsShop.has(state) ? <Write {...{ facts, words }} /> : null}
+      {needsShop.has(state) ? <Write facts={facts} words={words} /> : null}
     </section>
   );
 }

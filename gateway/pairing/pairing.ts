@@ -181,7 +181,13 @@ function first(database: Database, id: string, key: KeyRow, request: Request, no
   const { transcript, accounts } = request;
   const { wallet, signerKey, linkKey } = transcript;
   insertAgent(database, {
-    ...{ id, merchant: key.merchant, wallet, epoch: 1, signerKey, linkKey, accounts: JSON.stringify(accounts) },
+    id,
+    merchant: key.merchant,
+    wallet,
+    epoch: 1,
+    signerKey,
+    linkKey,
+    accounts: JSON.stringify(accounts),
     ...pairedBy(database, request, nowMs),
   });
   return { agent: id, merchant: key.merchant, epoch: 1, at: nowMs, isRepeat: false };

@@ -98,9 +98,20 @@ const bitstamp: Market = {
 };
 
 const coinIds: Readonly<Record<string, string>> = {
-  ...{ BTC: "bitcoin", ETH: "ethereum", USDT: "tether", USDC: "usd-coin", BNB: "binancecoin", TRX: "tron", LTC: "litecoin" },
-  ...{ DOGE: "dogecoin", XRP: "ripple", SOL: "solana", TON: "the-open-network", POL: "polygon-ecosystem-token", DAI: "dai" },
-  ...{ AVAX: "avalanche-2" },
+  BTC: "bitcoin",
+  ETH: "ethereum",
+  USDT: "tether",
+  USDC: "usd-coin",
+  BNB: "binancecoin",
+  TRX: "tron",
+  LTC: "litecoin",
+  DOGE: "dogecoin",
+  XRP: "ripple",
+  SOL: "solana",
+  TON: "the-open-network",
+  POL: "polygon-ecosystem-token",
+  DAI: "dai",
+  AVAX: "avalanche-2",
 };
 
 /** Its lira prices are calculated from dollars, so it is not asked for liras. */

@@ -103,25 +103,23 @@ function putBack(database: Database, agent: AgentRow, job: Job, nowMs: number): 
   const units = unitsOf(agent, job);
   if (units === null) return `${id} is in ${currency}, which was not paired`;
   insertOutgoing(database, {
-    ...{
-      id,
-      merchant: agent.merchant,
-      operation: operationOf(mode),
-      mode: isInternal(mode) ? "" : mode,
-      orderId,
-      contentHash: contentHashOfJob(job),
-      currency,
-      network,
-      amount,
-    },
-    ...{
-      amountUnits: units,
-      ...endsOf(agent, job),
-      tag,
-      stage: "awaiting_approval",
-      metadata: job.depositIndex === undefined ? "" : writePlace(job.depositIndex, job.depositNext),
-    },
-    ...{ createdAt: issuedAt, changedAt: nowMs, expiresAt },
+    id,
+    merchant: agent.merchant,
+    operation: operationOf(mode),
+    mode: isInternal(mode) ? "" : mode,
+    orderId,
+    contentHash: contentHashOfJob(job),
+    currency,
+    network,
+    amount,
+    amountUnits: units,
+    ...endsOf(agent, job),
+    tag,
+    stage: "awaiting_approval",
+    metadata: job.depositIndex === undefined ? "" : writePlace(job.depositIndex, job.depositNext),
+    createdAt: issuedAt,
+    changedAt: nowMs,
+    expiresAt,
   });
   return "";
 }
@@ -133,14 +131,16 @@ function putBack(database: Database, agent: AgentRow, job: Job, nowMs: number): 
 function replaceContent(database: Database, agent: AgentRow, row: TransactionRow, job: Job, nowMs: number): void {
   const { mode, currency, network, amount, tag, expiresAt } = job;
   replaceWithdrawal(database, row.id, {
-    ...{ mode: isInternal(mode) ? "" : mode, contentHash: contentHashOfJob(job), currency, network, amount },
-    ...{
-      amountUnits: unitsOf(agent, job) ?? row.amountUnits,
-      receiverAddress: endsOf(agent, job).receiverAddress,
-      tag,
-      expiresAt,
-      changedAt: nowMs,
-    },
+    mode: isInternal(mode) ? "" : mode,
+    contentHash: contentHashOfJob(job),
+    currency,
+    network,
+    amount,
+    amountUnits: unitsOf(agent, job) ?? row.amountUnits,
+    receiverAddress: endsOf(agent, job).receiverAddress,
+    tag,
+    expiresAt,
+    changedAt: nowMs,
   });
   const detail = `${row.id}: ${row.amount} ${row.currency} gave way to ${amount} ${currency}, which was signed before`;
   recordAlarm(database, { at: nowMs, actor: "hub", code: "HUB_ORDER_REPLACED", subject: agent.id, detail });

@@ -76,7 +76,12 @@ export function recoveryOrder(
   const order = recoveryNameOf(recovery.mark, { ...base, held, jobs, ...once, withdrawals, ended });
   const parts = partsOf(withdrawals, ended);
   return parts.map((part, index) => ({
-    ...{ ...base, order, part: index + 1, parts: parts.length, held, jobs },
+    ...base,
+    order,
+    part: index + 1,
+    parts: parts.length,
+    held,
+    jobs,
     ...(index === 0 ? once : { accounts: [], spent: [], spends: [] }),
     ...part,
     at: nowMs,
@@ -114,8 +119,11 @@ function withdrawalOf(database: Database, row: AskedWithdrawal, sign: Asking["si
   const [first] = signed;
   invariant(first !== undefined, "what has a slot was signed");
   return {
-    ...{ job: row.text, signature: sign(row.text), address: row.receiverAddress },
-    ...{ account: first.account, slot: first.slot },
+    job: row.text,
+    signature: sign(row.text),
+    address: row.receiverAddress,
+    account: first.account,
+    slot: first.slot,
     versions: signed.map(versionOf),
   };
 }
@@ -137,7 +145,14 @@ export function jobHashAt(database: Database, agent: AgentRow, sequence: number)
 function unexplainedSpends(database: Database, agent: AgentRow): readonly RecoverySpend[] {
   const all = hotAddresses(agent).flatMap((account) => listUnexplainedSpends(database, account, recoverySpendsMax));
   const named = all.map(({ network, account, slot, txHash, block, receiver, contract, units }) => ({
-    ...{ network, account, slot, txHash, block, receiver, contract, units },
+    network,
+    account,
+    slot,
+    txHash,
+    block,
+    receiver,
+    contract,
+    units,
   }));
   return named.sort((a, b) => b.block - a.block).slice(0, recoverySpendsMax);
 }
@@ -153,7 +168,9 @@ function accountsOf(database: Database, agent: AgentRow, withdrawals: readonly R
   const accounts = [...hot, ...[...swept].sort().slice(0, sweptAccountsMax)];
   return accounts.flatMap((account) =>
     listHighestSlots(database, account).map(({ network, slot }) => ({
-      ...{ network, account, next: familyOf(network).slots.next(slot) },
+      network,
+      account,
+      next: familyOf(network).slots.next(slot),
     })),
   );
 }

@@ -78,9 +78,25 @@ function makeRequest(
   const { merchant, agent, address, addressIndex, at } = row;
   const id = unattributedIdOf(row);
   insertTransaction(database, {
-    ...{ id, merchant, operation: "deposit", mode: "", orderId: unattributedOrderOf(address), contentHash: nobodys },
-    ...{ currency, network, amount: "0", amountUnits: "0", receiverAddress: address, depositAddress: address },
-    ...{ tag: "", stage: "waiting", quote: "", metadata: "", createdAt: at, changedAt: at, expiresAt: at },
+    id,
+    merchant,
+    operation: "deposit",
+    mode: "",
+    orderId: unattributedOrderOf(address),
+    contentHash: nobodys,
+    currency,
+    network,
+    amount: "0",
+    amountUnits: "0",
+    receiverAddress: address,
+    depositAddress: address,
+    tag: "",
+    stage: "waiting",
+    quote: "",
+    metadata: "",
+    createdAt: at,
+    changedAt: at,
+    expiresAt: at,
   });
   database.run("UPDATE transactions SET status = 2, stage = 'expired', code = 'deposit_expired' WHERE id = ?", id);
   // At most one address has left at an index, however many families there are.

@@ -58,8 +58,13 @@ export function orderSweep(database: Database, wanted: Wanted, ordering: Orderin
   if (holdingOf(database, address, network, currency) < amountUnits) return [];
   const orderId = `${address}/${countSweepsFrom(database, address) + 1}`;
   const sweep = insert(database, agent, ordering, {
-    ...{ mode: "sweep", orderId, row, units: amountUnits, decimal: wanted.decimal },
-    ...{ stage: "queued", next: wanted.next ?? "" },
+    mode: "sweep",
+    orderId,
+    row,
+    units: amountUnits,
+    decimal: wanted.decimal,
+    stage: "queued",
+    next: wanted.next ?? "",
   });
   // The sweep's job goes first, because an agent accepts a top-up only for an open sweep. The agent
   // signs the sweep when its address has the coins.
@@ -105,10 +110,24 @@ function insert(database: Database, agent: AgentRow, { nowMs, lifetimeMs }: Orde
   const ends = mode === "sweep" ? [hotAddress, address] : [address, hotAddress];
   const [receiverAddress = "", depositAddress = ""] = ends;
   insertOutgoing(database, {
-    ...{ id, merchant, operation: mode, mode: "", orderId, currency, network, amount, amountUnits: units.toString() },
+    id,
+    merchant,
+    operation: mode,
+    mode: "",
+    orderId,
+    currency,
+    network,
+    amount,
+    amountUnits: units.toString(),
     contentHash: contentHashOfJob({ mode, currency, amount, depositAddress: address, address: "", tag: "" }),
-    ...{ receiverAddress, depositAddress, tag: "", stage, metadata: writePlace(row.addressIndex, next) },
-    ...{ createdAt: nowMs, changedAt: nowMs, expiresAt: nowMs + lifetimeMs },
+    receiverAddress,
+    depositAddress,
+    tag: "",
+    stage,
+    metadata: writePlace(row.addressIndex, next),
+    createdAt: nowMs,
+    changedAt: nowMs,
+    expiresAt: nowMs + lifetimeMs,
   });
   return readTransaction(database, id) as TransactionRow;
 }

@@ -35,7 +35,13 @@ export function startTelling(options: TellingOptions): { close(): void } {
     config.alerts === null
       ? null
       : startAlerts({
-          ...{ alerts: config.alerts, database, hub, watcher, freeBytes, log, clock },
+          alerts: config.alerts,
+          database,
+          hub,
+          watcher,
+          freeBytes,
+          log,
+          clock,
           deliver: createDoor(config.alerts.target),
           monotonic: () => performance.now(),
         });
@@ -45,7 +51,12 @@ export function startTelling(options: TellingOptions): { close(): void } {
       : serveMetrics({
           place: config.metrics,
           ...createMeasures({
-            ...{ server, database, hub, watcher, freeBytes, clock },
+            server,
+            database,
+            hub,
+            watcher,
+            freeBytes,
+            clock,
             notices: () => alerts?.counts() ?? null,
             databaseTimes: options.databaseTimes,
             callbacksWaiting: () => countAllWaiting(database),

@@ -123,9 +123,14 @@ async function readTogether(chain: WatchedChain, batch: Batch, final: BlockId): 
   }
   const to = reader.tellsNewestBalances === true ? Math.max(from, (await reader.tip()).number) : from;
   return addresses.map((of, at) => ({
-    ...{ of, from, to, blockHash: from === final.number ? final.hash : "" },
+    of,
+    from,
+    to,
+    blockHash: from === final.number ? final.hash : "",
     currencies: currencies.map(({ id, contract }, nth) => ({
-      ...{ id, contract, units: units[at * currencies.length + nth] ?? 0n },
+      id,
+      contract,
+      units: units[at * currencies.length + nth] ?? 0n,
     })),
   }));
 }
@@ -163,7 +168,9 @@ function batchesOf(chain: WatchedChain, memory: CompareMemory, final: BlockId): 
   const old = take(listComparedBefore(database, chain.network, chain.clock() - againMs, oldest), oldest);
   const young = take(dueByAge(chain, memory, oldest), oldest - old.length);
   const at = (block: number, currencies: readonly GatewayCurrency[], addresses: readonly IssuedAddress[]): Batch => ({
-    ...{ block, currencies, addresses },
+    block,
+    currencies,
+    addresses,
   });
   const blockOf = (one: IssuedAddress): number =>
     isEach ? final.number : (ends.find(({ of }) => of === one)?.block ?? final.number);

@@ -60,7 +60,8 @@ export function judgeRequests(
 export function judgementOf(database: Database, row: TransactionRow, scannedAt: number): Omit<DepositCredit, "changedAt"> {
   const { id, status, stage, expiresAt } = row;
   const units = {
-    ...{ amountUnits: BigInt(row.amountUnits), toleranceUnits: BigInt(row.toleranceUnits) },
+    amountUnits: BigInt(row.amountUnits),
+    toleranceUnits: BigInt(row.toleranceUnits),
     receivedUnits: BigInt(row.amountReceivedUnits),
   };
   const credit = judgeDeposit(

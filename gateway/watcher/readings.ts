@@ -80,7 +80,11 @@ interface Place extends BalancePlace {
 }
 
 const placeOf = ({ network }: WatchedChain, { of }: Reading, { id, contract }: ReadCurrency): Place => ({
-  ...{ network, address: of.address, currency: id, transactionId: of.transactionId, isNative: contract === "" },
+  network,
+  address: of.address,
+  currency: id,
+  transactionId: of.transactionId,
+  isNative: contract === "",
 });
 
 /** Finds the baseline: the balance before any customer can have paid. */
@@ -160,7 +164,14 @@ function keepUnnamed(chain: WatchedChain, database: Database, reading: Reading, 
   const txHash = isNative ? internalHash(block, address) : `${internalHash(block, address)}:${currency}`;
   const before = readPayment(database, { network, txHash, logIndex: nativeLogIndex });
   keepFinal(chain, database, {
-    ...{ network, txHash, logIndex: nativeLogIndex, address, currency, transactionId, block, final: 1 },
+    network,
+    txHash,
+    logIndex: nativeLogIndex,
+    address,
+    currency,
+    transactionId,
+    block,
+    final: 1,
     units: (units + BigInt(before?.units ?? "0")).toString(),
     blockHash: before?.blockHash ?? (block === reading.from ? reading.blockHash : ""),
   });

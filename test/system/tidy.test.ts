@@ -101,6 +101,12 @@ describe("the house", () => {
     expect(rooms.filter((path) => hidden.test(bare(path)))).toEqual([]);
   });
 
+  it("the house writes plain properties, and spreads no object literal", () => {
+    const product = [...rootsOf(root, "product")].map((room) => `${room}/`);
+    const spread = sources.filter((path) => product.some((room) => path.startsWith(room)) && /\.\.\.\{/.test(read(path)));
+    expect(spread).toEqual([]);
+  });
+
   it("the house never makes money a floating number", () => {
     const banned = /\bparseFloat\(|Number\((amount|units|fee|value|balance|wei)\w*\)/i;
     // Tron's own JSON has amounts as numbers: the judge and the simulated node speak it.

@@ -55,12 +55,20 @@ export class Signer {
     this.#isLockTold = options.core.locked !== null;
     const { core, ledger, vault, run, next, later } = options;
     this.#signatures = new Signatures({
-      ...{ core, ledger, vault, run, next },
-      ...{ commit: (bodies) => this.#commit(bodies), turn: () => this.turn() },
+      core,
+      ledger,
+      vault,
+      run,
+      next,
+      commit: (bodies) => this.#commit(bodies),
+      turn: () => this.turn(),
       whenDurable: (act) => this.whenDurable(act),
     });
     this.statements = new Statements({
-      ...{ core, ledger, run, later },
+      core,
+      ledger,
+      run,
+      later,
       signerKey: () => vault.signerKey,
       push: options.push,
     });
@@ -76,7 +84,10 @@ export class Signer {
     const localMs = this.#options.clock();
     const monotonicMs = this.#options.monotonic();
     return {
-      ...{ core, run, localMs, monotonicMs },
+      core,
+      run,
+      localMs,
+      monotonicMs,
       // A handshake in the middle of a request starts ledger time again.
       get nowMs() {
         return Math.max(core.heads.at, ledgerTime(run, localMs, monotonicMs));

@@ -51,10 +51,15 @@ const act = oneOf("replace", "cancel");
 const approver = string({ min: 1, max: approverMax, pattern: /^[\x21-\x7e]+$/ });
 
 const unstickFields: Reader<OperatorRequests["unstick"]> = object({
-  ...{ transactionId, act, facts: wish, approver },
+  transactionId,
+  act,
+  facts: wish,
+  approver,
   plan: nullable(
     object({
-      ...{ act, version: integer({ min: 1, max: versionsMax + 1 }), facts: wish },
+      act,
+      version: integer({ min: 1, max: versionsMax + 1 }),
+      facts: wish,
     }),
   ),
 });
@@ -126,8 +131,14 @@ function statusOf(signer: Signer, surroundings: Surroundings): SignerStatus {
   const counts: Partial<Record<WithdrawalState, number>> = {};
   for (const state of states) if (state !== "requested") counts[state] = core.book.count(state);
   return {
-    ...{ agent, epoch, wallet, head: core.heads.head, acked: core.heads.acked.seq, greeted: run.greeted },
-    ...{ locked: core.locked?.code ?? "", lockedDetail: core.locked?.detail ?? "" },
+    agent,
+    epoch,
+    wallet,
+    head: core.heads.head,
+    acked: core.heads.acked.seq,
+    greeted: run.greeted,
+    locked: core.locked?.code ?? "",
+    lockedDetail: core.locked?.detail ?? "",
     recovery: run.orders.isWhole ? "RECOVERY_OFFERED" : core.isHolding ? "RECOVERY_HOLD" : "",
     isTellingAgain: run.telling !== null,
     ...clocksOf(signer),
@@ -209,11 +220,9 @@ function show(signer: Signer, asked: OperatorRequests["show"], reply: (outcome: 
     withdrawal === undefined
       ? refuse("WITHDRAWAL_UNKNOWN")
       : {
-          ...{
-            ok: true,
-            withdrawal: { ...viewOf(signer, withdrawal), ...reachOf(signer, withdrawal) },
-            history: [...withdrawal.history],
-          },
+          ok: true,
+          withdrawal: { ...viewOf(signer, withdrawal), ...reachOf(signer, withdrawal) },
+          history: [...withdrawal.history],
           wait: waitOf(withdrawal, signer.core.policy, asked.address),
           spends: spendsLike(signer.core, withdrawal, asked.address),
         };
@@ -253,9 +262,13 @@ function adopt(signer: Signer, asked: OperatorRequests["adopt"], reply: (outcome
   const account = signer.core.accounts.find(network, address);
   const told = signer.run.firstSlots.get(countKey(turn, network, address));
   const first = {
-    ...{ chain, network, account: address, adopted: account?.adopted ?? "" },
+    chain,
+    network,
+    account: address,
+    adopted: account?.adopted ?? "",
     isBegun: account !== undefined && isBegun(account) && !beginsAgain(turn, account),
-    ...{ counted: told?.slot ?? "", witnesses: told?.witnesses ?? 0 },
+    counted: told?.slot ?? "",
+    witnesses: told?.witnesses ?? 0,
   };
   signer.whenDurable(() => reply({ ok: true, first }));
 }

@@ -141,8 +141,14 @@ export function keptEntries({ seq, at }: Place, withdrawal: Withdrawal): readonl
   const { transactionId, job, jobText, jobSignature, address, account, slot, versions } = withdrawal;
   const entries: Entry[] = [
     {
-      ...{ kind: "asked", seq, at, transactionId, sequence: 0, jobHash: jobHashOf(jobText) },
-      ...{ job: jobText, signature: jobSignature },
+      kind: "asked",
+      seq,
+      at,
+      transactionId,
+      sequence: 0,
+      jobHash: jobHashOf(jobText),
+      job: jobText,
+      signature: jobSignature,
     },
   ];
   const signed = versions.filter(({ txHash, version }) => txHash !== "" && version <= versionsMax);

@@ -75,8 +75,11 @@ const machine: Readonly<Record<State, Row>> = {
   refused: {},
   expired: {},
   quarantined: {
-    ...{ ...ends, ...versionsIn("quarantined") },
-    ...{ held: "quarantined", broadcast: "quarantined", included: "quarantined" },
+    ...ends,
+    ...versionsIn("quarantined"),
+    held: "quarantined",
+    broadcast: "quarantined",
+    included: "quarantined",
   },
   cancelled: { ...ends, ...versionsIn("cancelled") },
 };

@@ -130,8 +130,11 @@ function unknownSums(weighing: Weighing, above: ReadonlyMap<string, Code>): read
         decimal,
       );
       return {
-        ...{ lane, count: found.length, amount },
-        ...{ maxPerHour: limit(limits?.maxPerHourUnits), maxPerDay: limit(limits?.maxPerDayUnits) },
+        lane,
+        count: found.length,
+        amount,
+        maxPerHour: limit(limits?.maxPerHourUnits),
+        maxPerDay: limit(limits?.maxPerDayUnits),
         above: found.filter(({ transactionId }) => above.has(transactionId)).length,
       };
     });

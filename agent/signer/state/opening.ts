@@ -62,7 +62,10 @@ export function openState(opening: Opening): OpenedState | Refusal {
     book: { open: kept, ...ended, unreleased: [], finals: [] },
     outbox: [],
     opened: {
-      ...{ seq: 0, order: order.order, tellFrom, isHolding: both || wasHolding },
+      seq: 0,
+      order: order.order,
+      tellFrom,
+      isHolding: both || wasHolding,
       spends: both ? order.spends : (old.opened?.spends ?? []),
     },
     heldBefore: old.heldBefore ?? 0,
@@ -71,7 +74,9 @@ export function openState(opening: Opening): OpenedState | Refusal {
   const here = new Map(old.book.open.map((one) => [one.transactionId, one.state]));
   const open = old.book.open.filter((one) => !isOver(one));
   return {
-    ...{ ok: true, state, accounts: accounts.views },
+    ok: true,
+    state,
+    accounts: accounts.views,
     kept: kept.map((one) => viewOf(one, here.get(one.transactionId))),
     unknown: sums.unknown,
     left: open.filter(({ transactionId }) => !ids.has(transactionId)).length,
@@ -119,7 +124,9 @@ function weighable(bound: Bound, opening: Opening): Weighable {
   const { own, isContested } = bound;
   const kept = keptOf(bound, opening);
   return {
-    ...{ kept, isContested, isUnknown: own === undefined && opening.stateOf(kept.transactionId) === undefined },
+    kept,
+    isContested,
+    isUnknown: own === undefined && opening.stateOf(kept.transactionId) === undefined,
     wasBound: own !== undefined && own.slot !== "",
     wasApproved: own !== undefined && own.amountUnits !== "",
   };
@@ -135,13 +142,30 @@ function keptOf({ item, own, isContested, slot, account, rival }: Bound, { both 
   const isApproved = own !== undefined && own.amountUnits !== "" && !isContested;
   const address = canonicalAddress(own?.address || item?.address || job.address);
   return {
-    ...{ transactionId: job.transactionId, job, jobText: own?.jobText ?? item?.job ?? "" },
-    ...{ jobSignature: own?.jobSignature ?? item?.signature ?? "", isKept: true, ...(rival === "" ? {} : { rival }) },
-    ...{ requestedAt: own?.requestedAt ?? unheard, changedAt: own?.changedAt ?? unheard },
-    ...{ state: "quarantined", code: isContested ? contestedCode : quarantineOf(own), address, revision: own?.revision ?? 0 },
-    ...{ amountUnits: isApproved ? own.amountUnits : "", contract: isApproved ? own.contract : "", confirmed: null },
-    ...{ account, slot: slot, versions, observed: null, observations: 0, history: own?.history ?? [] },
-    ...{ isEnded: false, endSeq: 0, isEndHeard: false },
+    transactionId: job.transactionId,
+    job,
+    jobText: own?.jobText ?? item?.job ?? "",
+    jobSignature: own?.jobSignature ?? item?.signature ?? "",
+    isKept: true,
+    ...(rival === "" ? {} : { rival }),
+    requestedAt: own?.requestedAt ?? unheard,
+    changedAt: own?.changedAt ?? unheard,
+    state: "quarantined",
+    code: isContested ? contestedCode : quarantineOf(own),
+    address,
+    revision: own?.revision ?? 0,
+    amountUnits: isApproved ? own.amountUnits : "",
+    contract: isApproved ? own.contract : "",
+    confirmed: null,
+    account,
+    slot: slot,
+    versions,
+    observed: null,
+    observations: 0,
+    history: own?.history ?? [],
+    isEnded: false,
+    endSeq: 0,
+    isEndHeard: false,
     // An operator's cancel stays valid; another version must be ordered again.
     ...(own?.ordered?.act === "cancel" ? { ordered: own.ordered } : {}),
   };
@@ -181,8 +205,17 @@ function bareVersion(
   version: number,
 ): Version {
   return {
-    ...{ version, intentSeq: 0, digest: "", unsigned: "", facts: null },
-    ...{ txHash, raw: "", signedAt: 0, released: true, isCancel, feeMax },
+    version,
+    intentSeq: 0,
+    digest: "",
+    unsigned: "",
+    facts: null,
+    txHash,
+    raw: "",
+    signedAt: 0,
+    released: true,
+    isCancel,
+    feeMax,
     ...(until === undefined ? {} : { until }),
     ...(dead === undefined ? {} : { dead }),
   };
@@ -221,7 +254,15 @@ function viewOf(
 ): RecoveryWithdrawalView {
   const { orderId, currency, amount } = job;
   return {
-    ...{ transactionId, orderId, currency, amount, address, here: state === "requested" ? "held" : (state ?? "") },
-    ...{ isContested: code === contestedCode, code, slot, txHashes: versions.map(({ txHash }) => txHash) },
+    transactionId,
+    orderId,
+    currency,
+    amount,
+    address,
+    here: state === "requested" ? "held" : (state ?? ""),
+    isContested: code === contestedCode,
+    code,
+    slot,
+    txHashes: versions.map(({ txHash }) => txHash),
   };
 }

@@ -141,7 +141,9 @@ export function begin(record: Extract<LedgerRecord, { kind: "REQUESTED" }>, job:
     versions: [],
     observed: null,
     observations: 0,
-    ...{ isEnded: false, endSeq: 0, isEndHeard: false },
+    isEnded: false,
+    endSeq: 0,
+    isEndHeard: false,
     history: [lineOf(record)],
   };
 }
@@ -331,8 +333,17 @@ function bind(withdrawal: Withdrawal, record: Extract<LedgerRecord, { kind: "INT
   if (withdrawal.ordered?.act === "replace") delete withdrawal.ordered;
   const { version, digest, unsigned, facts, feeMax } = record;
   withdrawal.versions.push({
-    ...{ version, intentSeq: record.seq, digest, unsigned, facts, feeMax },
-    ...{ txHash: "", raw: "", signedAt: 0, released: false, isCancel: isNothing },
+    version,
+    intentSeq: record.seq,
+    digest,
+    unsigned,
+    facts,
+    feeMax,
+    txHash: "",
+    raw: "",
+    signedAt: 0,
+    released: false,
+    isCancel: isNothing,
     ...(waiting === null ? {} : { until: waiting.untilMs(facts) }),
   });
 }

@@ -56,7 +56,7 @@ export const hubMutants: readonly Mutant[] = [
   {
     name: "bumps-not-kept",
     file: effect,
-    find: '  return { kind: "sign", change, newVersion: known === null, newSlot: around.slotOwner === null };',
+    find: '  return { kind: "sign", change, newVersion: around.known === null, newSlot: around.slotOwner === null };',
     replace: '  return { kind: "sign", change, newVersion: !around.isSigned, newSlot: around.slotOwner === null };',
     sentence: "A dearer version is acknowledged and not kept, so the service does not know the transaction that pays (release).",
     when: ({ rates }) => rates.feeSpikes > 0,

@@ -52,8 +52,12 @@ export function recover(turn: Turn, digest: string): { readonly ok: true; readon
   if (full !== null) return full;
   const { order, epoch, held, jobs } = shown.order;
   turn.open(planned.opened.state, {
-    ...{ order, epoch, both: shown.both, held: held ?? { seq: 0, hash: zeroHash } },
-    ...{ sequence: jobs.sequence, jobHash: jobs.hash },
+    order,
+    epoch,
+    both: shown.both,
+    held: held ?? { seq: 0, hash: zeroHash },
+    sequence: jobs.sequence,
+    jobHash: jobs.hash,
   });
   // Knowledge and suspicions of the old epoch say nothing about the new one.
   run.orders.forget();
@@ -83,7 +87,12 @@ function plan(turn: Turn, { order, counts, both, localMs }: Shown): Planned {
   // because the windows of the new ledger use it.
   const nowMs = Math.max(core.heads.at, Math.min(order.at, localMs));
   const opened = openState({
-    ...{ old: core.snapshot(), order, counts, both, nowMs, tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0) },
+    old: core.snapshot(),
+    order,
+    counts,
+    both,
+    nowMs,
+    tellFrom: tellFrom(turn, isHere, both, held?.seq ?? 0),
     accountOn: (network) => turn.accountOn(network),
     stateOf: (id) => core.book.stateOf(id),
     decimalOf: (lane) => core.policy.asset(lane)?.decimal,
@@ -93,10 +102,22 @@ function plan(turn: Turn, { order, counts, both, localMs }: Shown): Planned {
   if (!opened.ok) return opened;
   const { accounts, kept, left, unknown, state } = opened;
   const shown: Omit<RecoveryPlan, "digest"> = {
-    ...{ order: order.order, at: order.at, both, epoch: core.paired.epoch, newEpoch: order.epoch },
-    ...{ locked: core.locked?.code ?? "", lockedDetail: core.locked?.detail ?? "" },
-    ...{ head, gatewayHead: held, isHere, accounts, left },
-    ...{ withdrawals: kept.slice(0, shownMax), kept: kept.length, unknown, spends: both ? order.spends : [] },
+    order: order.order,
+    at: order.at,
+    both,
+    epoch: core.paired.epoch,
+    newEpoch: order.epoch,
+    locked: core.locked?.code ?? "",
+    lockedDetail: core.locked?.detail ?? "",
+    head,
+    gatewayHead: held,
+    isHere,
+    accounts,
+    left,
+    withdrawals: kept.slice(0, shownMax),
+    kept: kept.length,
+    unknown,
+    spends: both ? order.spends : [],
   };
   // The state holds everything that the recovery changes, without a cut. The digest names the run,
   // so no yes is valid in a later run.
